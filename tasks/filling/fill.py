@@ -176,15 +176,10 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
 def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
     """Shares of the slots with a class whose fill was of it, at the first choice and at the end, where classes were
     checked."""
-
-    def rate(part: str, whole: str) -> float | None:
-        return counts[part] / counts[whole] if counts.get(whole) else None
-
-    rates = {}
-    if "class_slots" in counts:
-        rates["class_match_rate_first"] = rate("class_matches_first", "class_slots")
-        rates["class_match_rate"] = rate("class_matches", "class_slots")
-    return rates
+    slots = counts.get("class_slots")
+    if slots is None:
+        return {}
+    return {f"class_match_rate{at}": counts[f"class_matches{at}"] / slots if slots else None for at in ("_first", "")}
 
 
 @contextlib.contextmanager

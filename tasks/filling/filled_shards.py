@@ -49,10 +49,10 @@ class FilledCorpus:
         self.shards += 1
         if resumed:
             self.resumed_shards += 1
-            return filled.lines
-        self.markers += filled.tally["markers"]
-        if filled.forward_seconds is not None:
-            self.forward_seconds = (self.forward_seconds or 0.0) + filled.forward_seconds
+        else:
+            self.markers += filled.tally["markers"]
+            if filled.forward_seconds is not None:
+                self.forward_seconds = (self.forward_seconds or 0.0) + filled.forward_seconds
         return filled.lines
 
     def lines(self, finished: Generator[Finished[FilledShard], None, None]) -> Iterable[str]:

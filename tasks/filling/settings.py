@@ -196,10 +196,6 @@ class ModelMethod(ClassAware):
     batch_sentences: int = Field(default=64, ge=1)
     """Sentences per forward pass."""
 
-    def build(self, context: "FillContext") -> "BuiltFiller":
-        """With the model, masked or causal, of the context."""
-        raise NotImplementedError
-
 
 class ChoosingMethod(ModelMethod, LanguageAware):
     """A method that chooses a word by the scores that the model gives to its candidates."""

@@ -18,7 +18,7 @@ example:
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from tasks.command import Invocation, StageCommand, StageFiles
-from tasks.errors import ParameterError
+from tasks.errors import ModelError, ParameterError
 from tasks.filling.methods import AnyMethod
 from tasks.fluency.settings import FluencySettings
 from tasks.options import READ
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tasks.audit.figure import Figure
     from tasks.corpora.sidecar import MaskedSpan
     from tasks.filling.masked_sentence import MaskedSentence
-    from tasks.fluency.word_forms import WordForm
     from tasks.language_model.language_models import LanguageModel
 
 SUMMARY = "measure how well fills read: parts of speech kept, repetitions, perplexity"
@@ -66,13 +65,57 @@ class FluencyOfCells(FluencySettings):
     """The cells of the corpus that have a filled text, with their method."""
 
 
+@dataclass(frozen=True, slots=True)
+class WordForm:
+    """What a word is where it stands."""
+
+    start: int
+    end: int
+    part_of_speech: str
+    """Of Universal Dependencies: ``NOUN``."""
+    form: str
+    """The tag of the pipeline's own set, which tells number and tense too: ``NNS``."""
+
+
+class WordForms:
+    """Tags lines, with a pipeline that is loaded once."""
+
+    def __init__(self, pipeline: str) -> None:
+        """Raises ``ModelError`` where the pipeline cannot be loaded, or tags no parts of speech."""
+        from tasks.masking.taggers.spacy_tagger import read_pipeline
+
+        self._pipeline = read_pipeline(pipeline)
+        needless = {"ner", "parser", "lemmatizer", "senter", "textcat", "entity_ruler"}
+        for name in needless & set(self._pipeline.pipe_names):
+            self._pipeline.disable_pipe(name)
+        if not {"tagger", "morphologizer"} & set(self._pipeline.pipe_names):
+            raise ModelError(
+                f"spaCy pipeline {pipeline!r} tags no parts of speech; it has "
+                f"{', '.join(self._pipeline.pipe_names) or 'nothing'}: name one with a tagger as fluency.tagger"
+            )
+
+    def of(self, lines: Iterable[str]) -> Iterator[list[WordForm]]:
+        """The words of each line."""
+        for document in self._pipeline.pipe(lines, batch_size=256):
+            yield [
+                WordForm(token.idx, token.idx + len(token), token.pos_, token.tag_)
+                for token in document
+                if not token.is_space
+            ]
+
+
+def form_at(forms: Sequence[WordForm], start: int, end: int) -> WordForm | None:
+    """That of a stretch of the line: of its longest word, the first of those; ``None`` where it holds none."""
+    inside = [form for form in forms if form.start < end and form.end > start]
+    return max(inside, key=lambda form: form.end - form.start, default=None)
+
+
 def fluency(settings: FluencyOfCells, files: FluencyFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Measure every fill of the corpus.
 
     Raises ``CorpusError`` where texts do not belong together, ``ModelError`` where tagger or judge cannot be loaded.
     """
     from tasks.corpora.text_lines import read_corpus
-    from tasks.fluency.word_forms import WordForms
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
@@ -119,10 +162,10 @@ class _Sample:
     """The private lines by their number, from 1, in the order in which they were drawn."""
     spans: "dict[int, list[MaskedSpan]]"
     """What was masked in each."""
-    forms: "dict[int, list[WordForm]]"
+    forms: dict[int, list[WordForm]]
 
     @classmethod
-    def drawn(cls, raw: Sequence[str], masked: Path, forms: Any, settings: FluencySettings) -> "_Sample":
+    def drawn(cls, raw: Sequence[str], masked: Path, forms: WordForms, settings: FluencySettings) -> "_Sample":
         """As many as the settings say, or all."""
         from tasks.corpora.sidecar import read_sidecar
         from tasks.filling.aligned_fills import side_by_side
@@ -146,13 +189,12 @@ class _Sample:
         }
 
 
-def _measured(sample: _Sample, text: dict[int, _Filled], forms: Any) -> dict[str, Any]:
+def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> dict[str, Any]:
     """What the tagger and the words themselves say; nothing of a text whose lines were written anew."""
     from tasks.audit.figure import share_figure
     from tasks.corpora.words import fold
     from tasks.filling.aligned_fills import fills_of
     from tasks.filling.choice import spans_of_slots
-    from tasks.fluency.word_forms import form_at
 
     places: list[int] = []
     kept: dict[str, list[int]] = {"part_of_speech_kept": [], "form_kept": [], "repeated": [], "repeated_before": []}

@@ -1,5 +1,25 @@
-"""PyTorch as a stage sets it up, before any test module imports transformers."""
+"""PyTorch as a stage sets it up, before any test module imports transformers; and models that no test changes."""
 
 from tasks.torch_setup import set_up_torch
 
 set_up_torch(1)
+
+import pytest  # noqa: E402
+import tiny_causal_models  # noqa: E402
+import tiny_masked_models  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory):
+    """A masked language model of random weights."""
+    tokenizer = tiny_masked_models.word_piece_tokenizer()
+    folder = tmp_path_factory.mktemp("fillers") / "tiny"
+    return tiny_masked_models.save(tiny_masked_models.random_bert(tokenizer), tokenizer, folder)
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory):
+    """A causal language model of random weights."""
+    tokenizer = tiny_causal_models.causal_tokenizer()
+    folder = tmp_path_factory.mktemp("fillers") / "llama"
+    return tiny_causal_models.save(tiny_causal_models.random_llama(tokenizer), tokenizer, folder)

@@ -24,17 +24,14 @@ class ScriptedModel:
         self.name, self.mask_entry, self.vocabulary_size = "script", 0, len(self.words)
         self.frame = Frame([], [], room)
         self.model = SimpleNamespace(device=torch.device("cpu"))
-        self.equal_lengths = False
         self.halving = BatchHalving(self.name)
         self.script = script
         self.asked: list[tuple[list[str], list[int]]] = []
-        self.calls = 0
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
         return [[self.words.index(word) for word in MASK.join(texts).split()] for texts in sentences]
 
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
-        self.calls += 1
         rows = []
         for window in windows:
             words = [self.words[piece] for piece in window.pieces]

@@ -2,9 +2,8 @@ import json
 import weakref
 
 import numpy as np
-import pytest
 import torch
-from tiny_masked_models import random_bert, save, word_piece_tokenizer
+from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.filling.masked_lm.candidate_words import candidate_words
@@ -40,11 +39,6 @@ def test_a_batch_is_halved_until_it_fits_and_the_next_is_not_tried_whole():
     assert halving.counts == {"halved_batches": 2}
 
 
-@pytest.fixture(scope="module")
-def filler(tmp_path_factory):
-    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
-
-
 def fill(folder, filler, name, *options):
     lines = ["the [MASK] sat", "[MASK] ran on the red mat", "tom's [MASK]-re [MASK] .", "a", "[MASK]"] * 12
     (folder / "masked.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -68,19 +62,6 @@ def little_memory(monkeypatch, most_pieces):
     monkeypatch.setattr(MaskedLanguageModel, "prepared", with_little_memory)
 
 
-def test_a_fill_with_little_memory_is_that_with_plenty(tmp_path, filler, monkeypatch):
-    assert fill(tmp_path, filler, "plenty") == 0
-    little_memory(monkeypatch, 30)
-    assert fill(tmp_path, filler, "little") == 0
-    assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
-    halved = {
-        name: json.loads((tmp_path / f"{name}.json").read_text())["measured"]["halved_batches"]
-        for name in ("plenty", "little")
-    }
-    assert halved["plenty"] == 0
-    assert halved["little"] > 0
-
-
 def memory_for_scores(monkeypatch, most_markers):
     """Let models run out of memory where the vocabulary scores of more markers are there at the same time."""
     logits = MaskedLanguageModel.logits
@@ -96,10 +77,10 @@ def memory_for_scores(monkeypatch, most_markers):
     monkeypatch.setattr(MaskedLanguageModel, "logits", with_little_memory)
 
 
-def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, filler, monkeypatch):
-    assert fill(tmp_path, filler, "plenty") == 0
+def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, bert, monkeypatch):
+    assert fill(tmp_path, bert, "plenty") == 0
     memory_for_scores(monkeypatch, 12)
-    assert fill(tmp_path, filler, "little") == 0
+    assert fill(tmp_path, bert, "little") == 0
     assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
     assert json.loads((tmp_path / "little.json").read_text())["measured"]["halved_batches"] > 0
 
@@ -116,9 +97,9 @@ def test_a_table_of_candidates_is_made_with_little_memory(monkeypatch):
     assert model.halving.counts["halved_batches"] > 0
 
 
-def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, filler, monkeypatch, capsys):
+def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, bert, monkeypatch, capsys):
     little_memory(monkeypatch, 2)
-    assert fill(tmp_path, filler, "none") == 1
+    assert fill(tmp_path, bert, "none") == 1
     error = capsys.readouterr().err
     assert "too little memory for a single sentence" in error
     assert error.count("\n") == 1

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from stage_commands import settings
-from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -87,13 +86,7 @@ def test_what_stands_beside_a_line_changes_nothing(kept):
     assert together != beyond(kept, seed=2)[0].fill(masked(50), lambda _: None)
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    tokenizer = word_piece_tokenizer()
-    return save(random_bert(tokenizer), tokenizer, tmp_path_factory.mktemp("fillers") / "random")
-
-
-def fill(folder, tiny, *options):
+def fill(folder, filler, *options):
     (folder / "masked.txt").write_text("the [MASK] sat on the [MASK]\n" * 60, encoding="utf-8")
     (folder / "kept_words.txt").write_text("the\nsat\non\n", encoding="utf-8")
     (folder / "counts.tsv").write_text("the\t90\ntom\t60\nzanzibar\t50\nquagga\t10\ncat\t9\n", encoding="utf-8")
@@ -107,16 +100,16 @@ def fill(folder, tiny, *options):
         "--input", folder / "masked.txt", "--output", folder / "filled.txt", "--report", folder / "report.json",
         "--method", "log_linear", "--kept-words", folder / "kept_words.txt", "--word-counts", folder / "counts.tsv",
         "--generic", folder / "generic", "--set", f"resources.work_folder={folder / 'work'}",
-        "--filler", tiny, *options,
+        "--filler", filler, *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 
 
-def test_the_command_draws_them_where_it_is_asked_to_and_never_a_forbidden_original(tmp_path, tiny, capsys):
-    assert fill(tmp_path, tiny) == 0
+def test_the_command_draws_them_where_it_is_asked_to_and_never_a_forbidden_original(tmp_path, bert, capsys):
+    assert fill(tmp_path, bert) == 0
     text = (tmp_path / "filled.txt").read_text(encoding="utf-8")
     assert "zanzibar" not in text.lower()
-    assert fill(tmp_path, tiny, *settings("beyond_vocabulary=true")) == 0
+    assert fill(tmp_path, bert, *settings("beyond_vocabulary=true")) == 0
     text = (tmp_path / "filled.txt").read_text(encoding="utf-8").lower()
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     drawn = text.count("zanzibar") + text.count("quagga")
@@ -125,9 +118,9 @@ def test_the_command_draws_them_where_it_is_asked_to_and_never_a_forbidden_origi
     assert abs(drawn - 120 * 60 / 129) < 4 * math.sqrt(120 * 60 * 69 / 129**2)
     assert report["parameters"]["beyond_vocabulary"] is True
     forbidden = settings("beyond_vocabulary=true", "forbid_original=true")
-    assert fill(tmp_path, tiny, *forbidden, "--sidecar", tmp_path / "sidecar.jsonl") == 0
+    assert fill(tmp_path, bert, *forbidden, "--sidecar", tmp_path / "sidecar.jsonl") == 0
     lines = (tmp_path / "filled.txt").read_text(encoding="utf-8").lower().splitlines()
     assert all("the zanzibar sat" not in line and not line.endswith("quagga") for line in lines)
     assert any("the quagga sat" in line for line in lines)
-    assert fill(tmp_path, tiny, *settings("beyond_vocabulary=true", "classes=match")) == 1
+    assert fill(tmp_path, bert, *settings("beyond_vocabulary=true", "classes=match")) == 1
     assert "beyond_vocabulary=True draws words whose class nothing says" in capsys.readouterr().err

@@ -5,28 +5,23 @@ from tasks.errors import ModelError
 from tasks.filling.masked_lm.candidate_words import candidate_words, continues_word, is_word
 
 
-def test_a_word_may_stand_for_a_marker():
-    for word in ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm", "हिन्दी"]:
-        assert is_word(word)
+def test_what_is_a_word_and_what_is_none():
+    words = ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm", "हिन्दी"]
+    others = [*", ... b é ﬁ didn Didn ll ve Tom's and/or th ² 000 b\u0324 shit Fucking".split(), "two words", ""]
+    assert [text for text in [*words, *others] if is_word(text)] == words
 
 
-def test_what_is_no_word_may_not():
-    for piece in [*", ... b é ﬁ didn Didn ll ve Tom's and/or th ² 000 b\u0324 shit Fucking".split(), "two words", ""]:
-        assert not is_word(piece)
-
-
-def test_word_piece_candidates_are_whole_words_only():
+def test_word_piece_candidates_are_whole_words_only_and_short_ones_on_the_list():
     candidates = candidate_words(word_piece_tokenizer(), name="tiny")
     assert candidates.words == ("the", "cat", "dog", "sat", "ran", "on", "mat", "tom", "paris", "red")
     assert candidates.spaced.tolist() == list(range(5, 15))
-    assert candidates.glued.tolist() == candidates.spaced.tolist()
+    assert candidates.glued is candidates.spaced
+    assert candidates.line_start_is_spaced
     assert not candidates.cased
-
-
-def test_a_word_list_takes_out_short_pieces_only_from_word_piece():
     known = {"the", "cat", "sat", "on"}
-    candidates = candidate_words(word_piece_tokenizer(), name="tiny", known_words=known)
-    assert candidates.words == ("the", "cat", "sat", "on", "paris")
+    assert candidate_words(word_piece_tokenizer(), name="tiny", known_words=known).words == (
+        "the", "cat", "sat", "on", "paris",
+    )  # fmt: skip
 
 
 def test_byte_pair_candidates_begin_with_a_space_and_keep_both_entries():
@@ -51,21 +46,17 @@ def test_a_letter_is_a_candidate_only_where_the_word_list_has_it():
 
 def test_a_slot_wants_the_entry_with_a_space_behind_a_space_only():
     candidates = candidate_words(byte_pair_tokenizer("Paris likes Paris likes"), name="tiny")
-    assert candidates.follows_space("in ", line_start=True)
-    assert not candidates.follows_space("(", line_start=True)
-    assert not candidates.follows_space("", line_start=True)
-    assert not candidates.follows_space("", line_start=False)
+    for before, line_start, spaced in (("in ", True, True), ("(", True, False), ("", True, False), ("", False, False)):
+        assert candidates.follows_space(before, line_start=line_start) is spaced
 
 
-def test_a_word_piece_line_start_makes_no_difference():
-    candidates = candidate_words(word_piece_tokenizer(), name="tiny")
-    assert candidates.line_start_is_spaced
-    assert candidates.glued is candidates.spaced
-
-
-def test_without_any_word_it_is_an_error():
-    with pytest.raises(ModelError, match="no entry of its vocabulary"):
-        candidate_words(word_piece_tokenizer(["##a", ",", "b"]), name="tiny")
+def test_a_vocabulary_without_candidates_is_an_error():
+    for words, message in (
+        (["##a", ",", "b"], "no entry of its vocabulary"),
+        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            candidate_words(word_piece_tokenizer(words), name="tiny")
 
 
 def test_continuation_pieces():

@@ -71,12 +71,6 @@ def table(**scores):
     return {spelled(last): {spelled(p): s for p, s in following.items()} for last, following in scores.items()}
 
 
-def test_the_left_context_decides_without_the_right():
-    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0}, _saw={"_dog": 3.0, "_cat": 1.0}))
-    top_1 = Top1(kind="top_1", right_context=LEFT_ONLY)
-    assert filled(model, ["the [MASK] ran", "Tom saw [MASK]."], top_1) == ["the cat ran", "Tom saw dog."]
-
-
 def test_the_right_context_overrules_the_left():
     # Behind "the": cat 1 better than dog. "sat" behind cat is 5 worse than behind dog.
     scores = table(he={"_cat": 3.0, "_dog": 2.0}, _cat={"_sat": -5.0, "_ran": 0.0}, _dog={"_sat": 0.0, "_ran": -5.0})

@@ -11,7 +11,6 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file
 from stage_commands import settings
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, random_opt, save
-from tiny_masked_models import random_bert, word_piece_tokenizer
 from transformers import AutoModelForCausalLM
 
 from tasks.causal_model import load_causal_model
@@ -26,11 +25,6 @@ ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = causal_tokenizer()
 LINES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 40
 SETTINGS = LoraTraining(steps=40, batch_sentences=6, rank=8, learning_rate=0.02, dropout=0.0)
-
-
-@pytest.fixture(scope="module")
-def model_folder(tmp_path_factory):
-    return save(random_llama(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("models") / "llama")
 
 
 @pytest.fixture
@@ -105,10 +99,10 @@ BESIDE = settings("lora.merge=false")
 """The update in a folder of its own."""
 
 
-def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
-    assert train(texts, model_folder, "merged", *LORA, "--report", texts / "report.json") == 0
-    assert train(texts, model_folder, "update", *LORA, *BESIDE) == 0
-    assert train(texts, model_folder, "update", *LORA, *BESIDE) == 0  # over itself
+def test_merged_weights_and_the_update_alone_fill_alike(texts, llama):
+    assert train(texts, llama, "merged", *LORA, "--report", texts / "report.json") == 0
+    assert train(texts, llama, "update", *LORA, *BESIDE) == 0
+    assert train(texts, llama, "update", *LORA, *BESIDE) == 0  # over itself
     measured = json.loads((texts / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["steps"] == 6
     assert measured["lines_left_out"] == 1
@@ -117,7 +111,7 @@ def test_merged_weights_and_the_update_alone_fill_alike(texts, model_folder):
     assert not any(file.suffix in (".bin", ".pt", ".pkl") for file in (texts / "update").iterdir())
     assert (texts / "update" / "adapter_model.safetensors").stat().st_size < 200_000
     record = CausalFillerRecord.read(texts / "update")
-    assert record.base == model_folder
+    assert record.base == llama
     assert record.instruction.startswith("Predict")
     for method in ("top_1", "sample", "free"):
         status, merged = fill(texts, texts / "merged", "--method", method)
@@ -192,40 +186,26 @@ def test_a_model_that_never_calls_its_body_is_tuned_and_fills(texts):
         assert text.startswith("the ")
 
 
-def test_a_model_is_copied_as_it_is(texts, model_folder):
-    assert main(["train-filler", "--model", model_folder, "--output", str(texts / "copy")]) == 0
-    ours, theirs = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (texts / "copy", model_folder))
+def test_a_model_is_copied_as_it_is(texts, llama):
+    assert main(["train-filler", "--model", llama, "--output", str(texts / "copy")]) == 0
+    ours, theirs = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (texts / "copy", llama))
     assert all(torch.equal(ours[name], weight) for name, weight in theirs.items())
     assert CausalFillerRecord.read(texts / "copy").instruction is None
     assert "model.embed_tokens.weight" in load_file(texts / "copy" / "model.safetensors")
 
 
-def test_the_report_of_a_free_fill_counts_what_failed(texts, model_folder, capsys):
-    status, _ = fill(texts, model_folder, "--method", "free", "--report", texts / "fill.json")
-    assert status == 0
-    said = capsys.readouterr().err
-    assert "in sentences that were handed over to fallback='constrained'" in said
-    assert "off-list rule" not in said
-    measured = json.loads((texts / "fill.json").read_text(encoding="utf-8"))["measured"]
-    assert measured["free_sentences"] == 2
-    assert measured["free_malformed"] == measured["free_rewritten"] + measured["free_handed_over"]
-    assert measured["fallback_count"] == 3 * (measured["free_handed_over"] == 2) or measured["free_rewritten"]
-    assert measured["forward_seconds"] > 0
-
-
-def test_causal_models_are_recognised(tmp_path, model_folder):
-    assert is_causal(model_folder)
+def test_causal_models_are_recognised(tmp_path, bert, llama):
+    assert is_causal(llama)
     assert is_causal(save(random_gpt2(TOKENIZER), TOKENIZER, tmp_path / "gpt2"))
-    tokenizer = word_piece_tokenizer()
-    assert not is_causal(save(random_bert(tokenizer), tokenizer, tmp_path / "bert"))
+    assert not is_causal(bert)
     assert not is_causal("/no/such/folder")
 
 
-def test_four_bits_need_a_gpu(model_folder):
+def test_four_bits_need_a_gpu(llama):
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(ModelError, match="'4bit' needs a GPU"):
-        load_causal_model(model_folder, precision="4bit")
+        load_causal_model(llama, precision="4bit")
 
 
 TUNED = ["--model", "{model}", "--input", "{text}"]
@@ -250,16 +230,15 @@ TUNED = ["--model", "{model}", "--input", "{text}"]
         (["--model", "{model}", "--input", "{marked}", *settings("lora={{}}")], "no line without markers"),
     ],
 )
-def test_wrong_options_are_one_line(tmp_path, capsys, model_folder, options, message):
-    tokenizer = word_piece_tokenizer()
-    places = {"model": model_folder, "bert": save(random_bert(tokenizer), tokenizer, tmp_path / "bert")}
+def test_wrong_options_are_one_line(tmp_path, capsys, bert, llama, options, message):
+    places = {"model": llama, "bert": bert}
     places |= {"gguf": tmp_path / "gguf", "text": tmp_path / "text.txt", "marked": tmp_path / "marked.txt"}
     places["gguf"].mkdir()
     (places["gguf"] / "model.gguf").touch()
     places["text"].write_text("the red cat\n", encoding="utf-8")
     places["marked"].write_text("the [MASK] cat\n", encoding="utf-8")
     options = [option.format(**places) for option in options]
-    capsys.readouterr()  # the library's bars while the models above were saved
+    capsys.readouterr()  # the library's bars while the models were saved
     assert main(["train-filler", "--output", str(tmp_path / "out"), *options]) == 1
     error = capsys.readouterr().err
     assert message.format(**places) in error
@@ -275,17 +254,17 @@ def test_a_filler_that_is_not_there_is_not_called_one_of_another_kind(texts, cap
         assert message in capsys.readouterr().err
 
 
-def test_a_nameless_base_is_an_error(tmp_path, model_folder):
+def test_a_nameless_base_is_an_error(tmp_path, llama):
     folder = tmp_path / "filler"
-    shutil.copytree(model_folder, folder)
+    shutil.copytree(llama, folder)
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ModelError, match="does not name its base"):
         CausalLanguageModel.load(str(folder))
 
 
-def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, model_folder):
+def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, llama):
     configuration = LoraConfig(target_modules=["lm_head"], task_type="CAUSAL_LM")
-    get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), configuration).save_pretrained(tmp_path / "a")
+    get_peft_model(AutoModelForCausalLM.from_pretrained(llama), configuration).save_pretrained(tmp_path / "a")
     with pytest.raises(ModelError, match="layer 'lm_head' has its weight in common"):
         CausalLanguageModel.load(str(tmp_path / "a"))
 

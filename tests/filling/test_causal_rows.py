@@ -11,7 +11,7 @@ from tasks.errors import ModelError
 from tasks.filling.causal_lm import rows as rows_module
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups, window_of
-from tasks.filling.masked_lm.marker_scores import chosen_scores
+from tasks.filling.masked_lm.marker_scores import scores_at
 
 TOKENIZER = causal_tokenizer()
 ROUNDING = 1e-4
@@ -182,7 +182,7 @@ def test_a_model_whose_body_cannot_be_told_gives_the_scores_of_the_wanted_places
     expected = model(torch.tensor([LONG, LONG[::-1]])).logits[[0, 1], [3, 5]]
     monkeypatch.setattr(type(model), "base_model_prefix", "no_such_part")
     rows, columns = torch.tensor([0, 1]), torch.tensor([3, 5])
-    found = chosen_scores(model, rows, columns, input_ids=torch.tensor([LONG, LONG[::-1]]))
+    found = scores_at(model, rows, columns, input_ids=torch.tensor([LONG, LONG[::-1]]))
     assert close(found, expected)
 
 

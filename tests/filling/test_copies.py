@@ -6,7 +6,6 @@ import os
 import random
 
 import pytest
-from interrupted_fills import SHARDS, finish, kill_at, numbers, start, write_corpus
 from pydantic import TypeAdapter, ValidationError
 from stage_commands import settings as keys
 
@@ -102,21 +101,6 @@ def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_t
     assert f"warning: {warning}\n" in capsys.readouterr().err
     fill("one.txt", "--sidecar", "sidecar.jsonl", *keys("forbid_original=true"))
     assert not report("one.txt")["warnings"]
-
-
-def test_a_fill_that_was_killed_in_its_second_copy_goes_on_there(tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    # One clone, whose key rounds both reports.
-    (tmp_path / ".git").mkdir()
-    for folder in (whole, broken):
-        folder.mkdir()
-        write_corpus(folder)
-    finish(start(whole, "out", *keys("copies=2")))
-    kill_at(start(broken, "out", *keys("copies=2"), pause=0.02), broken, SHARDS + 3, 0.0)
-    finish(start(broken, "out", *keys("copies=2")))
-    assert (broken / "out.txt").read_bytes() == (whole / "out.txt").read_bytes()
-    assert numbers(broken, "out") == numbers(whole, "out")
-    assert json.loads((broken / "out.json").read_text())["measured"]["resumed_shards"] >= SHARDS + 3
 
 
 def test_text_that_can_be_read_once_is_refused(corpus, capsys):

@@ -1,6 +1,8 @@
 """Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
 
 import hashlib
+import itertools
+import json
 import math
 from collections import Counter
 
@@ -13,8 +15,8 @@ import tasks.filling.frequencies.counted_frequencies as counted_frequencies_modu
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
 from tasks.filling.beside_corpus import CorpusFiles, PlantedLines, context_beside
-from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-from tasks.filling.frequencies.noise import log_probabilities, noise, threshold
+from tasks.filling.frequencies.counted_frequencies import WordsBehindMarkers, counted_frequencies
+from tasks.filling.frequencies.noise import log_probabilities, noise, posterior_rates, threshold
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.settings import NoisyCounts
@@ -25,6 +27,20 @@ PUBLIC = WordFrequencies.of(
 )
 KEPT = KeptWords(["the"])
 KEY = bytes(range(32))
+
+
+def test_each_marker_has_its_line_and_its_words_also_as_json() -> None:
+    def span(original: str, marker: int) -> MaskedSpan:
+        return MaskedSpan(0, len(original), "MASK", "list", original, marker)
+
+    words = [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."], ["zoë"]]
+    lines = [[span("Zoë", 0), span('the "Queue"', 1)], [], [span("Jane", 0), span("Doe", 0), span("...", 1)]]
+    found = WordsBehindMarkers([*lines, [span("zoë", 0)]])
+    assert found.lines.tolist() == [0, 0, 2, 2, 3]
+    assert found.line_count == 4
+    assert [found.of(marker) for marker in range(5)] == words
+    for chosen in (range(5), [1, 4], []):
+        assert "".join(found.json_pieces(np.array(chosen, dtype=int))) == json.dumps([words[index] for index in chosen])
 
 
 def line(*words: str, text: str = "") -> tuple[str, list[MaskedSpan]]:
@@ -177,15 +193,14 @@ def test_other_documents_have_other_noise() -> None:
     assert one == same != other
 
 
-def test_lines_that_are_documents_of_their_own_are_no_documents() -> None:
-    with pytest.raises(CorpusError, match=r"3 lines .* \(3 documents\), .* set unit: line"):
-        counted_frequencies(PUBLIC, KEPT, [line("queue")] * 3, NoisyCounts(unit="document"), KEY, ["a", "b", "c"])
-
-
-def test_every_line_has_a_document():
-    for number in [1, 3]:
-        with pytest.raises(CorpusError, match=f"the sidecar has 2 lines and the documents file {number}"):
-            counted_frequencies(PUBLIC, KEPT, [line("queue")] * 2, NoisyCounts(unit="document"), KEY, ["a"] * number)
+def test_documents_that_are_none_are_refused() -> None:
+    for lines, documents, message in (
+        (3, "abc", r"3 lines .* \(3 documents\), .* set unit: line"),
+        (2, "a", "the sidecar has 2 lines and the documents file 1"),
+        (2, "aaa", "the sidecar has 2 lines and the documents file 3"),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            counted_frequencies(PUBLIC, KEPT, [line("queue")] * lines, NoisyCounts(unit="document"), KEY, documents)
 
 
 def test_one_word_of_a_marker_counts() -> None:
@@ -292,3 +307,54 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, plain, planted).learned) == found
     assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, with_canaries).learned) != found
     assert [path.name for path in (tmp_path / "data").rglob("*") if path.is_file()] == ["clone_key"]
+
+
+def simulated(ratio, batches=1, words=60_000):
+    """True rates, rates expected without counts, and noisy counts: nine tenths of the words hardly occur."""
+    random = np.random.default_rng(1)
+    expected = np.exp(random.normal(-4, 2, words))
+    factor = random.choice([0.02, 1.0, 200.0], words, p=[0.9, 0.08, 0.02])
+    rates = random.exponential(expected * factor)
+    one_side, other = random.geometric(1 - ratio, (2, batches, words)).sum(axis=1)
+    return rates, expected, random.poisson(rates) + one_side - other
+
+
+def test_words_with_the_same_estimate_have_that_rate_on_the_average():
+    for ratio, batches in [(math.exp(-4), 1), (math.exp(-1), 1), (math.exp(-3), 6)]:
+        rates, expected, noisy = simulated(ratio, batches)
+        estimate = posterior_rates(noisy, expected, ratio, batches)
+        order = np.argsort(estimate)
+        # Rare words together, common ones in finer parts.
+        edges = np.searchsorted(estimate[order], [0, 0.1, 0.5, 2, 8, 32, np.inf])
+        for first, last in itertools.pairwise(edges):
+            some = order[first:last]
+            assert len(some) > 100
+            # Rates of some hundredths of a place leave hardly a trace in the counts of one text.
+            assert estimate[some].mean() == pytest.approx(rates[some].mean(), rel=0.25, abs=1e-2)
+        assert estimate.sum() == pytest.approx(rates.sum(), rel=0.05)
+
+
+def test_estimates_are_nearer_than_counts_and_than_expectation():
+    ratio = math.exp(-2)
+    rates, expected, noisy = simulated(ratio)
+    estimate = posterior_rates(noisy, expected, ratio)
+
+    def error(other):
+        return np.abs(other - rates).sum()
+
+    assert error(estimate) < 0.6 * error(np.maximum(noisy, 0))
+    assert error(estimate) < 0.6 * error(expected)
+
+
+def test_a_large_count_decides_alone():
+    noisy = np.array([0] * 5000 + [100, 1000])
+    expected = np.full(len(noisy), 0.01)
+    estimate = posterior_rates(noisy, expected, math.exp(-2))
+    assert estimate[-2:] == pytest.approx([100, 1000], rel=0.03)
+    assert estimate[0] < 0.01
+
+
+def test_counts_below_nothing_are_no_trouble():
+    estimate = posterior_rates(np.array([-50, -3, 0, 2]), np.array([1e-9, 0.5, 3.0, 1e5]), math.exp(-0.1))
+    assert np.isfinite(estimate).all()
+    assert (estimate > 0).all()

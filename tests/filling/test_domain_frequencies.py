@@ -40,15 +40,6 @@ def test_words_of_sentences_like_the_masked_text_become_more_frequent():
     assert found.log_likelihood[found.strength] == max(found.log_likelihood.values())
 
 
-def test_text_of_no_domain_keeps_the_frequencies():
-    # The masked text shows what every generic sentence has: nothing tells the sentences apart.
-    generic = ["a b one two", "a b three four"] * 20
-    frequencies = WordFrequencies(("a", "b", "one", "two", "three", "four"), np.array([40, 40, 20, 20, 20, 20]))
-    found = domain_frequencies(frequencies, ["a b [MASK]"] * 10, generic)
-    assert found.strength == 0.0
-    assert found.frequencies.counts.tolist() == [40000, 40000, 20000, 20000, 20000, 20000]
-
-
 def test_the_multiplier_is_the_formula():
     """One known word that decides: p_masked / p_generic by hand, K = 20, strength from what was found."""
     generic = ["x y"] * 60 + ["y z"] * 60 + ["w q"] * 60

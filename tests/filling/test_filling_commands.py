@@ -43,13 +43,6 @@ def fill(corpus, *options):
     return main(["fill", *map(str, arguments)])
 
 
-def test_unigram_without_a_word_off_the_list_is_an_error(corpus, capsys):
-    (corpus / "all_words.txt").write_text("the\ntom\ndog\nparis\n", encoding="utf-8")
-    lists = ["--kept-words", corpus / "all_words.txt", "--word-counts", corpus / "word_counts.tsv"]
-    assert fill(corpus, "--method", "unigram", *lists) == 1
-    assert "nothing to draw" in capsys.readouterr().err
-
-
 def test_fill_writes_lines_and_report(corpus, filler):
     status = fill(
         corpus, "--filler", filler, "--method", "top_k", *settings("k=3"), "--kept-words", corpus / "kept_words.txt",
@@ -86,7 +79,7 @@ def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
     assert measured["expected_restoration_by_frequency"] is None
 
 
-def test_unigram_needs_no_torch(corpus, tmp_path):
+def test_unigram_needs_no_torch(corpus):
     code = (
         "import sys; from tasks.cli import main; status = main(sys.argv[1:]); "
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules; sys.exit(status)"
@@ -114,13 +107,14 @@ def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, sm
         killed.setattr(ShardedWork, "remove", ShardedWork.close)
         assert fill(corpus, *counts) == 0
     filled = (corpus / "filled.txt").read_bytes()
+    assert (corpus / "filled.txt").stat().st_mode & 0o777 == 0o600
     (corpus / "filled.txt").unlink()
     assert fill(corpus, *counts) == 0
     assert (corpus / "filled.txt").read_bytes() == filled
     assert json.loads((corpus / "report.json").read_text())["measured"]["resumed_shards"] == 2
 
 
-def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, capsys):
+def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch):
     class Input:
         buffer = io.BytesIO(b"the [MASK]\n" * 5)
 
@@ -134,14 +128,6 @@ def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch, caps
     sys.stdout.seek(0)
     assert len(sys.stdout.read().splitlines()) == 4
     assert not (corpus / ".palimpsest").exists()
-
-
-def test_a_work_folder_that_is_a_file_is_one_line(corpus, small_shards, capsys):
-    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert fill(corpus, *options, "--set", f"resources.work_folder={corpus / 'masked.txt'}") == 1
-    error = capsys.readouterr().err
-    assert "is a file; name a folder" in error
-    assert error.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -158,32 +144,31 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
     assert peaks[1] - peaks[0] < 8 * 2**20
 
 
-def test_raw_text_is_not_copied_and_a_fill_is_its_owners_alone(corpus, small_shards, capsys):
-    """One swapped argument must not make the private text a fill."""
-    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv"]
-    assert fill(corpus, *counts) == 0
-    assert (corpus / "filled.txt").stat().st_mode & 0o777 == 0o600
-    (corpus / "filled.txt").unlink()
-    for text in ("Tom went to Paris\n", "Tom went to Paris\n" * 9):
-        (corpus / "masked.txt").write_text(text, encoding="utf-8")
-        assert fill(corpus, *counts) == 1
-        assert "has no marker such as [MASK], so filling would copy it" in capsys.readouterr().err
-        assert not (corpus / "filled.txt").exists()
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        # One swapped argument must not make the private text a fill.
+        ("Tom went to Paris\n", [], "has no marker such as [MASK], so filling would copy it"),
+        ("Tom went to Paris\n" * 9, [], "has no marker such as [MASK], so filling would copy it"),
+        ("[MASK]\n", ["--kept-words", "all_words.txt"], "nothing to draw"),
+        ("[MASK]\n" * 9, settings("resources.work_folder=masked.txt"), "is a file; name a folder"),
+        ("the [MASK] sat\n", ["--sidecar", "sidecar.jsonl"], "more lines"),
+        ("[MASK]\n\nran\nno marker\n", ["--sidecar", "sidecar.jsonl"], "line 3: the sidecar has 2 markers"),
+        ("[MASK]\n\n[MASK] [MASK] ran\n\n\n", ["--sidecar", "sidecar.jsonl"], "ends before line 5"),
+    ],
+)
+def test_what_cannot_be_filled_is_one_line(corpus, small_shards, monkeypatch, capsys, text, options, message):
+    monkeypatch.chdir(corpus)
+    (corpus / "masked.txt").write_text(text, encoding="utf-8")
+    (corpus / "all_words.txt").write_text("the\ntom\ndog\nparis\n", encoding="utf-8")
+    assert fill(corpus, "--method", "unigram", "--word-counts", corpus / "word_counts.tsv", *options) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (corpus / "filled.txt").exists()
 
 
-def test_a_sidecar_of_another_text_is_an_error(corpus, filler, capsys):
-    for text, message in (
-        ("the [MASK] sat\n", "more lines"),
-        ("the [MASK] sat\n\nran\nno marker\n", "line 3: the sidecar has 2 markers"),
-        ("the [MASK] sat\n\n[MASK] [MASK] ran\n\n\n", "ends before line 5"),
-    ):
-        (corpus / "masked.txt").write_text(text, encoding="utf-8")
-        assert fill(corpus, "--filler", filler, "--method", "top_1", "--sidecar", corpus / "sidecar.jsonl") == 1
-        assert message in capsys.readouterr().err
-        assert not (corpus / "filled.txt").exists()
-
-
-def test_train_filler_writes_a_folder_that_fills(tmp_path, capsys):
+def test_train_filler_writes_a_folder_that_fills(tmp_path):
     body = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path / "body")
     (tmp_path / "train.txt").write_text("red cat\n" * 200, encoding="utf-8")
     (tmp_path / "valid.txt").write_text("red cat\nred cat\n", encoding="utf-8")
@@ -210,3 +195,43 @@ def test_train_filler_copies_a_model_that_has_a_head(tmp_path, filler):
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "copy")
     original = AutoModelForMaskedLM.from_pretrained(filler)
     assert all((model.state_dict()[name] == weight).all() for name, weight in original.state_dict().items())
+
+
+TEXT = "we met Zoltan Kovacs Zsolt 5 7, Ann\nthe end\nZoltan [MASK] we\n"
+COUNTS = "we\t9\nmet\t9\nthe\t9\nend\t9\nZoltan\t1\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "list.txt").write_text("we\nmet\nthe\nend\n")
+    (tmp_path / "counts.tsv").write_text(COUNTS)
+    return tmp_path
+
+
+def mask_and_fill(folder, *options, merge_when_filling):
+    mask = ["--technique", "allow_list", *settings(f"path={folder}/list.txt"), "--input", folder / "text.txt"]
+    mask += ["--output", folder / "masked.txt", "--kept-words", folder / "kept.txt"]
+    mask += ["--sidecar", folder / "sidecar.jsonl", *options]
+    assert main(["mask", *map(str, mask)]) == 0
+    fill = ["--method", "unigram", "--word-counts", folder / "counts.tsv", "--kept-words", folder / "kept.txt"]
+    fill += ["--input", folder / "masked.txt", "--output", folder / "filled.txt"]
+    fill += ["--sidecar", folder / "sidecar.jsonl", "--report", folder / "report.json"]
+    fill += settings(f"merge_markers={str(merge_when_filling).lower()}")
+    assert main(["fill", *map(str, fill)]) == 0
+    lines = (folder / "filled.txt").read_text().lower().splitlines()
+    return lines, json.loads((folder / "report.json").read_text())["measured"]
+
+
+def test_merged_markers_are_one_slot_whatever_the_filler_merges_and_classes_are_kept_apart(folder):
+    # "Zoltan" is the only word that is not kept, so every slot is filled with it.
+    for markers, masked, fills in (
+        ("{merge: true}", "[MASK], [MASK]", "zoltan, zoltan"),
+        ("{merge: true, style: class}", "[MASK] [NUMBER], [MASK]", "zoltan zoltan, zoltan"),
+    ):
+        for merge_when_filling in (False, True):
+            options = settings(f"markers={markers}")
+            lines, measured = mask_and_fill(folder, *options, merge_when_filling=merge_when_filling)
+            assert (folder / "masked.txt").read_text() == f"we met {masked}\nthe end\n[MASK] [[MASK]] we\n"
+            assert lines == [f"we met {fills}", "the end", "zoltan [zoltan] we"]
+            assert measured["markers"] == measured["fills"] == len(fills.split()) + 2

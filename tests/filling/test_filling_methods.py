@@ -43,30 +43,17 @@ def test_the_k_best_in_order():
     assert best_candidates(scores([5, 1, 4, 2]), 4).tolist() == [[0, 2, 3, 1]]
 
 
-def test_top_k_draws_the_k_best_equally_often():
-    method = OneOfTheBest(3, np.ones(5, dtype=bool), MarkerRandomness(1))
-    chosen = method.choose(scores(*[[9, 1, 8, 7, 0]] * DRAWS), places(DRAWS))
-    assert_shares(Counter(chosen.candidates.tolist()), {0: 1 / 3, 2: 1 / 3, 3: 1 / 3, 1: 0, 4: 0})
-    assert not chosen.fallbacks.any()
-
-
-def test_top_k_draws_again_until_a_word_is_off_the_list():
-    off_list = np.array([False, True, False, True, True])
-    chosen = OneOfTheBest(3, off_list, MarkerRandomness(1)).choose(scores(*[[9, 8, 7, 0, 0]] * 50), places(50))
-    assert set(chosen.candidates.tolist()) == {1}
-    assert not chosen.fallbacks.any()
-
-
-def test_top_k_falls_back_to_the_first_drawn_where_all_are_on_the_list():
-    off_list = np.array([False, False, False, True])
-    chosen = OneOfTheBest(3, off_list, MarkerRandomness(1)).choose(scores(*[[9, 8, 7, 0]] * DRAWS), places(DRAWS))
-    assert chosen.fallbacks.all()
-    assert_shares(Counter(chosen.candidates.tolist()), {0: 1 / 3, 1: 1 / 3, 2: 1 / 3})
-
-
-def test_more_candidates_than_words_is_an_error():
-    with pytest.raises(ParameterError, match="k=6 is more than the 5 words"):
-        OneOfTheBest(6, np.ones(5, dtype=bool), MarkerRandomness(1))
+def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
+    for off_list, expected, fallback in (
+        ([True] * 5, {0: 1 / 3, 2: 1 / 3, 3: 1 / 3, 1: 0, 4: 0}, False),
+        ([False, True, True, False, False], {2: 1, 1: 0}, False),
+        # Where all are on the list the first one drawn stays.
+        ([False, True, False, False, True], {0: 1 / 3, 2: 1 / 3, 3: 1 / 3}, True),
+    ):
+        method = OneOfTheBest(3, np.array(off_list), MarkerRandomness(1))
+        chosen = method.choose(scores(*[[9, 1, 8, 7, 0]] * DRAWS), places(DRAWS))
+        assert_shares(Counter(chosen.candidates.tolist()), expected)
+        assert chosen.fallbacks.all() == chosen.fallbacks.any() == fallback
 
 
 def test_sample_follows_the_distribution_off_the_list():
@@ -80,7 +67,9 @@ def test_sample_follows_the_distribution_off_the_list():
         assert not chosen.fallbacks.any()
 
 
-def test_nothing_to_sample_is_an_error():
+def test_too_few_words_are_an_error():
+    with pytest.raises(ParameterError, match="k=6 is more than the 5 words"):
+        OneOfTheBest(6, np.ones(5, dtype=bool), MarkerRandomness(1))
     with pytest.raises(ModelError, match="on the list of kept words"):
         DrawOffList(1.0, np.zeros(3, dtype=bool), MarkerRandomness(1))
 

@@ -260,16 +260,6 @@ def test_who_knows_the_likeliest_word_does_not_learn_from_its_absence_that_it_wa
     assert near(sum(claims), 2 / 3, len(claims))
 
 
-def test_a_fill_by_frequency(corpus):
-    options = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", *settings("forbid_original=true")]
-    for seed in range(5):
-        assert fill(corpus, *options, "--sidecar", corpus / "sidecar.jsonl", "--seed", seed) == 0
-        first, second, third = (corpus / "filled.txt").read_text().lower().splitlines()
-        assert first in ("the dog sat", "the paris sat", "the mat sat")
-        assert second in ("paris ran", "mat ran")
-        assert third in ("the dog", "the cat", "the paris")
-
-
 def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     """Without a secret the two fills differ at places with an original alone, and there the second writes it."""
     number = 2_000

@@ -36,24 +36,6 @@ def test_a_killed_fill_goes_on_where_it_ended(folder):
     assert not any((folder / ".palimpsest" / "shards").iterdir())
 
 
-def test_other_work_does_not_use_the_shards(folder):
-    kill_at(start(folder, "changed", pause=0.005), folder, 3, delay=0)
-    computed(folder, "changed")
-    finish(start(folder, "changed", "--seed", "2"))
-    assert sorted(computed(folder, "changed")) == list(range(SHARDS))
-    assert (folder / "changed.txt").read_bytes() != (folder / "whole.txt").read_bytes()
-    # Shards of the same output for other work are of no use any more.
-    assert not any((folder / ".palimpsest" / "shards").iterdir())
-
-
-def test_without_resume_all_is_computed_again(folder):
-    kill_at(start(folder, "anew", pause=0.005), folder, 3, delay=0)
-    computed(folder, "anew")
-    finish(start(folder, "anew", "--set", "resources.resume=false"))
-    assert sorted(computed(folder, "anew")) == list(range(SHARDS))
-    assert (folder / "anew.txt").read_bytes() == (folder / "whole.txt").read_bytes()
-
-
 def test_what_is_kept_is_private_and_held_by_one_process(folder):
     process = start(folder, "held", pause=0.05)
     deadline = time.monotonic() + 30

@@ -130,31 +130,22 @@ def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="ca
         [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
         share=share, seed=1, sees_fills=sees_fills, merge_markers=merge,
     )  # fmt: skip
-    return [(place.place.texts, place.place.slot, words.split()[place.target]) for place in found.places], found
+    told = zip(found.places, found.targets, strict=True)
+    return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
 
 
-def test_places_see_the_words_before_them_and_markers_behind():
-    found, _ = places_of("The cat sat on the mat.")
-    assert found == [(("The ", " sat on the ", "."), 0, "cat"), (("The cat sat on the ", "."), 0, "mat")]
-
-
-def test_places_that_are_filled_at_once_see_markers_only():
-    found, _ = places_of("The Cat sat on the mat.", sees_fills=False)
-    assert found == [(("The ", " sat on the ", "."), 0, "cat"), (("The ", " sat on the ", "."), 1, "mat")]
-
-
-def test_a_merged_run_is_context_and_no_target():
+def test_places_see_the_words_before_them_and_markers_behind_and_a_merged_run_is_context():
+    behind = (("The ", " sat on the ", "."), 0, "cat")
+    assert places_of("The cat sat on the mat.")[0] == [behind, (("The cat sat on the ", "."), 0, "mat")]
+    at_once = [behind, (("The ", " sat on the ", "."), 1, "mat")]
+    assert places_of("The cat sat on the mat.", sees_fills=False)[0] == at_once
     found, text = places_of("the big cat sat on the mat")
     assert found == [(("the big cat sat on the ", ""), 0, "mat")]
     assert (text.masked_words, text.without_candidate) == (3, 0)
-    apart, text = places_of("the big cat sat", merge=False)
-    assert apart == [(("the big ", " sat"), 0, "cat")]
-    assert text.without_candidate == 1
-
-
-def test_without_a_list_a_share_of_the_words_is_masked():
-    _, text = places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)
-    assert text.masked_words == 3
+    found, text = places_of("the big cat sat", merge=False)
+    assert (found, text.without_candidate) == ([(("the big ", " sat"), 0, "cat")], 1)
+    # Without a list a share of the words is masked.
+    assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
 
 
 def test_places_of_a_corpus_are_spread_evenly():
@@ -266,21 +257,16 @@ def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
     assert {word for row in fills(64) for word in row} == {"cat", "dog"}
 
 
-def test_text_without_a_place_to_learn_from_is_an_error():
-    with pytest.raises(CorpusError, match="no masked place of one word"):
-        prepared(["the sat a"])
-
-
-def test_a_filler_without_a_candidate_is_an_error():
-    model = ScriptedModel(["the", "a"], lambda words, position: {})
-    with pytest.raises(ModelError, match="can write no word that is off the list"):
-        prepared(["the cat"], model=model)
-
-
-def test_damaged_scores_are_an_error():
-    model = ScriptedModel(WORDS.split(), lambda words, position: {"cat": float("nan")})
-    with pytest.raises(ModelError, match="not numbers"):
-        prepared(["the cat sat"], model=model)
+def test_what_nothing_can_be_learned_from_is_an_error():
+    mute = ScriptedModel(["the", "a"], lambda words, position: {})
+    damaged = ScriptedModel(WORDS.split(), lambda words, position: {"cat": float("nan")})
+    for line, model, error, message in (
+        ("the sat a", None, CorpusError, "no masked place of one word"),
+        ("the cat", mute, ModelError, "can write no word that is off the list"),
+        ("the cat sat", damaged, ModelError, "not numbers"),
+    ):
+        with pytest.raises(error, match=message):
+            prepared([line], model=model)
 
 
 def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():

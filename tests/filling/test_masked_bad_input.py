@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_families import tokenizer_of
+from huggingface_hub import constants
+from stage_commands import settings
+from tiny_families import FAMILIES, MIXING, random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
 
 from tasks.cli import main
 from tasks.errors import ModelError
+from tasks.filling.fillers.preparation import train_head
+from tasks.filling.fillers.settings import HeadTraining
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -113,27 +117,19 @@ def test_a_model_that_cannot_be_used_is_one_line(tmp_path, filler, capsys, make,
     assert all(message in error for message in messages)
 
 
-def test_a_causal_model_given_as_masked(tmp_path, capsys):
-    configuration = LlamaConfig(
-        vocab_size=len(WORD_PIECES), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    folder = save(LlamaForCausalLM(configuration), WORD_PIECES, tmp_path / "causal")
-    with pytest.raises(ModelError, match=r"no masked language model but of another kind.*take a masked one"):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_model_of_several_languages_that_is_not_told_which(tmp_path):
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    configuration = XmodConfig(vocab_size=len(WORD_PIECES), languages=["de_DE", "en_XX"], **sizes)
-    folder = save(XmodForMaskedLM(configuration), WORD_PIECES, tmp_path / "xmod")
-    with pytest.raises(ModelError, match=r'is not told which .* "default_language" .* one of de_DE, en_XX'):
-        MaskedLanguageModel.load(folder)
-
-
-def test_a_vocabulary_that_marks_the_ends_of_words():
-    tokenizer = word_piece_tokenizer(["cat</w>", "dog</w>", "cat", "un"])
-    with pytest.raises(ModelError, match=r"marks the ends of words .*</w>.*take one"):
-        candidate_words(tokenizer, name="tiny")
+def test_a_model_that_is_none_or_is_not_told_its_language(tmp_path):
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes["vocab_size"] = len(WORD_PIECES)
+    for model, message in (
+        (LlamaForCausalLM(LlamaConfig(**sizes)), r"no masked language model but of another kind.*take a masked one"),
+        (
+            XmodForMaskedLM(XmodConfig(languages=["de_DE", "en_XX"], **sizes)),
+            r'is not told which .* "default_language" .* one of de_DE, en_XX',
+        ),
+    ):
+        folder = save(model, WORD_PIECES, tmp_path / type(model).__name__)
+        with pytest.raises(ModelError, match=message):
+            MaskedLanguageModel.load(folder)
 
 
 def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
@@ -178,10 +174,56 @@ def test_an_accuracy_of_what_is_no_number_is_an_error():
         masked_accuracy(model, WORD_PIECES, ["the cat sat"], name="tiny")
 
 
-def test_a_marker_inside_a_word_is_filled_where_it_stands(tmp_path, filler):
-    assert fill(tmp_path, filler, "--method", "top_1", text="pre[MASK]post re[PERSON], x[MASK]\n") == 0
-    (line,) = (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()
-    assert line.startswith("pre")
-    assert "post re" in line
-    assert ", x" in line
-    assert len(line.split()) == 3
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelError, match="neither a folder nor reachable on the hub"):
+        MaskedLanguageModel.load("no-such-owner/no-such-model")
+    assert constants.HF_HUB_OFFLINE
+
+
+def test_a_model_that_mixes_padding_is_refused_to_fill_and_to_train(tmp_path, capsys):
+    for name in MIXING:
+        model = MaskedLanguageModel(random_model(name), tokenizer_of("bert"), name)
+        with pytest.raises(ModelError, match=rf"'{name}' .* mixes padding into a sentence, .*'bert-base-uncased'"):
+            model.prepared()
+        with pytest.raises(ModelError, match="mixes padding"):
+            train_head(model.model, model.tokenizer, [], ["the cat sat"], HeadTraining(steps=4), name=name)
+    (tmp_path / "masked.txt").write_text("".join(f"the cat {number}\n" for number in range(40)), encoding="utf-8")
+    base = save(model.model, model.tokenizer, tmp_path / "base")
+    files = ["--base", base, "--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "tuned")]
+    assert main(["tune-filler", *files, *settings("minimum_sentences=10", "steps=4")]) == 1
+    assert "mixes padding" in capsys.readouterr().err
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_the_probe_is_two_forward_passes_of_a_few_pieces(monkeypatch):
+    asked = []
+    logits = MaskedLanguageModel.logits
+
+    def noted(self, windows):
+        asked.append([len(window.pieces) for window in windows])
+        return logits(self, windows)
+
+    monkeypatch.setattr(MaskedLanguageModel, "logits", noted)
+    for family in FAMILIES:
+        asked.clear()
+        MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared()
+        assert asked == [[7], [7, 13]]
+
+
+def test_a_model_that_draws_at_random_or_cannot_score_a_sentence_is_refused():
+    def draw(_module, _arguments, hidden):
+        return hidden + torch.randn_like(hidden)
+
+    def fail(*_):
+        raise KeyError("relations")
+
+    for hook, message in (
+        (draw, r"'odd' \(BertForMaskedLM\) draws at random and scores the same sentence"),
+        (fail, r"'odd' .* cannot score a sentence: 'relations'; mend its config.json"),
+    ):
+        model = random_model("bert")
+        model.bert.embeddings.register_forward_hook(hook)
+        with pytest.raises(ModelError, match=message):
+            MaskedLanguageModel(model, tokenizer_of("bert"), "odd").prepared()

@@ -5,34 +5,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, format_masked
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.words import fold
+from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_masked_line
+from tasks.filling.masked_sentence import (
+    Casing,
+    Fill,
+    Slot,
+    check_unchanged,
+    read_masked_line,
+    small_words,
+    usual_forms,
+)
 from tasks.filling.methods.unigram import UnigramFiller
 
 
-def test_consecutive_markers_become_one_slot():
+def test_consecutive_markers_of_a_class_become_one_slot_where_they_are_merged():
     sentence = read_masked_line("[MASK] [MASK] lives in [MASK][MASK] \t[MASK].", 3, merge_markers=True)
     assert sentence.texts == ("", " lives in ", ".")
     assert sentence.slots == (Slot("MASK", 0, 1), Slot("MASK", 2, 4))
     assert sentence.filled(["Tom", "Paris"]) == "Tom lives in Paris."
-
-
-def test_markers_stay_apart_where_they_are_not_merged():
-    sentence = read_masked_line("[MASK] [MASK] lives", 1, merge_markers=False)
-    assert sentence.filled(["Tom", "Smith"]) == "Tom Smith lives"
-
-
-def test_markers_of_different_classes_do_not_merge():
-    assert read_masked_line("[PERSON] [PERSON]", 1, merge_markers=True).slots == (Slot("PERSON", 0, 1),)
+    assert read_masked_line("[MASK] [MASK] lives", 1, merge_markers=False).filled(["Tom", "Smith"]) == "Tom Smith lives"
+    assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
     sentence = read_masked_line("[PERSON] [DATE] " * 700, 1, merge_markers=True)
     assert sentence.slots == tuple(Slot(("PERSON", "DATE")[index % 2], index, index) for index in range(1400))
     assert sentence.texts == ("", *[" "] * 1400)
-
-
-def test_markers_with_punctuation_between_them_do_not_merge():
-    assert len(read_masked_line("[MASK], [MASK] and [MASK]-[MASK]", 1, merge_markers=True).slots) == 4
 
 
 def test_a_changed_line_is_noticed():
@@ -70,3 +70,111 @@ def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, mer
         pattern = re.sub(r"(<\w+>)(?:(?:\\\s|\s)*\1)+", r"\1", pattern)
     pattern = re.sub(r"([aA])(\\ <)", r"\1[nN]?\2", pattern)
     assert re.fullmatch(re.sub(r"<\w+>", fill, pattern), filled)
+
+
+FORMS = {"london": "London", "nasa": "NASA", "i": "I"}
+
+
+def write(line, *words, cased=False, forms=FORMS):
+    sentence = read_masked_line(line, 1, merge_markers=True)
+    return sentence.filled(Casing(forms, filler_is_cased=cased).write(sentence.texts, words))
+
+
+def test_fills_of_a_lower_case_filler_follow_their_line():
+    for line, words, expected in [
+        ("[MASK] is nice. [MASK] too! (see [MASK])", ["it", "he", "them"], "It is nice. He too! (see them)"),
+        ('"[MASK] went to [MASK]," he said', ["they", "london"], '"They went to London," he said'),
+        ("We wait... [MASK] comes", ["he"], "We wait... he comes"),
+        ("He met [MASK] of [MASK]", ["people", "nasa"], "He met people of NASA"),
+        ("and i went to [MASK]", ["london"], "and i went to london"),
+        ("so we went to [MASK]", ["london"], "so we went to london"),
+        ("so we went to [MASK] in May", ["london"], "so we went to London in May"),
+        ("I LOVE [MASK]", ["cats"], "I LOVE CATS"),
+        ("Maybe [MASK] and [MASK] will", ["he", "i"], "Maybe he and I will"),
+        ("[MASK]", ["london"], "London"),
+        ("[MASK], [MASK]", ["yes", "no"], "Yes, no"),
+    ]:
+        assert write(line, *words) == expected
+
+
+def test_within_a_sentence_a_capital_is_for_words_that_are_written_so():
+    # Drawn without a look at the sentence, so that a capital means nothing: from titles, say.
+    line, words = (
+        "We met [MASK], [MASK] and [MASK] in [MASK]. [MASK] said no",
+        ["Lord", "NASA", "mare", "LONDON", "idol"],
+    )
+    assert write(line, *words) == "We met lord, NASA and mare in London. Idol said no"
+    # A filler that reads the sentence is believed, but for words that are hardly ever so.
+    sentence = read_masked_line("We met [MASK], [MASK], [MASK] and [MASK]", 1, merge_markers=True)
+    casing = Casing(FORMS, filler_is_cased=True, small={"lord", "us", "house"})
+    assert casing.write(sentence.texts, ["Lord", "US", "Mare", "house"]) == ["lord", "US", "Mare", "house"]
+
+
+def test_usual_forms_are_those_hardly_ever_in_lower_case():
+    counts = [("London", 95), ("LONDON", 2), ("london", 3), ("However", 60), ("however", 40), ("cat", 5), ("NASA", 9)]
+    assert usual_forms(counts) == {"london": "London", "nasa": "NASA"}
+    assert small_words(counts) == {"cat"}
+    # A list without capitals says nothing of them.
+    assert small_words([("london", 5), ("cat", 5)]) == set()
+
+
+@pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
+@given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
+def test_no_case_makes_another_word(line, word):
+    texts = tuple(line.split("[MASK]"))
+    (written,) = Casing({}, filler_is_cased=True).write(texts, [word])
+    assert fold(written) == fold(word)
+
+
+def test_a_dotless_letter_stays_small_among_capitals():
+    assert write("IT WAS [MASK] AND [MASK]", "sınıf", "straße", cased=True) == "IT WAS sınıf AND STRASSE"
+
+
+class Scripted:
+    """Writes given words, one after the other."""
+
+    forward_seconds = None
+    candidate_count = 1
+
+    def __init__(self, words):
+        self._words = iter(words)
+
+    def fill(self, sentences, advance):
+        return [[Fill(next(self._words)) for _ in sentence.slots] for sentence in sentences]
+
+
+def filled(line, *words, forbidden=None):
+    """The line with these words; ``forbidden``: the original of its first marker, where originals are."""
+    originals = ForbiddenOriginals() if forbidden else None
+    records = [[MaskedSpan(0, len(forbidden), "MASK", "test", forbidden, 0)]] if forbidden else None
+    casing = Casing({}, filler_is_cased=True)
+    filler = CorpusFiller(Scripted(words), casing, KeptWords(), merge_markers=False, originals=originals)
+    return filler.fill_shard(Shard(0, 1, [line], records)).lines[0]
+
+
+def test_articles_agree_with_the_words_behind_them():
+    for line, words, expected in [
+        ("it is a [MASK]", ["apple"], "it is an apple"),
+        ("it is an [MASK]", ["university"], "it is a university"),
+        ("That was an [MASK], a [MASK] and a [MASK]", ["hour", "dog", "MBA"], "That was an hour, a dog and an MBA"),
+        ("A [MASK] in the house. An [MASK] too", ["owl", "cat"], "An owl in the house. A cat too"),
+        ("IT IS A [MASK]", ["apple"], "IT IS AN APPLE"),
+        ('he said "a [MASK]" to me', ["owl"], 'he said "an owl" to me'),
+        ("it is [MASK] [MASK]", ["a", "apple"], "it is an apple"),
+        ("it is [MASK] dog", ["an"], "it is a dog"),
+        ("[MASK] dog, and you?", ["an"], "A dog, and you?"),
+        # Letters, other languages, other spaces, other words.
+        ("the vitamin A [MASK] is in it", ["owl"], "the vitamin A owl is in it"),
+        ("that is a  [MASK] or a-[MASK]", ["owl", "owl"], "that is a  owl or a-owl"),
+        ("vamos a [MASK] con el perro", ["uno"], "vamos a uno con el perro"),
+        ("Sie ist an [MASK]", ["Bord"], "Sie ist an Bord"),
+        ("the banana [MASK] is it", ["owl"], "the banana owl is it"),
+        ("it is a cat, an [MASK]? a owl", ["apple"], "it is a cat, an apple? a owl"),
+    ]:
+        assert filled(line, *words) == expected
+
+
+def test_where_words_are_forbidden_a_fill_does_not_become_one():
+    assert filled("it is [MASK] apple", "a", forbidden="dog") == "it is a apple"
+    assert filled("it is [MASK] apple", "a", forbidden="an") == "it is a apple"
+    assert filled("it is a [MASK]", "apple", forbidden="dog") == "it is an apple"

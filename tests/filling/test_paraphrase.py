@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from masked_sentences import masked
-from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama, save
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -78,12 +78,11 @@ def test_what_is_given_is_the_private_line():
     assert filler.fill_shard(shard).lines == ["5 Tom Smith met Ann in [\\MASK]", "6 nobody"]
 
 
-def test_the_report_says_epsilon_of_a_line(tmp_path, monkeypatch):
+def test_the_report_says_epsilon_of_a_line(tmp_path, llama, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    save(random_llama(TOKENIZER), TOKENIZER, tmp_path / "llama")
     (tmp_path / "masked.txt").write_text("[MASK] sat\nthe cat\n", encoding="utf-8")
     write_sidecar(tmp_path / "sidecar.jsonl", [[MaskedSpan(0, 3, "MASK", "list", "Ann", 0)], []])
-    options = ["fill", "--method", "paraphrase", "--set", "most_pieces=4", "--filler", "llama", "--input", "masked.txt"]
+    options = ["fill", "--method", "paraphrase", "--set", "most_pieces=4", "--filler", llama, "--input", "masked.txt"]
     options += ["--output", "out.txt", "--report", "report.json"]
     assert main(options) == 1
     assert main([*options, "--sidecar", "sidecar.jsonl"]) == 0

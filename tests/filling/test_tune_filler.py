@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ import torch
 import yaml
 from stage_commands import settings as keys
 from tiny_causal_models import causal_tokenizer, random_llama
-from tiny_causal_models import save as save_causal
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import AutoModelForMaskedLM, BertModel
 
+from dashboards.provenance import models
 from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
@@ -38,17 +39,6 @@ def settings(**values):
 
 def no_fill():
     raise AssertionError("nothing is to be filled")
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def llama(tmp_path_factory):
-    tokenizer = causal_tokenizer()
-    return save_causal(random_llama(tokenizer), tokenizer, tmp_path_factory.mktemp("fillers") / "llama")
 
 
 @pytest.fixture
@@ -160,9 +150,9 @@ def test_held_out_sentences_keep_their_markers_as_mask_tokens():
     assert TOKENIZER.convert_ids_to_tokens(batch.targets.tolist()) == ["the", "sat", "tom"]
 
 
-def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
-    before = AutoModelForMaskedLM.from_pretrained(base).state_dict()
-    assert tune(base, "tiny_tuned", *TUNING, "--report", "report.json") == 0
+def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, bert):
+    before = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
+    assert tune(bert, "tiny_tuned", *TUNING, "--report", "report.json") == 0
     found = measured(corpus / "report.json")
     assert (found["corpus_sentences"], found["held_out_sentences"]) == (200, 10)
     assert found["training_sentences"] + found["sentences_with_markers_left_out"] == 190
@@ -176,7 +166,7 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
     fill = ["--input", "ask.txt", "--output", "answer.txt", "--filler", "tiny_tuned", "--method", "top_1"]
     assert main(["fill", *fill]) == 0
     assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat 7\ndog ran 8\n"
-    after = AutoModelForMaskedLM.from_pretrained(base).state_dict()
+    after = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
     tuned = AutoModelForMaskedLM.from_pretrained(corpus / "tiny_tuned").state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     embeddings = "bert.embeddings.word_embeddings.weight"
@@ -186,9 +176,9 @@ def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, base):
     assert not torch.equal(tuned[body], before[body])
 
 
-def test_the_same_seed_tunes_the_same_filler(corpus, base):
+def test_the_same_seed_tunes_the_same_filler(corpus, bert):
     for output, seed in (("first", 1), ("again", 1), ("other", 2)):
-        assert tune(base, output, *keys("steps=4", f"seed={seed}")) == 0
+        assert tune(bert, output, *keys("steps=4", f"seed={seed}")) == 0
     first, again, other = (
         AutoModelForMaskedLM.from_pretrained(corpus / name).state_dict() for name in ("first", "again", "other")
     )
@@ -196,8 +186,8 @@ def test_the_same_seed_tunes_the_same_filler(corpus, base):
     assert not all(torch.equal(first[name], other[name]) for name in first)
 
 
-def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, base, capsys):
-    assert tune(base, "tiny_tuned", *TUNING, "--report", "1.json") == 0
+def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, bert, capsys):
+    assert tune(bert, "tiny_tuned", *TUNING, "--report", "1.json") == 0
     options = [*keys("text=filled", "method.kind=top_1"), "--kept-words", "kept_words.txt", "--report", "2.json"]
     assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
     first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
@@ -326,8 +316,8 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "{base}", "--output", "empty.txt"], "is a file; name a folder"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, capsys, options, message):
-    places = {"base": base, "llama": llama, "torn": save(random_bert(TOKENIZER), TOKENIZER, corpus / "torn")}
+def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, bert, llama, capsys, options, message):
+    places = {"base": bert, "llama": llama, "torn": save(random_bert(TOKENIZER), TOKENIZER, corpus / "torn")}
     (corpus / "torn" / "model.safetensors").unlink()
     places["body"] = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, corpus / "body")
     for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
@@ -343,38 +333,32 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, base, llama, c
 
 
 def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
-    for method, message in [
+    def tuning(kind, method):
+        kinds = {"masked_lm": MaskedLanguageModelTuning, "causal_lm": CausalLanguageModelTuning}
+        return kinds[kind](kind=kind, text="filled", method=method)
+
+    counted = "prior 'counted' counts the masked words, which tuning never reads; take prior: domain"
+    documents = "consistent_within 'document' needs the originals and their documents, .* leave it out"
+    at_once = {"kind": "top_1", "order": "all_at_once"}
+    for kind, method, message in [
+        ("masked_lm", {"kind": "sample", "forbid_original": True}, "forbid_original needs the originals, .*; leave"),
+        ("masked_lm", {"kind": "log_linear", "prior": "counted"}, counted),
+        ("masked_lm", {"kind": "unigram", "prior": "counted"}, counted),
+        ("masked_lm", {"kind": "surrogate", "consistent_within": "document"}, documents),
         (
-            {"kind": "sample", "forbid_original": True},
-            "forbid_original needs the originals, which tuning never reads; leave",
+            "masked_lm",
+            {"kind": "top_k", "copies": 2},
+            r"method\.copies: a filler is tuned on one fill of each sentence",
         ),
-        (
-            {"kind": "log_linear", "prior": "counted"},
-            "prior 'counted' counts the masked words, which tuning never reads; take prior: domain",
-        ),
-        (
-            {"kind": "unigram", "prior": "counted"},
-            "prior 'counted' counts the masked words, which tuning never reads; take prior: domain",
-        ),
-        (
-            {"kind": "surrogate", "consistent_within": "document"},
-            "consistent_within 'document' needs the originals and their documents, .* leave it out",
-        ),
-        ({"kind": "top_k", "copies": 2}, r"method\.copies: a filler is tuned on one fill of each sentence"),
-        ({"kind": "free"}, "method 'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
+        ("masked_lm", {"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
+        ("causal_lm", {"kind": "log_linear"}, "'log_linear' needs a masked language model, and kind is 'causal_lm'"),
+        ("causal_lm", at_once, r"order 'all_at_once' needs a masked .* kind is 'causal_lm'; set order: left"),
     ]:
         with pytest.raises(ValueError, match=message):
-            settings(text="filled", method=method)
-
-
-def test_methods_of_masked_fillers_are_none_of_a_causal_one():
-    with pytest.raises(ValueError, match="method 'log_linear' needs a masked language model, and kind is 'causal_lm'"):
-        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "log_linear"})
-    with pytest.raises(ValueError, match=r"order 'all_at_once' needs a masked .* kind is 'causal_lm'; set order: left"):
-        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "top_1", "order": "all_at_once"})
-    MaskedLanguageModelTuning(kind="masked_lm", text="filled", method={"kind": "top_1", "order": "all_at_once"})
+            tuning(kind, method)
+    tuning("masked_lm", at_once)
     for method in ("unigram", "surrogate", "free"):
-        CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": method})
+        tuning("causal_lm", {"kind": method})
 
 
 def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
@@ -385,3 +369,23 @@ def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeyp
     assert tune("first", "merged", *lora) == 0
     assert tune("first", "second", *lora, *keys("merge=false")) == 1
     assert "holds an update alone" in capsys.readouterr().err
+
+
+def test_the_report_page_says_what_a_tuned_filler_is():
+    report = {
+        "stage": "tune_filler",
+        "cell": {"dataset": "chat", "technique": "allow_list", "filler": "minilm_tuned"},
+        "parameters": {"base": "models/fillers/minilm", "kind": "masked_lm", "text": "filled"},
+        "measured": {
+            "steps": 60, "training_sentences": 7600, "base_held_out_perplexity": 232.71, "held_out_perplexity": 67.4,
+        },
+    }  # fmt: skip
+    causal = {**report, "measured": {"steps": 1200, "training_sentences": 50, "held_out_loss": None}}
+    first, second = models(SimpleNamespace(reports={"tuned_fillers/a": report, "tuned_fillers/b": causal})).rows
+    assert first.label == "filler minilm_tuned (chat, allow list)"
+    assert "models/fillers/minilm" in first.entries[0].text
+    assert first.entries[1].text == (
+        "fine-tuned here in 60 steps on 7,600 sentences of the filled corpus; perplexity of held-out unmasked words "
+        "232.7 before, 67.4 after"
+    )
+    assert second.entries[1].text == "fine-tuned here in 1,200 steps on 50 sentences of the filled corpus"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from stage_commands import settings
-from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
+from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -23,11 +23,6 @@ GENERIC = "".join(
     for first in ("cat", "dog", "mat", "tom", "paris")
     for second in ("cat", "dog", "mat")
 )
-
-
-@pytest.fixture(scope="module")
-def filler(tmp_path_factory):
-    return save(random_bert(TOKENIZER), TOKENIZER, tmp_path_factory.mktemp("fillers") / "random")
 
 
 @pytest.fixture
@@ -65,26 +60,26 @@ def measured(corpus, name="filled"):
     return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
 
 
-def test_weights_that_were_learned_are_kept_and_hold_nothing_of_private_text(corpus, filler, monkeypatch):
-    assert fill(corpus, "log_linear", "--filler", filler, name="first") == 0
+def test_weights_that_were_learned_are_kept_and_hold_nothing_of_private_text(corpus, bert, monkeypatch):
+    assert fill(corpus, "log_linear", "--filler", bert, name="first") == 0
     (kept,) = (corpus / "work" / "learned_weights").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     with monkeypatch.context() as patched:
         patched.setattr("tasks.filling.masked_lm.weighing.tuning_text", None)
-        assert fill(corpus, "log_linear", "--filler", filler, name="again") == 0
+        assert fill(corpus, "log_linear", "--filler", bert, name="again") == 0
     assert words_of(corpus, "again") == words_of(corpus, "first")
     assert measured(corpus, "again")["log_linear"] == measured(corpus, "first")["log_linear"]
     # A fill by frequencies of the private domain uses the same, and leaves nothing behind.
     before = kept.read_bytes()
     kept.unlink()
-    assert fill(corpus, "log_linear", "--filler", filler, *settings("prior=domain")) == 0
+    assert fill(corpus, "log_linear", "--filler", bert, *settings("prior=domain")) == 0
     assert [kept.read_bytes()] == [path.read_bytes() for path in kept.parent.iterdir()] == [before]
-    assert fill(corpus, "log_linear", "--filler", filler, *settings("tuning_seed=2")) == 0
+    assert fill(corpus, "log_linear", "--filler", bert, *settings("tuning_seed=2")) == 0
     assert len(list((corpus / "work" / "learned_weights").iterdir())) == 2
 
 
-def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, filler):
-    assert fill(corpus, "log_linear", "--filler", filler) == 0
+def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, bert):
+    assert fill(corpus, "log_linear", "--filler", bert) == 0
     words = {word.lower() for pair in words_of(corpus) for word in pair}
     assert words <= {"cat", "dog", "mat", "tom", "paris"}
     assert len(words) > 2
@@ -98,8 +93,8 @@ def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, fille
     assert learned["weights"]["average"] == learned["weights"]["filler"] == learned["learned_weights"]["filler"]
 
 
-def test_the_sidecar_changes_no_fill(corpus, filler):
-    options = ["--filler", filler]
+def test_the_sidecar_changes_no_fill(corpus, bert):
+    options = ["--filler", bert]
     assert fill(corpus, "log_linear", *options, name="without") == 0
     assert fill(corpus, "log_linear", *options, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
     assert words_of(corpus, "with") == words_of(corpus, "without")
@@ -107,15 +102,9 @@ def test_the_sidecar_changes_no_fill(corpus, filler):
     assert measured(corpus, "with")["restoration_rate"] is not None
 
 
-def test_batches_and_a_second_run_write_the_same(corpus, filler):
-    assert fill(corpus, "log_linear", "--filler", filler, name="one") == 0
-    assert fill(corpus, "log_linear", "--filler", filler, *settings("batch_sentences=3"), name="other") == 0
-    assert words_of(corpus, "one") == words_of(corpus, "other")
-
-
-def test_the_original_can_be_forbidden(corpus, filler):
+def test_the_original_can_be_forbidden(corpus, bert):
     sidecar = ["--sidecar", corpus / "sidecar.jsonl", *settings("forbid_original=true")]
-    assert fill(corpus, "log_linear", "--filler", filler, *sidecar) == 0
+    assert fill(corpus, "log_linear", "--filler", bert, *sidecar) == 0
     assert not [pair for pair in words_of(corpus) if pair[0] == "dog" or pair[1] == "mat"]
 
 
@@ -129,10 +118,10 @@ def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_p
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method):
+def test_noisy_counts_bring_the_masked_words(corpus, bert, monkeypatch, method):
     """Every second masked word is dog, and every other mat; public text has mostly tom. Nothing private is reported."""
     monkeypatch.chdir(corpus)
-    options = ["--filler", filler] if method == "log_linear" else []
+    options = ["--filler", bert] if method == "log_linear" else []
     options += ["--sidecar", corpus / "sidecar.jsonl"]
     assert fill(corpus, method, *options, *settings("prior=domain"), name="domain") == 0
     for name in ("counted", "again"):
@@ -155,11 +144,11 @@ def test_noisy_counts_bring_the_masked_words(corpus, filler, monkeypatch, method
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
-def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, filler, monkeypatch, method):
+def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, bert, monkeypatch, method):
     """Two sidecars with the same counts, and the same noise: who is given fill and report cannot tell them apart."""
     monkeypatch.chdir(corpus)
     monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
-    options = ["--filler", filler] if method == "log_linear" else []
+    options = ["--filler", bert] if method == "log_linear" else []
     options += counted_from(corpus)
     found = []
     for first, second in (("dog", "mat"), ("mat", "dog")):
@@ -233,9 +222,3 @@ def test_noisy_counts_may_protect_documents(corpus, capsys, monkeypatch):
     assert found["counted_frequencies"]["counted_places"] == 2 + 10 * 2
     inputs = json.loads((corpus / "filled.json").read_text(encoding="utf-8"))["inputs"]
     assert str(corpus / "documents.txt") in inputs
-
-
-def test_a_tuning_text_of_kept_words_is_one_line(corpus, filler, capsys):
-    (corpus / "generic" / "valid.txt").write_text("the sat on\n", encoding="utf-8")
-    assert fill(corpus, "log_linear", "--filler", filler) == 1
-    assert "no masked place of one word" in capsys.readouterr().err

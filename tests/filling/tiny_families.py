@@ -9,32 +9,15 @@ from functools import cache
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
-    AlbertConfig,
-    AlbertForMaskedLM,
     AlbertTokenizer,
-    BertConfig,
-    BertForMaskedLM,
     BertTokenizer,
-    DebertaV2Config,
-    DebertaV2ForMaskedLM,
     DebertaV2Tokenizer,
-    DistilBertConfig,
-    DistilBertForMaskedLM,
-    ElectraConfig,
-    ElectraForMaskedLM,
-    ModernBertConfig,
-    ModernBertForMaskedLM,
-    MPNetConfig,
-    MPNetForMaskedLM,
     MPNetTokenizer,
     PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
     RobertaTokenizer,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
     XLMRobertaTokenizer,
 )
 
@@ -118,21 +101,30 @@ TOKENIZERS: dict[str, Callable[[], Any]] = {
     ),
     "deberta": lambda: DebertaV2Tokenizer(vocab=unigrams(DEBERTA_SPECIAL, "[UNK]", lower_case=False), unk_id=1),
 }
-MODELS: dict[str, tuple[str, type, type, dict[str, Any]]] = {
-    "bert": ("bert", BertForMaskedLM, BertConfig, {}),
-    "electra": ("bert", ElectraForMaskedLM, ElectraConfig, {"embedding_size": 8}),
-    "distilbert": ("bert", DistilBertForMaskedLM, DistilBertConfig, {}),
-    "mpnet": ("mpnet", MPNetForMaskedLM, MPNetConfig, {}),
-    "roberta": ("roberta", RobertaForMaskedLM, RobertaConfig, {}),
-    "modernbert": ("modernbert", ModernBertForMaskedLM, ModernBertConfig, {"local_attention": 4}),
-    "albert": ("albert", AlbertForMaskedLM, AlbertConfig, {"embedding_size": 8}),
-    "xlm-roberta": ("xlm-roberta", XLMRobertaForMaskedLM, XLMRobertaConfig, {}),
+MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bert": ("bert", "Bert", {}),
+    "electra": ("bert", "Electra", {"embedding_size": 8}),
+    "distilbert": ("bert", "DistilBert", {}),
+    "mpnet": ("mpnet", "MPNet", {}),
+    "roberta": ("roberta", "Roberta", {}),
+    "modernbert": ("modernbert", "ModernBert", {"local_attention": 4}),
+    "albert": ("albert", "Albert", {"embedding_size": 8}),
+    "xlm-roberta": ("xlm-roberta", "XLMRoberta", {}),
     "deberta": (
-        "deberta", DebertaV2ForMaskedLM, DebertaV2Config,
+        "deberta", "DebertaV2",
         {"relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"]},
     ),
 }  # fmt: skip
+"""Tokenizer, architecture as Hugging Face's classes name it, and what is special of its configuration."""
 FAMILIES = sorted(MODELS)
+MIXING = ("convbert", "fnet", "nystromformer", "yoso")
+"""Architectures that mix padding into a sentence."""
+MODELS |= {
+    "convbert": ("bert", "ConvBert", {"embedding_size": 16}),
+    "fnet": ("bert", "FNet", {}),
+    "nystromformer": ("bert", "Nystromformer", {}),
+    "yoso": ("bert", "Yoso", {}),
+}
 
 
 @cache
@@ -143,7 +135,8 @@ def tokenizer_of(family: str) -> Any:
 
 def random_model(family: str, *, positions: int = 64) -> Any:
     """A new model with random weights, large enough that its answers depend on the sentence."""
-    _, architecture, configuration, options = MODELS[family]
+    _, name, options = MODELS[family]
+    architecture, configuration = (getattr(transformers, f"{name}{part}") for part in ("ForMaskedLM", "Config"))
     tokenizer = tokenizer_of(family)
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

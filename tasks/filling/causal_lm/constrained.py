@@ -218,15 +218,14 @@ class ConstrainedFiller:
         """Read what each row has not read, rows with about as much together. Returns the rows in another order, the
         scores behind each ``(B, V)``, and this order."""
         groups = length_groups(list(map(len, pending)), rows.enough_pieces)
-        parts = [rows.chosen(group) if len(groups) > 1 else rows for group in groups]
-        order = [row for group in groups for row in group]
         if len(groups) == 1:
-            order = list(range(len(pending)))
+            return rows, rows.read(pending, [1] * len(pending)), list(range(len(pending)))
+        parts = [rows.chosen(group) for group in groups]
         scores = [
             part.read([pending[row] for row in group], [1] * len(group))
-            for part, group in zip(parts, groups if len(groups) > 1 else [order], strict=True)
+            for part, group in zip(parts, groups, strict=True)
         ]
-        return joined(parts), torch.cat(scores), order
+        return joined(parts), torch.cat(scores), [row for group in groups for row in group]
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""

@@ -1,7 +1,7 @@
 """A causal language model of Hugging Face's as a filler: loading it from wherever it is, and its pieces.
 
 By hub name, folder, a file in GGUF, or an adapter with its base. Any architecture works that keeps the keys and values
-of what it has read; whether one does is tried on a few pieces (``columns``), and the others are refused. All text is
+of what it has read; whether one does is tried on a few pieces (``rows``), and the others are refused. All text is
 encoded as if it stood behind a line end, so that a piece of text has the same pieces wherever it stands.
 
 Which pieces of a causal LM's vocabulary begin, carry on or are words, so that one marker gets one whole word.
@@ -31,9 +31,16 @@ from tasks.causal_model import check_causal, load_causal_model, refuse_update_of
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
-from tasks.filling.causal_lm.rows import check_rows, columns_that_count
+from tasks.filling.causal_lm.rows import check_rows, window_of
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
-from tasks.filling.masked_lm.candidate_words import CandidateWords, candidate_words, continues_word, is_word, space_sign
+from tasks.filling.masked_lm.candidate_words import (
+    CandidateWords,
+    candidate_words,
+    continues_word,
+    is_word,
+    space_sign,
+    special_entries,
+)
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.model_source import locate_model, unreachable
 
@@ -68,7 +75,8 @@ class CausalLanguageModel:
         """So many pieces at a time keep the device busy; a batch may end there rather than pad."""
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
-        self.closed_from: int | None = columns_that_count(model.config, takes_positions=self.takes_positions)
+        # A model that is not told positions may take a column for one.
+        self.closed_from: int | None = window_of(model.config) if self.takes_positions else 0
         """Rows of so many columns or more are read without holes; ``None`` where holes never matter."""
         check_rows(self)
 
@@ -181,7 +189,7 @@ class CausalWords:
         list."""
         candidates = candidate_words(tokenizer, name=name, known_words=known_words)
         sign = space_sign(tokenizer)
-        excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+        excluded = special_entries(tokenizer)
         spaced, glued = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
         for piece, entry in tokenizer.get_vocab().items():
             if entry in excluded or piece.startswith(_CONTINUATION):

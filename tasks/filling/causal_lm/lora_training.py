@@ -8,9 +8,10 @@ stay as they are.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.corpora.masked_text import count_markers
@@ -20,9 +21,7 @@ from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageMo
 from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
 from tasks.filling.masked_lm.candidate_words import is_word
-
-if TYPE_CHECKING:
-    import torch
+from tasks.filling.masked_lm.marker_scores import scores_at
 
 _WEIGHT_DECAY = 0.0
 _VALID_SENTENCES = 100
@@ -108,8 +107,6 @@ def train_lora(
     is to stand on a weight that two layers share, or where the loss stops being a number. The result depends on the
     seed alone, on one machine.
     """
-    import torch
-
     random = np.random.default_rng(settings.seed)
     prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
     torch.manual_seed(settings.seed)
@@ -163,8 +160,6 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
     ``valid_top_1_accuracy``: the share of masked words of which every piece is the likeliest one, given those before.
     Raises ``CorpusError`` where no line makes a prompt.
     """
-    import torch
-
     prompts = held_out_prompts(language_model, lines)
     if not prompts:
         raise CorpusError(
@@ -226,12 +221,8 @@ def _prompts(
 
 def _output_scores(
     language_model: CausalLanguageModel, model: Any, batch: Sequence[PromptedSentence]
-) -> "tuple[torch.Tensor, torch.Tensor]":
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores ``(N, V)`` float32 for the ``N`` pieces of the outputs, and these pieces ``(N,)``."""
-    import torch
-
-    from tasks.filling.masked_lm.marker_scores import scores_at
-
     longest = max(len(prompt.pieces) for prompt in batch)
     padding = language_model.padding
     pieces = torch.tensor([[*p.pieces, *[padding] * (longest - len(p.pieces))] for p in batch])  # (B, T)
@@ -242,7 +233,11 @@ def _output_scores(
     expected = pieces[rows, targets].to(device)
     with torch.autocast("cpu", torch.bfloat16, enabled=lower_on_processor(model)):
         scores = scores_at(
-            model, pieces.to(device), attention.to(device), rows.to(device), (targets - 1).to(device)
+            model,
+            rows.to(device),
+            (targets - 1).to(device),
+            input_ids=pieces.to(device),
+            attention_mask=attention.to(device),
         )  # (N, V): behind the piece before
     return scores.float(), expected
 

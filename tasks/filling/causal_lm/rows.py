@@ -2,12 +2,12 @@
 
 Rows have different lengths. New pieces of all rows are appended side by side, padded on the right; where a row has
 nothing, the attention mask has a hole, and positions are counted by row. To most architectures a hole is nothing; for
-those that count columns (``columns``), each row is moved together before it is read on. So a row's scores are those it
+those that count columns (below), each row is moved together before it is read on. So a row's scores are those it
 would have alone, rows can be copied, and the last pieces of a row can be taken back.
 
 What the columns of the kept keys and values mean to an architecture, and whether rows with holes are read rightly.
 
-To most architectures a hole (``rows``) is nothing: what is masked is not seen, and positions are given by row. Others
+To most architectures a hole is nothing: what is masked is not seen, and positions are given by row. Others
 measure distances in columns: those with a sliding window, which a hole makes narrower, and those with a penalty for
 distance by column (MPT). They are right where no hole is inside a row, so the holes are closed before they are read.
 Architectures that keep a state instead of keys and values (RWKV, Mamba) cannot take pieces back, and are refused.
@@ -22,7 +22,7 @@ from transformers import DynamicCache
 
 from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
-from tasks.filling.masked_lm.marker_scores import chosen_scores
+from tasks.filling.masked_lm.marker_scores import scores_at
 
 if TYPE_CHECKING:
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
@@ -47,27 +47,6 @@ _SAME_IN_16_BITS = 0.1
 """Scores may differ by rounding, which takes so much of their spread over the vocabulary (root mean squares)"""
 _NOTHING = 1e-5
 """and so much where all are equal."""
-_FAILURES = (
-    ModelError,
-    RuntimeError,
-    ValueError,
-    IndexError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    NotImplementedError,
-)
-"""A cache of another kind than keys and values fails in a way of its own."""
-
-
-def columns_that_count(config: Any, *, takes_positions: bool) -> int | None:
-    """From how many columns on rows are to be read without holes; ``None`` for an architecture that holes are nothing
-    to.
-
-    That is the narrowest attention window that the configuration names, and 0 for a model that is not told positions
-    (``takes_positions``), which may take a column for one.
-    """
-    return window_of(config) if takes_positions else 0
 
 
 def window_of(config: Any) -> int | None:
@@ -102,7 +81,8 @@ def check_rows(language_model: "CausalLanguageModel") -> None:
             found = _in_parts(language_model)
         except torch.cuda.OutOfMemoryError:
             raise
-        except _FAILURES:
+        except Exception:
+            # A cache of another kind than keys and values fails in a way of its own.
             continue
         if found is not None and _alike(found, expected, language_model.model.dtype):
             return
@@ -137,8 +117,6 @@ def _whole(language_model: "CausalLanguageModel") -> torch.Tensor:
 
 def _in_parts(language_model: "CausalLanguageModel") -> torch.Tensor | None:
     """The same by rows; ``None`` where the model does not keep what it reads as keys and values."""
-    from tasks.filling.causal_lm.rows import CausalRows, ForwardClock
-
     shorter, longer = _sequences(language_model)
     rows = CausalRows(language_model, 2, ForwardClock())
     rows.read([longer[:_LONGER], [*shorter[:_KNOWN], *[shorter[0]] * _IN_VAIN]], [0, 0])
@@ -221,7 +199,7 @@ class CausalRows:
         )
         started = time.perf_counter()
         with torch.inference_mode():
-            scores = chosen_scores(
+            scores = scores_at(
                 self._model,
                 rows.to(self._device),
                 columns.to(self._device),
@@ -235,7 +213,6 @@ class CausalRows:
             sound = bool(torch.isfinite(scores.sum()))
         self._clock.seconds += time.perf_counter() - started
         self._clock.pieces += int(counts.sum())
-        self._clock.cells += ids.numel()
         self.lengths = [length + len(new) for length, new in zip(self.lengths, pieces, strict=True)]
         if not sound:
             raise ModelError(f"filler {self._language_model.name!r} {NO_NUMBERS}")
@@ -360,5 +337,3 @@ class ForwardClock:
         """Seconds inside the model."""
         self.pieces = 0
         """Pieces read, without padding."""
-        self.cells = 0
-        """Pieces read, with padding."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
@@ -53,8 +54,6 @@ def initialise_fresh_weights(
     over the vocabulary the log frequencies, a matrix over the vocabulary the word embeddings; norms are neutral and
     other biases 0. Any other matrix is drawn from a normal distribution of the model's own width.
     """
-    import torch
-
     names = []
     embeddings = model.get_input_embeddings().weight  # (V, H)
     frequencies = (piece_counts + 0.1) / (piece_counts + 0.1).sum()

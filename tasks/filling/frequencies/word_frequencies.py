@@ -142,22 +142,22 @@ class WordFrequencies:
 
     def off_list_probabilities(self, kept: KeptWords) -> dict[str, float]:
         """Folded word to the chance that a draw by frequency among the words off the list gives it."""
-        counts: dict[str, int] = {}
-        for word, count, allowed in zip(self.words, self.counts.tolist(), kept.off_list(self.words), strict=True):
-            if allowed:
-                folded = fold(word)
-                counts[folded] = counts.get(folded, 0) + count
+        counts = self.shared(kept.off_list(self.words))._folded_counts()
         total = sum(counts.values())
         return {word: count / total for word, count in counts.items()}
 
     def ranks(self) -> dict[str, int]:
         """Folded word to its rank by count, from 1; equal counts in the order of the words' code points."""
+        counts = self._folded_counts()
+        order = sorted(counts, key=lambda word: (-counts[word], word))
+        return {word: rank for rank, word in enumerate(order, start=1)}
+
+    def _folded_counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for word, count in zip(self.words, self.counts.tolist(), strict=True):
             folded = fold(word)
             counts[folded] = counts.get(folded, 0) + count
-        order = sorted(counts, key=lambda word: (-counts[word], word))
-        return {word: rank for rank, word in enumerate(order, start=1)}
+        return counts
 
 
 STRENGTHS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)

@@ -83,7 +83,7 @@ def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] |
             f"filler {name!r}: its vocabulary marks the ends of words ({_WORD_END}), so a word cannot be told from an "
             "ending; take one of another kind, such as 'bert-base-uncased' or 'roberta-base'"
         )
-    excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
     words: list[str] = []
     spaced: list[int] = []
@@ -142,6 +142,11 @@ def _word_of(piece: str, sign: str | None, tokenizer: Any) -> str | None:
     return bare if bare.isascii() else tokenizer.convert_tokens_to_string([piece]).strip()
 
 
+def special_entries(tokenizer: Any) -> set[int]:
+    """The special and the added entries of a vocabulary."""
+    return {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+
+
 def space_sign(tokenizer: Any) -> str | None:
     """The sign for a space that begins words in this vocabulary, or ``None`` for WordPiece and word vocabularies."""
     second_word = tokenizer.tokenize("a a")[1:]
@@ -155,7 +160,7 @@ def _first_piece(tokenizer: Any, word: str) -> str:
 def continues_word(tokenizer: Any) -> list[int]:
     """The entries that carry on the word of the piece before them."""
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
-    excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
     if sign is None:
         return [entry for piece, entry in vocabulary.items() if piece.startswith(_CONTINUATION)]
@@ -178,7 +183,7 @@ def without_sign(tokenizer: Any) -> list[int]:
 def holds_word(tokenizer: Any) -> list[int]:
     """The entries with a letter or digit, with a part of one, or with what may be one (the unknown piece): what follows
     them without a space is of their word."""
-    excluded = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
+    excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
     byte_level = sign not in (None, SENTENCE_PIECE_SIGN)
     found = []

@@ -34,25 +34,20 @@ _SAME = 1e-3
 
 def scores_at(
     model: Any,
-    pieces: torch.Tensor,
-    attention: torch.Tensor | None,
     rows: torch.Tensor,
     positions: torch.Tensor,
     *,
     cut: torch.nn.Module | None = None,
+    input_ids: torch.Tensor,
+    attention_mask: torch.Tensor | None = None,
+    **inputs: Any,
 ) -> torch.Tensor:
-    """Vocabulary scores ``(N, V)`` at the places ``(rows[n], positions[n])`` of ``(B, T)`` pieces.
+    """Vocabulary scores ``(N, V)`` at the places ``(rows[n], positions[n])`` of ``(B, T)`` pieces, ``input_ids``.
 
-    ``attention`` is ``(B, T)``, 0 where there is padding, or ``None`` without padding. The output ``(B, T, H)`` of the
-    module ``cut`` (the body, if ``None``) is replaced by the ``(N, 1, H)`` of the places.
+    ``attention_mask`` is ``(B, T)``, 0 where there is padding, or ``None`` without padding; further ``inputs`` are as
+    the model's ``forward`` takes them. The output ``(B, T, H)`` of the module ``cut`` (the body, if ``None``) is
+    replaced by the ``(N, 1, H)`` of the places.
     """
-    return chosen_scores(model, rows, positions, cut=cut, input_ids=pieces, attention_mask=attention)
-
-
-def chosen_scores(
-    model: Any, rows: torch.Tensor, positions: torch.Tensor, *, cut: torch.nn.Module | None = None, **inputs: Any
-) -> torch.Tensor:
-    """As ``scores_at``, with ``inputs`` as the model's ``forward`` takes them."""
     was_cut = False
     in_body = False
 
@@ -83,7 +78,7 @@ def chosen_scores(
         handles.append(body.register_forward_pre_hook(enter_body))
         handles.append(decoder.register_forward_hook(keep_places_without_body))
     try:
-        scores: torch.Tensor = model(**inputs).logits
+        scores: torch.Tensor = model(input_ids=input_ids, attention_mask=attention_mask, **inputs).logits
     finally:
         for handle in handles:
             handle.remove()
@@ -115,8 +110,8 @@ def earliest_cut(model: Any) -> torch.nn.Module:
     model.eval()
     try:
         with torch.inference_mode():
-            expected = scores_at(model, pieces, None, rows, positions)
-            found = scores_at(model, pieces, None, rows, positions, cut=attention)
+            expected = scores_at(model, rows, positions, input_ids=pieces)
+            found = scores_at(model, rows, positions, cut=attention, input_ids=pieces)
     except Exception:
         # An attention may give anything (SqueezeBERT's gives a dictionary); what is wrong with the model itself shows
         # when the body is the cut.
@@ -149,8 +144,6 @@ class BatchHalving:
         ``cells`` says how large a batch is (pieces with padding, for example). Raises ``ResourceError`` where one item
         alone does not fit.
         """
-        import torch
-
         if len(items) == 1 or self._most is None or cells(items) <= self._most:
             try:
                 return [work(items)]
@@ -178,8 +171,6 @@ _SAME_SHARE = 1e-4
 def check_scores(model: "MaskedLanguageModel") -> None:
     """``ModelError`` where a model cannot score a sentence at all, scores it otherwise each time, or mixes the padding
     beside it into it; two forward passes of a few pieces say so."""
-    import torch
-
     short, long = (_window(model, pieces) for pieces in _PIECES)
     del long.positions[1:]  # its own scores are not looked at
     try:
@@ -219,6 +210,6 @@ def _window(model: "MaskedLanguageModel", most: int) -> "Window":
     return Window([*frame.prefix, *pieces, *frame.suffix], [len(frame.prefix) + place for place in range(number)])
 
 
-def _are_same(found: "torch.Tensor", expected: "torch.Tensor") -> bool:
+def _are_same(found: torch.Tensor, expected: torch.Tensor) -> bool:
     """Whether two ``(T, V)`` scores are; also where they are no numbers, which is said when a line is filled."""
     return not bool((found - expected).abs().max() > _SAME_SHARE * (expected.max() - expected.min()))

@@ -24,6 +24,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+import torch
 
 from tasks.errors import ModelError
 from tasks.filling.choice import Choice, ChoiceWithoutOriginals, Chosen, HidingChoice
@@ -36,8 +37,6 @@ from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.settings import ChoosingMethod, OrderName
 
 if TYPE_CHECKING:
-    import torch
-
     from tasks.filling.context import FillContext
 
 
@@ -85,7 +84,7 @@ _Asked = tuple[_Progress, list[int]]
 class _Scored(NamedTuple):
     """What is known of the ``N`` slots of a batch, or of a part of one."""
 
-    scores: "torch.Tensor"
+    scores: torch.Tensor
     """``(N, W)``, of the candidates alone."""
     glued: list[bool]
     """Whether a slot wants the entries for words that follow no space."""
@@ -106,8 +105,6 @@ class MaskedFiller:
     ) -> None:
         """``choices``: what chooses, by the language of the place, or at every place by ``None``. ``shares``: for each
         language the share, ``(W,)``, of each candidate that is of it; none is written where it has no share."""
-        import torch
-
         self._model, self._candidates, self._choices = model, candidates, choices
         self._batch_sentences = batch_sentences
         self._asked = ORDERS[order]
@@ -175,8 +172,6 @@ class MaskedFiller:
 
     def _fill_batch(self, batch: Sequence[tuple[_Asked, Window]]) -> int:
         """Score and fill the ``N`` slots that are asked for; how many these are."""
-        import torch
-
         asked = _slots(batch)
         parts = self._model.halving.run(batch, partial(self._scored, whole=len(batch)), padded_pieces)
         scores = parts[0].scores if len(parts) == 1 else torch.cat([part.scores for part in parts])  # (N, W)
@@ -216,8 +211,6 @@ class MaskedFiller:
 
         The vocabulary's scores end here: on a GPU those of several parts would take the memory that the batch had not.
         """
-        import torch
-
         asked = _slots(batch)
         started = time.perf_counter()
         logits = self._model.logits([window for _, window in batch])  # (N, V)
@@ -232,19 +225,15 @@ class MaskedFiller:
         scores = self._candidate_scores(logits, glued)  # (N, W)
         return _Scored(scores if len(batch) == whole else scores.cpu(), glued)
 
-    def _candidate_scores(self, logits: "torch.Tensor", glued: Sequence[bool]) -> "torch.Tensor":
+    def _candidate_scores(self, logits: torch.Tensor, glued: Sequence[bool]) -> torch.Tensor:
         """``(N, W)`` of ``(N, V)``: each candidate by the entry that fits its slot."""
         scores = logits.index_select(1, self._spaced)
         if any(glued) and self._candidates.glued is not self._candidates.spaced:
-            import torch
-
             rows = torch.tensor(glued, device=logits.device).nonzero()[:, 0]
             scores[rows] = logits[rows].index_select(1, self._glued)
         return scores
 
-    def _refuse_what_is_no_number(self, logits: "torch.Tensor", slots: Sequence[tuple[_Progress, int]]) -> None:
-        import torch
-
+    def _refuse_what_is_no_number(self, logits: torch.Tensor, slots: Sequence[tuple[_Progress, int]]) -> None:
         bad = (~torch.isfinite(logits)).any(dim=1).tolist()  # (N,)
         lines = [state.sentence.number for (state, _), is_bad in zip(slots, bad, strict=True) if is_bad]
         if lines:

@@ -11,17 +11,15 @@ that are scored: every marker has at least an eighth of the window on either sid
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import torch
 
 from tasks.errors import ModelError
 from tasks.filling.fillers.filler_folder import apply_update, base_of_update
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
-from tasks.filling.masked_lm.marker_scores import BatchHalving
+from tasks.filling.masked_lm.marker_scores import BatchHalving, check_scores, earliest_cut, scores_at
 from tasks.model_source import check_model_folder, locate_model, unreachable
-
-if TYPE_CHECKING:
-    import torch
-
 
 _SHARED = 0.75
 """Markers of a long sentence share a window where they stand within this share of it."""
@@ -179,9 +177,6 @@ class MaskedLanguageModel:
 
         Raises ``ModelError`` as ``check_scores``.
         """
-        import torch
-
-        from tasks.filling.masked_lm.marker_scores import check_scores, earliest_cut
         from tasks.packed_linear import pack_linear_layers
 
         if torch.cuda.is_available():
@@ -215,16 +210,12 @@ class MaskedLanguageModel:
             return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
         return encoded
 
-    def logits(self, windows: Sequence[Window]) -> "torch.Tensor":
+    def logits(self, windows: Sequence[Window]) -> torch.Tensor:
         """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
 
         They are not checked: a damaged model's may be no numbers. A GPU may have too little memory for them, so ask for
         them within ``halving.run``, and keep nothing so wide of one part while the next is computed.
         """
-        import torch
-
-        from tasks.filling.masked_lm.marker_scores import scores_at
-
         longest = max(len(window.pieces) for window in windows)
         pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
         lengths = torch.tensor([len(window.pieces) for window in windows])  # (B,)
@@ -235,11 +226,11 @@ class MaskedLanguageModel:
         with torch.inference_mode():
             logits = scores_at(
                 self.model,
-                pieces.to(device),
-                attention.to(device) if int(lengths.min()) < longest else None,
                 rows.to(device),
                 positions.to(device),
                 cut=self._cut,
+                input_ids=pieces.to(device),
+                attention_mask=attention.to(device) if int(lengths.min()) < longest else None,
             )
         return logits.float()
 
@@ -307,7 +298,6 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
         apply_update(model, fresh, source)
         return model, tokenizer, []
     check_model_folder(source, name)
-    import torch
     import transformers
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 

@@ -14,9 +14,10 @@ These numbers compare training runs of one filler. They do not say how good its 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
@@ -28,12 +29,9 @@ from tasks.filling.masked_lm.candidate_words import (
     holds_word,
     without_sign,
 )
+from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
-
-if TYPE_CHECKING:
-    import torch
-
 
 _POOL_SENTENCES = 8192
 """So many sentences at a time are sorted by length; whole batches are then put in random order."""
@@ -43,18 +41,23 @@ _POOL_SENTENCES = 8192
 class MaskedBatch:
     """``B`` sentences of up to ``T`` pieces, ``N`` of them masked."""
 
-    pieces: "torch.Tensor"
+    pieces: torch.Tensor
     """``(B, T)``, mask tokens in place."""
-    attention: "torch.Tensor"
+    attention: torch.Tensor
     """``(B, T)``, 1 where there is a piece and 0 where there is padding."""
-    rows: "torch.Tensor"
+    rows: torch.Tensor
     """``(N,)`` sentence of each masked place."""
-    positions: "torch.Tensor"
+    positions: torch.Tensor
     """``(N,)`` its position."""
-    targets: "torch.Tensor"
+    targets: torch.Tensor
     """``(N,)`` the piece that stood there."""
 
-    def to(self, device: "torch.device") -> "MaskedBatch":
+    def scores(self, model: Any, cut: torch.nn.Module) -> torch.Tensor:
+        """``(N, V)`` of all pieces at the masked places; ``cut``: as ``scores_at`` takes it."""
+        given = {"input_ids": self.pieces, "attention_mask": self.attention}
+        return scores_at(model, self.rows, self.positions, cut=cut, **given)
+
+    def to(self, device: torch.device) -> "MaskedBatch":
         """The same on another device."""
         return MaskedBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
@@ -99,8 +102,6 @@ class WordMasker:
 
     def batch(self, sentences: Sequence[Sequence[int]], share: float, random: np.random.Generator) -> MaskedBatch:
         """Mask about ``share`` of all pieces, and at least one word of every sentence."""
-        import torch
-
         longest = max(map(len, sentences))
         padding = self._tokenizer.pad_token_id
         pieces = np.full((len(sentences), longest), padding if padding is not None else 0)
@@ -158,10 +159,6 @@ def train_on_masked_words(
     ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
     ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
-    import torch
-
-    from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
-
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device)
     optimiser = torch.optim.AdamW(list(groups), betas=BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
@@ -182,7 +179,7 @@ def train_on_masked_words(
         words += len(batch.targets)
         batch = batch.to(device)
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16()):
-            scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
+            scores = batch.scores(model, cut)  # (N, V)
             return torch.nn.functional.cross_entropy(scores.float(), batch.targets)
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
@@ -244,10 +241,6 @@ def accuracy_of_pieces(
     model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
 ) -> dict[str, Any]:
     """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context."""
-    import torch
-
-    from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
-
     random = np.random.default_rng(_TEST_SEED)
     loss = 0.0
     words = first = among_ten = 0
@@ -257,7 +250,7 @@ def accuracy_of_pieces(
     for start in range(0, len(by_length), _TEST_SENTENCES):
         batch = masker.batch(by_length[start : start + _TEST_SENTENCES], _TESTED_SHARE, random)
         with torch.inference_mode():
-            scores = scores_at(model, batch.pieces, batch.attention, batch.rows, batch.positions, cut=cut)  # (N, V)
+            scores = batch.scores(model, cut)  # (N, V)
         loss += float(torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum"))
         best = scores.topk(10).indices  # (N, 10)
         words += len(batch.targets)

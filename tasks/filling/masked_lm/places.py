@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import torch
 
+from tasks.causal_model import NO_NUMBERS
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
 from tasks.filling.frequencies.word_frequencies import KeptWords
@@ -34,20 +36,13 @@ class OpenPlace:
     """Which of them is meant, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuningPlace:
-    """A place and the word that stands there."""
-
-    place: OpenPlace
-    target: int
-    """Index of the word among the candidates."""
-
-
 @dataclass(frozen=True)
 class TuningText:
     """What generic text gives for tuning."""
 
-    places: list[TuningPlace]
+    places: list[OpenPlace]
+    targets: list[int]
+    """Index among the candidates of the word that stands at each."""
     masked_words: int
     """Masked words of the lines that were used."""
     without_candidate: int
@@ -72,7 +67,8 @@ def tuning_text(
     ``sees_fills``: whether a place sees the words of the places before it.
     """
     randomness = MarkerRandomness(seed)
-    places: list[TuningPlace] = []
+    places: list[OpenPlace] = []
+    targets: list[int] = []
     masked = missed = 0
     for line in randomness.at(Place(0, 0)).permutation(len(lines)).tolist():
         if len(places) >= most:
@@ -91,8 +87,9 @@ def tuning_text(
                 missed += 1
                 continue
             first = index if sees_fills else 0
-            places.append(TuningPlace(OpenPlace(_texts(text, slots[first:]), index - first), target))
-    return TuningText(places[:most], masked, missed)
+            places.append(OpenPlace(_texts(text, slots[first:]), index - first))
+            targets.append(target)
+    return TuningText(places[:most], targets[:most], masked, missed)
 
 
 def _masked_spans(text: str, kept: KeptWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
@@ -136,8 +133,6 @@ def candidate_log_probabilities(
     Raises ``ModelError`` where the model's scores are not numbers. Where a GPU runs out of memory the places go in
     smaller batches; ``ResourceError`` where one alone does not fit.
     """
-    import torch
-
     entries = [torch.from_numpy(of[allowed]).to(model.model.device) for of in (candidates.glued, candidates.spaced)]
     table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
     items = []
@@ -150,10 +145,7 @@ def candidate_log_probabilities(
         """Enter the places of a batch, or of a part of one: nothing of it stays on a GPU."""
         logits = model.logits([window for _, window in batch])  # (B, V)
         if not bool(torch.isfinite(logits.sum())):
-            raise ModelError(
-                f"filler {model.name!r} gives scores that are not numbers (NaN or infinity); its weights are damaged: "
-                "fetch the model again, or train it with a lower learning rate"
-            )
+            raise ModelError(f"filler {model.name!r} {NO_NUMBERS}")
         rows = [index for index, _ in batch]
         spaced = [
             candidates.follows_space(places[row].texts[places[row].slot], line_start=places[row].slot == 0)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +47,6 @@ from tasks.filling.masked_lm.places import candidate_log_probabilities, places_o
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
 from tasks.filling.methods.unigram import UnigramFiller
-
-if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
-
 
 _START = {"filler": 1.0, "frequency": 0.0, "average": 0.0}
 """Weights of ``sample``."""
@@ -218,10 +214,8 @@ class _Learner:
                 "the tuning text has no masked place of one word that the filler can write, so no weight can be "
                 "learned; give more generic text, such as the held-out part of what the filler was trained on"
             )
-        self._targets = np.array([place.target for place in text.places])
-        self._table = candidate_log_probabilities(
-            self._model, self._candidates, self._allowed, [place.place for place in text.places]
-        )
+        self._targets = np.array(text.targets)
+        self._table = candidate_log_probabilities(self._model, self._candidates, self._allowed, text.places)
         self.log_average = np.log(np.maximum(mean_probabilities(self._table), np.finfo(np.float64).tiny))
         self.measured |= {
             "tuning_places": len(text.places),
@@ -296,7 +290,7 @@ class BeyondVocabulary:
         self._drawn = 0
 
     @classmethod
-    def of(cls, filler: Filler, context: "FillContext") -> "BeyondVocabulary":
+    def of(cls, filler: Filler, context: FillContext) -> "BeyondVocabulary":
         """Round the filler of a fill that has learned how words are weighed."""
         weighing = context.learned.weighing
         assert weighing is not None, "it learns before it fills"

@@ -25,12 +25,11 @@ Which words a filler may write for a class of marker: cheap, once a run, before 
 - DATE, NUMBER, MONEY: figures, and the words that ``groups`` puts into groups, besides what the tagger finds.
 
 CONTACT and IDENTIFIER have no words that a vocabulary would hold.
-
-Putting the check of classes together: tagger, words by class, and what wraps a filler's choice and the filler.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +62,7 @@ class ClassWords:
     """Words by class, as one tagger and the gazetteers see them."""
 
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
-        """``forms``: folded word to its usual form, of ``casing.usual_forms``; empty: each word as it stands."""
+        """``forms``: folded word to its usual form, of ``usual_forms``; empty: each word as it stands."""
         self.tagger, self.values, self.forms = tagger, values, forms
         self._allowed: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
@@ -122,6 +121,8 @@ def _is_figure(label: str, form: str) -> bool:
 
 _FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""
+_COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates")
+"""Slots with a class; of these so many right after the first choice and at the end; drawn again; and surrogates."""
 
 
 def labels_of_slots(sentence: MaskedSentence) -> list[str]:
@@ -227,68 +228,57 @@ class WordsOfClassByFrequency:
         return self._words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
 
 
+@dataclass
 class ClassCheckedFiller:
     """Another filler, its fills held against the classes of their markers."""
 
-    def __init__(
-        self,
-        filler: Filler,
-        casing: Casing,
-        class_words: ClassWords,
-        surrogates: SurrogateFiller,
-        *,
-        attempts: int,
-        choice: ChoiceOfClass | None = None,
-        by_frequency: WordsOfClassByFrequency | None = None,
-        keep_clear: bool = False,
-    ) -> None:
-        """``choice`` is the one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``.
-        ``keep_clear``: no fill may be the original."""
-        self._filler, self._casing, self._class_words = filler, casing, class_words
-        self._surrogates, self._attempts = surrogates, attempts
-        self._choice, self._by_frequency, self._keep_clear = choice, by_frequency, keep_clear
-        self._own: Counter[str] = Counter(
-            dict.fromkeys(
-                ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates"), 0
-            )
-        )
+    filler: Filler
+    casing: Casing
+    class_words: ClassWords
+    surrogates: SurrogateFiller
+    attempts: int
+    choice: ChoiceOfClass | None = None
+    """The one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``."""
+    by_frequency: WordsOfClassByFrequency | None = None
+    keep_clear: bool = False
+    """No fill may be the original."""
+    _own: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTS, 0)), init=False)
 
     @property
     def counts(self) -> Counter[str]:
-        """The filler's own, and: ``class_slots`` with a class; of these ``class_matches_first`` and ``class_matches``,
-        right after the first choice and at the end; ``class_redraws``; and ``class_surrogates``."""
-        return Counter({**getattr(self._filler, "counts", {}), **self._own})
+        """The filler's own, and ``_COUNTS``."""
+        return Counter({**getattr(self.filler, "counts", {}), **self._own})
 
     @property
     def forward_seconds(self) -> float | None:
         """Of the filler."""
-        return self._filler.forward_seconds
+        return self.filler.forward_seconds
 
     @property
     def candidate_count(self) -> int:
         """Of the filler."""
-        return self._filler.candidate_count
+        return self.filler.candidate_count
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
         labels = [labels_of_slots(sentence) for sentence in sentences]
-        if self._choice is not None:
-            self._choice.begin(
+        if self.choice is not None:
+            self.choice.begin(
                 {
                     Place(sentence.number, slot.first_marker): label if label != MASK else form or MASK
                     for sentence, its_labels in zip(sentences, labels, strict=True)
                     for slot, label, form in zip(
-                        sentence.slots, its_labels, forms_of_slots(sentence, self._class_words.forms), strict=True
+                        sentence.slots, its_labels, forms_of_slots(sentence, self.class_words.forms), strict=True
                     )
                 }
             )
-        fills = self._filler.fill(sentences, advance)
+        fills = self.filler.fill(sentences, advance)
         classed = [row for row, its_labels in enumerate(labels) if any(label != MASK for label in its_labels)]
         total = sum(label != MASK for its_labels in labels for label in its_labels)
         wrong = self._wrong(sentences, labels, fills, classed)
         self._own["class_slots"] += total
         self._own["class_matches_first"] += total - sum(map(len, wrong.values()))
-        for attempt in range(self._attempts):
+        for attempt in range(self.attempts):
             if not wrong:
                 break
             self._own["class_redraws"] += sum(map(len, wrong.values()))
@@ -296,7 +286,7 @@ class ClassCheckedFiller:
             wrong = self._wrong(sentences, labels, fills, list(wrong))
         self._own["class_surrogates"] += sum(map(len, wrong.values()))
         for row, slots in wrong.items():
-            surrogates = self._surrogates.fills(sentences[row], slots)
+            surrogates = self.surrogates.fills(sentences[row], slots)
             fills[row] = [surrogates[i] if i in slots else fill for i, fill in enumerate(fills[row])]
         wrong = self._wrong(sentences, labels, fills, list(wrong))
         self._own["class_matches"] += total - sum(map(len, wrong.values()))
@@ -313,15 +303,15 @@ class ClassCheckedFiller:
         lines: list[str] = []
         places: list[list[tuple[int, int]]] = []
         for row in rows:
-            words = self._casing.write(sentences[row].texts, [fill.word for fill in fills[row]])
+            words = self.casing.write(sentences[row].texts, [fill.word for fill in fills[row]])
             lines.append(sentences[row].filled(words))
             places.append(_stretches(sentences[row], words))
         wrong: dict[int, set[int]] = {}
-        for row, (_, spans), stretches in zip(rows, self._class_words.tagger.tag(lines), places, strict=True):
+        for row, (_, spans), stretches in zip(rows, self.class_words.tagger.tag(lines), places, strict=True):
             slots = {
                 slot
                 for slot, (label, stretch) in enumerate(zip(labels[row], stretches, strict=True))
-                if label != MASK and label not in self._class_words.class_at(spans, *stretch)
+                if label != MASK and label not in self.class_words.class_at(spans, *stretch)
             }
             if slots:
                 wrong[row] = slots
@@ -337,17 +327,17 @@ class ClassCheckedFiller:
     ) -> None:
         """Fill the wrong slots again, in place."""
         for row, slots in wrong.items():
-            forbidden = originals_of_slots(sentences[row]) if self._keep_clear else [set()] * len(sentences[row].slots)
+            forbidden = originals_of_slots(sentences[row]) if self.keep_clear else [set()] * len(sentences[row].slots)
             for index, slot in enumerate(sentences[row].slots):
                 place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
-                if self._choice is not None:
-                    (self._choice.refuse if index in slots else self._choice.hold)(place, fill.word)
-                elif index in slots and self._by_frequency is not None:
-                    word = self._by_frequency.draw(labels[row][index], place, attempt)
+                if self.choice is not None:
+                    (self.choice.refuse if index in slots else self.choice.hold)(place, fill.word)
+                elif index in slots and self.by_frequency is not None:
+                    word = self.by_frequency.draw(labels[row][index], place, attempt)
                     if word is not None and fold(word) not in forbidden[index]:
                         fills[row][index] = Fill(word)
-        if self._choice is not None:
-            again = self._filler.fill([sentences[row] for row in wrong], lambda _: None)
+        if self.choice is not None:
+            again = self.filler.fill([sentences[row] for row in wrong], lambda _: None)
             for row, new in zip(wrong, again, strict=True):
                 fills[row] = [new[i] if i in wrong[row] else fill for i, fill in enumerate(fills[row])]
 
@@ -368,14 +358,7 @@ class ClassChecks:
 
     def __init__(self, context: "FillContext") -> None:
         """Loads the tagger; ``ModelError`` where it cannot be found or used."""
-        assert isinstance(context.method, ClassAware), "the method says that it knows classes"
-        self._words, self._attempts = context.class_words, context.method.class_check.attempts
-        self._kept, self._frequencies = context.kept, context.word_counts
-        self._randomness = MarkerRandomness(context.seed, context.secret)
-        self._keep_clear = context.method.forbid_original
-        self._surrogates = SurrogateFiller(
-            self._randomness, self._frequencies, self._kept, values=self._words.values, keep_clear=self._keep_clear
-        )
+        self._context, self._words = context, context.class_words
         self._choice: ChoiceOfClass | None = None
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
@@ -385,17 +368,20 @@ class ClassChecks:
 
     def checked(self, filler: Filler, casing: Casing) -> ClassCheckedFiller:
         """The filler with its fills checked; ``casing`` writes them as the filled text will have them."""
+        method, frequencies, kept = self._context.method, self._context.word_counts, self._context.kept
+        assert isinstance(method, ClassAware), "the method says that it knows classes"
+        randomness, keep_clear = MarkerRandomness(self._context.seed, self._context.secret), method.forbid_original
         by_frequency = None
-        if self._choice is None and self._frequencies is not None:
-            off_list = self._kept.off_list(self._frequencies.words)
-            by_frequency = WordsOfClassByFrequency(self._frequencies, off_list, self._words, self._randomness)
+        if self._choice is None and frequencies is not None:
+            off_list = kept.off_list(frequencies.words)
+            by_frequency = WordsOfClassByFrequency(frequencies, off_list, self._words, randomness)
         return ClassCheckedFiller(
             filler,
             casing,
             self._words,
-            self._surrogates,
-            attempts=self._attempts,
-            choice=self._choice,
-            by_frequency=by_frequency,
-            keep_clear=self._keep_clear,
+            SurrogateFiller(randomness, frequencies, kept, values=self._words.values, keep_clear=keep_clear),
+            method.class_check.attempts,
+            self._choice,
+            by_frequency,
+            keep_clear,
         )

@@ -1,9 +1,7 @@
 """The form of a surrogate: figures for figures, capitals for capitals, a month for a month.
 
-Everything here looks at one word. Dates, numbers and sums as wholes are in ``figures``; what a word means
-beyond its form (a name's gender, a place's kind) is in ``values``.
-
-Surrogates of dates, numbers, sums and identifiers.
+Everything here looks at one word, which may be a date, number, sum or identifier as a whole; what a word means beyond
+its form (a name's gender, a place's kind) is in ``values``.
 
 A word may hold several dates and clocks (``10:30-11:45``). Each becomes one that is possible; a word with figures of no
 known form among them gets figures drawn altogether. Any value of a form may come out, the original too.
