@@ -4,7 +4,6 @@ import signal
 import time
 
 import pytest
-import torch
 
 from tasks.errors import CorpusError, ParameterError, ResourceError, StageError
 from tasks.settings.resources import ResourceSettings
@@ -94,6 +93,8 @@ def test_few_shards_run_ahead_of_a_slow_one():
 
 
 def test_devices(monkeypatch):
+    import torch  # here, since each worker that starts imports this module
+
     assert devices_of(2, uses_model=False) == DEVICES
     assert len(devices_of(1, uses_model=True)) == 1
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
