@@ -42,8 +42,8 @@ def save_ngram(folder: Path) -> str:
     return str(folder)
 
 
-def save_causal(folder: Path, kind: str) -> str:
-    """A causal model of two layers, of 64 positions where it has any: ``llama``, ``gpt2`` or ``bloom``."""
+def causal_tokenizer() -> transformers.PreTrainedTokenizerFast:
+    """Byte pairs in which words of ``TEXT`` are one piece behind a space, and other words several."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -52,7 +52,15 @@ def save_causal(folder: Path, kind: str) -> str:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )  # fmt: skip
     tokenizer.train_from_iterator([f" {line}" for line in TEXT] * 3, trainer)
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
+
+
+def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -> str:
+    """A causal model of two layers, of 64 positions where it has any: ``llama``, ``gpt2`` or ``bloom``.
+
+    ``tied``: the head of a LLaMA is its embeddings.
+    """
+    fast = causal_tokenizer()
     common = {
         "vocab_size": len(fast), "bos_token_id": fast.bos_token_id, "eos_token_id": fast.eos_token_id,
         "initializer_range": 0.3,
@@ -60,12 +68,12 @@ def save_causal(folder: Path, kind: str) -> str:
     configuration = {
         "llama": lambda: transformers.LlamaConfig(
             hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
-            max_position_embeddings=64, **common,
+            max_position_embeddings=64, tie_word_embeddings=tied, **common,
         ),
         "gpt2": lambda: transformers.GPT2Config(n_positions=64, n_embd=16, n_layer=2, n_head=2, **common),
         "bloom": lambda: transformers.BloomConfig(hidden_size=16, n_layer=2, n_head=2, **common),
     }[kind]()  # fmt: skip
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     transformers.AutoModelForCausalLM.from_config(configuration).save_pretrained(folder)
     fast.save_pretrained(folder)
     return str(folder)

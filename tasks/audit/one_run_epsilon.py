@@ -23,11 +23,8 @@ def epsilon_lower_bound(
     """The largest epsilon (nats) that ``correct`` of ``guesses`` refute at this confidence; 0 where they refute none.
 
     Refuted is an epsilon under which so many right guesses have a probability of at most 1 - ``confidence``
-    (``p_value``). Valid where the number of guesses was fixed before the scores were seen. Raises ``ValueError``
-    unless 0 <= correct <= guesses <= canaries.
+    (``p_value``). Valid where the number of guesses was fixed before the scores were seen.
     """
-    if not 0 <= correct <= guesses <= canaries:
-        raise ValueError(f"{correct!r} right of {guesses!r} guesses about {canaries!r} canaries: more than there are")
 
     def refuted(epsilon: float) -> bool:
         return p_value(correct, guesses, canaries, epsilon, delta) <= 1 - confidence

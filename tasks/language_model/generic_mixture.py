@@ -5,10 +5,9 @@ is adapted to, all of which is still seen once an epoch, and one from generic te
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -21,8 +20,6 @@ from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
 _SEED_BRANCH = 0x67656E
 """Keeps these draws apart from those that order the batches of the same seed."""
 _NUMBERS_AT_ONCE = 1 << 16
-
-Sentence = TypeVar("Sentence")
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ def check_generic_share(share: float, path: str | None) -> None:
         )
 
 
-def generic_targets_for(targets: int, share: float) -> int:
-    """How many generic targets make ``share`` of an epoch that has ``targets`` others."""
-    return round(targets * share / (1 - share))
-
-
 def mix_generic_text(
     text: EncodedText, path: str | Path | None, vocabulary: Vocabulary, share: float, seed: int
 ) -> MixedText:
@@ -58,14 +50,10 @@ def mix_generic_text(
 
     Every epoch has the same ones. Raises ``CorpusError`` where the generic text is too short.
     """
-    wanted = generic_targets_for(int(text.is_target().sum()), share)
+    wanted = round(int(text.is_target().sum()) * share / (1 - share))
     if not wanted or path is None:
         return MixedText(text, 0, 0)
-
-    def encode(line: str) -> list[int]:
-        return vocabulary.encode(normalise(line))
-
-    chosen = sample_sentences(path, wanted, encode, lambda ids: len(ids) + 1, seed)
+    chosen = sample_sentences(path, wanted, vocabulary, seed)
     tokens = [np.array([START_ID, *ids, END_ID], dtype=np.int32) for _, ids in chosen]
     ends = len(text.tokens) + np.cumsum([len(sentence) for sentence in tokens])
     return MixedText(
@@ -80,36 +68,31 @@ def mix_generic_text(
     )
 
 
-def sample_sentences(
-    path: str | Path,
-    wanted: int,
-    encode: Callable[[str], Sentence],
-    targets_of: Callable[[Sentence], int],
-    seed: int,
-) -> list[tuple[int, Sentence]]:
-    """Sentences of a text, drawn without replacement until they have ``wanted`` targets; in order, with line numbers.
+def sample_sentences(path: str | Path, wanted: int, vocabulary: Vocabulary, seed: int) -> list[tuple[int, list[int]]]:
+    """Sentences of a text, drawn without replacement until they have ``wanted`` targets: ids in order, with the numbers
+    of their lines.
 
-    The text is streamed: each line draws a number, and the lines with the smallest numbers are kept. What ``encode``
-    makes of a line is kept unless it is empty. Raises ``CorpusError`` where the text has fewer targets than that.
+    The text is streamed: each line draws a number, and the lines with the smallest numbers are kept, but for those
+    without a word. Raises ``CorpusError`` where the text has fewer targets than that.
     """
-    heap: list[tuple[float, int, Sentence]] = []  # the largest number first
+    heap: list[tuple[float, int, list[int]]] = []  # the largest number first
     total = 0
     for number, (line, drawn) in enumerate(zip(read_lines(path), _numbers(seed), strict=False), start=1):
         if total >= wanted and -drawn < heap[0][0]:
             continue
-        sentence = encode(line)
-        if not sentence:
+        ids = vocabulary.encode(normalise(line))
+        if not ids:
             continue
-        heapq.heappush(heap, (-drawn, number, sentence))
-        total += targets_of(sentence)
-        while total - targets_of(heap[0][2]) >= wanted:
-            total -= targets_of(heapq.heappop(heap)[2])
+        heapq.heappush(heap, (-drawn, number, ids))
+        total += len(ids) + 1
+        while total - len(heap[0][2]) - 1 >= wanted:
+            total -= len(heapq.heappop(heap)[2]) + 1
     if total < wanted:
         raise CorpusError(
             f"generic text {str(path)!r} has {total} targets, and generic_share asks for {wanted}; give more generic "
             "text or a smaller share"
         )
-    return sorted((number, sentence) for _, number, sentence in heap)
+    return sorted((number, ids) for _, number, ids in heap)
 
 
 def _numbers(seed: int) -> Iterator[float]:

@@ -140,6 +140,38 @@ BatchScores = Callable[[TreeBatch], np.ndarray]
 """Log-probability of each edge of a batch (E,), in nats (float64)."""
 
 
+def score_groups(
+    groups: Sequence[Sequence[tuple[int, ...]]],
+    longest: int,
+    scores_of: BatchScores,
+    scores_alone: Callable[[list[tuple[int, int]]], np.ndarray],
+    batch_nodes: int,
+    given: float = 0.0,
+) -> list[np.ndarray]:
+    """As ``score_sequences``, of groups with equal sequences among them, which are scored once, and less what is
+    ``given`` to each.
+
+    ``scores_alone`` scores those with more than ``longest`` tokens behind the first, by group and place in it.
+    """
+    found = [np.zeros(len(group)) for group in groups]
+    places: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
+    long: list[tuple[int, int]] = []
+    for number, group in enumerate(groups):
+        for place, sequence in enumerate(group):
+            if len(sequence) - 1 > longest:
+                long.append((number, place))
+            else:
+                places[number].setdefault(sequence, []).append(place)
+    sums = score_sequences([list(distinct) for distinct in places], scores_of, batch_nodes)
+    for scores, distinct, of_group in zip(found, places, sums, strict=True):
+        for equal, value in zip(distinct.values(), of_group.tolist(), strict=True):
+            scores[equal] = value - given
+    if long:
+        for (number, place), value in zip(long, scores_alone(long).tolist(), strict=True):
+            found[number][place] = value
+    return found
+
+
 def score_sequences(
     groups: Sequence[Sequence[Sequence[int]]],
     scores_of: BatchScores,

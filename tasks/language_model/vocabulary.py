@@ -41,9 +41,9 @@ class Vocabulary:
         get = self.ids.get
         return [get(word, UNKNOWN_ID) for word in words]
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, *, private: bool = False) -> None:
         """Write the vocabulary file."""
-        with atomic_writer(path) as stream:
+        with atomic_writer(path, private=private) as stream:
             stream.write(_as_text(self.tokens))
 
 
@@ -53,22 +53,21 @@ def _as_text(tokens: tuple[str, ...]) -> str:
 
 def count_words(path: str | Path) -> Counter[str]:
     """How often each normalised word stands in a text file; ``CorpusError`` where it has none."""
-    counts: Counter[str] = Counter()
-    for line in read_lines(path):
-        counts.update(normalise(line))
-    if not counts:
-        raise CorpusError(f"text {str(path)!r} holds no word; a vocabulary needs generic text")
-    return counts
+    return _counted(((line, 1) for line in read_lines(path)), f"text {str(path)!r} holds no word")
 
 
 def counts_of_words(path: str | Path) -> Counter[str]:
     """How often each normalised word stands in a text, given its word counts (``tasks.corpora.word_counts``)."""
+    return _counted(read_word_counts(path), f"word counts {str(path)!r} hold no word")
+
+
+def _counted(texts: Iterable[tuple[str, int]], otherwise: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for word, count in read_word_counts(path):
-        for normalised in normalise(word):
-            counts[normalised] += count
+    for text, count in texts:
+        for word in normalise(text):
+            counts[word] += count
     if not counts:
-        raise CorpusError(f"word counts {str(path)!r} hold no word; a vocabulary needs generic text")
+        raise CorpusError(f"{otherwise}; a vocabulary needs generic text")
     return counts
 
 
@@ -94,7 +93,7 @@ def build_vocabulary(counts: Counter[str], size: int, minimum_count: int) -> Voc
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a vocabulary file; ``ModelError`` where it is missing or not one that ``build_vocabulary`` made."""
+    """Read a vocabulary file; ``ModelError`` where it is missing or none."""
     if not Path(path).is_file():
         raise ModelError(f"vocabulary {str(path)!r} does not exist; 'palimpsest vocabulary' makes one")
     tokens = list(read_lines(path))
@@ -103,14 +102,6 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
             f"vocabulary {str(path)!r} does not begin with the {len(SPECIAL_TOKENS)} special tokens "
             f"({', '.join(SPECIAL_TOKENS[:5])}, ...); make it with 'palimpsest vocabulary'"
         )
-    if len(tokens) == len(SPECIAL_TOKENS):
-        raise ModelError(f"vocabulary {str(path)!r} holds no word; make it again with more text or a larger size")
-    seen: dict[str, int] = {}
-    for number, token in enumerate(tokens, start=1):
-        if token in seen or not token:
-            fault = f"repeats line {seen[token]}" if token in seen else "is empty"
-            raise ModelError(f"vocabulary {str(path)!r}: line {number} {fault}; every token stands once")
-        seen[token] = number
     return Vocabulary(tokens)
 
 

@@ -8,7 +8,6 @@ weights so far; everything else is in the state. It has mode 0600, since a model
 import hashlib
 import json
 import platform
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 DEFAULT_WORK_FOLDER = ".palimpsest/checkpoints"
 """Where checkpoints lie: outside the outputs, because DVC deletes the outputs of a stage before it runs."""
 FORMAT = 2
-_KEPT = 2
-"""So many are kept: where the latest turns out to be damaged, the one before it is there."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,6 @@ class Checkpoint:
         return int(self.state["step"])
 
 
-class DamagedCheckpointError(ModelError):
-    """A checkpoint is truncated, corrupt, or no checkpoint."""
-
-
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint; what was there before stays whatever happens. Returns its path."""
     from safetensors.torch import save
@@ -63,21 +56,17 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint.
-
-    Raises ``DamagedCheckpointError`` where it is missing, truncated or changed, and ``ModelError`` where it is of
-    another format.
-    """
+    """Read a checkpoint; ``ModelError`` where it is missing, truncated, changed or of another format."""
     from safetensors.torch import load
 
     try:
         expected, _, content = path.read_bytes().partition(b"\n")
     except FileNotFoundError:
-        raise DamagedCheckpointError(
+        raise ModelError(
             f"checkpoint {str(path)!r} does not exist; give a file step-N.checkpoint, or no resources.resume_from"
         ) from None
     if not content or hashlib.sha256(content).hexdigest().encode() != expected:
-        raise DamagedCheckpointError(f"checkpoint {str(path)!r} is damaged: its hash is not the one it was saved with")
+        raise ModelError(f"checkpoint {str(path)!r} is damaged: its hash is not the one it was saved with")
     # Eight bytes say how long the description of the tensors is, which holds the state.
     description = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     state = json.loads(description["__metadata__"]["state"])
@@ -114,50 +103,38 @@ class CheckpointStore:
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._resume_from = Path(resume_from) if resume_from else None
         self._last = time.monotonic()
-        self._written = self._clean(resume) if folder else []
+        self._latest = self._clean(resume) if folder else None
 
-    def _clean(self, resume: bool) -> list[Path]:
-        """Remove what is no checkpoint, or no longer wanted."""
+    def _clean(self, resume: bool) -> Path | None:
+        """Remove what is no checkpoint, or no longer wanted; the one that is left, if any."""
         assert self.folder is not None
         found = checkpoints_in(self.folder.path) if resume or self._resume_from else []
         if self._resume_from is not None:
             found = [path for path in found if path.resolve() == self._resume_from.resolve()]
-        kept = {LOCK, *(path.name for path in found)}
         for file in self.folder.path.iterdir():
             # What a process that was killed was writing at that moment, among others.
-            if file.name not in kept:
+            if file.name != LOCK and file not in found[:1]:
                 file.unlink()
-        return found
+        return found[0] if found else None
 
     @property
     def last_good(self) -> str:
         """Words for a message: the step of the latest checkpoint and where it is."""
-        if not self._written:
+        if self._latest is None:
             return "there is no checkpoint yet"
-        return f"the last good checkpoint is {str(self._written[0])!r}"
+        return f"the last good checkpoint is {str(self._latest)!r}"
 
     def latest(self) -> Checkpoint | None:
         """What to go on from, on the first rank; ``None`` to begin anew.
 
-        A damaged checkpoint is named on standard error and the one before it is taken. Raises ``ModelError`` where
-        ``resume_from`` is damaged or belongs to another vocabulary, model or text.
+        Raises ``ModelError`` where it is damaged, or belongs to another vocabulary, model or text.
         """
-        if self._resume_from is not None:
-            checkpoint = read_checkpoint(self._resume_from)
-            self._check_identity(checkpoint, self._resume_from)
-            return checkpoint
-        for path in list(self._written):
-            try:
-                checkpoint = read_checkpoint(path)
-            except DamagedCheckpointError as error:
-                self._written.remove(path)
-                path.unlink()
-                follower = "the one before it is taken" if self._written else "training begins anew"
-                print(f"warning: {error}; {follower}", file=sys.stderr)
-                continue
-            self._check_identity(checkpoint, path)
-            return checkpoint
-        return None
+        path = self._resume_from or self._latest
+        if path is None:
+            return None
+        checkpoint = read_checkpoint(path)
+        self._check_identity(checkpoint, path)
+        return checkpoint
 
     def _check_identity(self, checkpoint: Checkpoint, path: Path) -> None:
         of_checkpoint = checkpoint.state["identity"]
@@ -184,9 +161,9 @@ class CheckpointStore:
         return bool(self._every_seconds) and time.monotonic() - self._last >= self._every_seconds
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint and remove those that are too old.
+        """Write a checkpoint and remove the one before it.
 
-        Raises ``ResourceError`` where the disk is full; earlier checkpoints stay.
+        Raises ``ResourceError`` where the disk is full; the earlier checkpoint stays.
         """
         assert self.folder is not None
         try:
@@ -196,10 +173,9 @@ class CheckpointStore:
                 f"the checkpoint of step {checkpoint.step} cannot be written to {str(self.folder.path)!r} "
                 f"({error.strerror}); {self.last_good}: free some space and run the same command again"
             ) from None
-        self._written = [path, *(other for other in self._written if other != path)]
-        for other in self._written[_KEPT:]:
-            other.unlink(missing_ok=True)
-        del self._written[_KEPT:]
+        if self._latest is not None and self._latest != path:
+            self._latest.unlink(missing_ok=True)
+        self._latest = path
         self._last = time.monotonic()
 
     def remove(self) -> None:

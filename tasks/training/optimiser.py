@@ -10,24 +10,19 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from tasks.torch_setup import has_bfloat16
 
-_ADAM_BETAS = (0.9, 0.98)
+ADAM_BETAS = (0.9, 0.98)
 
 
 class OptimisationSettings(Protocol):
-    """The part of the settings of a training that does not depend on what is trained."""
+    """The part of the settings of a training that does not depend on what is trained, as ``TrainingSettings`` of the
+    language model has it."""
 
     learning_rate: float
-    """Peak learning rate of AdamW."""
     warmup_share: float
-    """Share of the steps with a rising learning rate; a cosine brings it down after."""
     weight_decay: float
-    """Decay of the weight matrices, as in AdamW; biases and norms have none."""
     gradient_clip: float
-    """Largest norm of the gradient."""
     validate_every_steps: int
-    """Optimiser steps between two validations; 0: one after each epoch."""
     precision: Literal["auto", "float32", "bfloat16"]
-    """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
 
 
 def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:
@@ -38,7 +33,7 @@ def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps
         {"params": matrices, "weight_decay": settings.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    optimiser = AdamW(groups, lr=settings.learning_rate, betas=_ADAM_BETAS, fused=True)
+    optimiser = AdamW(groups, lr=settings.learning_rate, betas=ADAM_BETAS, fused=True)
     return optimiser, LambdaLR(optimiser, lambda step: rate_factor(step, total_steps, settings.warmup_share))
 
 

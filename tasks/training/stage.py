@@ -72,11 +72,6 @@ class LiveCurve(Curve):
             self.report.warn(live.warning)
 
 
-def curve_of(params: str | None, report_path: str | None, cell: Cell, report: StageReport, is_first: bool) -> Curve:
-    """Where a command's training logs: live in an experiment, which has a parameter file and reports."""
-    return LiveCurve(params, cell, report, is_first) if params and report_path else Curve()
-
-
 class TrainedFolder(StageFiles):
     """Where a trained model goes."""
 
@@ -166,7 +161,9 @@ class TrainingCommand(StageCommand[AnySettings, AnyFiles]):
             return Report()
         later: list[Callable[[], None]] = []
         with invocation.recorded() as recorded:
-            curve = curve_of(invocation.params, invocation.report, cell, recorded, is_first_process())
+            curve = Curve()
+            if invocation.params and invocation.report:  # an experiment
+                curve = LiveCurve(invocation.params, cell, recorded, is_first_process())
             frame = TrainingFrame(curve, later)
             found = self.stage(settings, files, cell, resources, frame)
             recorded.take(found)

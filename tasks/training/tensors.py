@@ -12,6 +12,9 @@ from torch.optim import Optimizer
 
 from tasks.training.ranks.group import RankGroup
 
+BEST = "best/"
+"""Before the names of the best weights so far."""
+
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:
     """Copies of all weights, on the processor; all ranks call this together."""
@@ -34,16 +37,6 @@ def capture(model: nn.Module, optimiser: Optimizer, group: RankGroup) -> dict[st
         for rank, state in enumerate(group.gathered(torch.cuda.get_rng_state())):
             tensors[f"generator/cuda/{rank}"] = state
     return tensors
-
-
-def best_as_tensors(weights: dict[str, Tensor] | None) -> dict[str, Tensor]:
-    """The best weights so far under their names in a checkpoint."""
-    return {f"best/{name}": value for name, value in (weights or {}).items()}
-
-
-def best_in(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The best weights so far that a checkpoint holds."""
-    return {name.removeprefix("best/"): value for name, value in tensors.items() if name.startswith("best/")}
 
 
 @torch.no_grad()

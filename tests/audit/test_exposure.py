@@ -10,13 +10,6 @@ from tasks.audit.exposure import exposures, extrapolated_exposures, mean_exposur
 from tasks.errors import ModelError
 
 
-def test_a_canary_of_nothing_has_1_44_bits_with_a_deviation_of_1_44():
-    drawn = np.random.default_rng(0)
-    bits = np.concatenate([exposures(drawn.normal(size=40), drawn.normal(size=4095)) for _ in range(2500)])
-    assert bits.mean() == pytest.approx(1.44, abs=0.03)
-    assert bits.std() == pytest.approx(1.44, abs=0.03)
-
-
 def test_exposure_has_the_ends_of_its_scale_and_no_bits_for_equal_scores():
     references = np.arange(4095.0)
     highest, second, lowest = exposures(np.array([4095.0, 4093.5, -1.0]), references)

@@ -12,9 +12,8 @@ from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import read_masked_line
 
 
-@pytest.mark.parametrize(
-    ("masked", "filled", "words"),
-    [
+def test_fills_are_read_off():
+    for masked, filled, words in (
         ("[MASK] saw [PERSON] today.", "Anna saw Bob today.", ["Anna", "Bob"]),
         ("It is a [MASK], no?", "It is an apple, no?", ["apple"]),
         ("An [MASK] (of [MASK]) a+b.", "A pear (of 3.5) a+b.", ["pear", "3.5"]),
@@ -22,11 +21,9 @@ from tasks.filling.masked_sentence import read_masked_line
         ("[MASK]'s [\\MASK]", "Tom's [MASK]", ["Tom"]),
         ("[MASK] saw it", "Anna said it", None),
         ("nothing", "nothing", []),
-    ],
-)
-def test_fills_are_read_off(masked, filled, words):
-    spans = fills_of(read_masked_line(masked, 1, merge_markers=True), filled)
-    assert (None if spans is None else [filled[start:end] for start, end in spans]) == words
+    ):
+        spans = fills_of(read_masked_line(masked, 1, merge_markers=True), filled)
+        assert (None if spans is None else [filled[start:end] for start, end in spans]) == words
 
 
 WORDS = made_up_words(400)

@@ -1,7 +1,5 @@
 """Membership inference: parity of scores and rates, and what they are where there is nothing to find."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -19,25 +17,15 @@ from tasks.audit.membership import (
 )
 
 
-def test_auc_is_that_of_scikit_learn_ties_included():
-    drawn = np.random.default_rng(0)
-    members, non_members = drawn.normal(0.2, 1, 500).round(1), drawn.normal(0, 1, 700).round(1)
-    truth = np.arange(1200) < 500
-    assert auc(members, non_members) == pytest.approx(roc_auc_score(truth, np.concatenate([members, non_members])))
-
-
-@pytest.mark.parametrize(
-    ("members", "non_members", "rate", "expected"),
-    [
+def test_a_true_positive_rate_counts_ties_against_the_attack():
+    for members, non_members, rate, expected in (
         ([5, 3, 1, 0], [4, 3, 2, 1], 0.25, 0.25),  # the threshold is 4
         ([5, 3, 1, 0], [4, 3, 2, 1], 0.5, 0.5),  # it is 3, and a member there reaches it
         ([5, 3, 1, 0], [4, 3, 3, 1], 0.5, 0.25),  # two non-members at 3 would be one too many
         ([5, 3, 1, 0], [3, 3, 3, 3], 0.5, 0.0),
         ([5, 6, 7, 8], [4, 3, 2, 1], 0.25, 1.0),
-    ],
-)
-def test_a_true_positive_rate_counts_ties_against_the_attack(members, non_members, rate, expected):
-    assert true_positive_rate(np.array(members), np.array(non_members), rate) == expected
+    ):
+        assert true_positive_rate(np.array(members), np.array(non_members), rate) == expected
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
@@ -90,13 +78,6 @@ def test_figures_have_the_blind_attack_beside_them_and_no_rate_that_too_few_line
     assert {figure.value for figure in none.values()} == {None}
 
 
-def test_figures_of_8000_lines_take_two_seconds_at_most():
-    members, non_members, of_members, of_others = conversations(500, 16, 0.1, 0)
-    begin = time.process_time()
-    membership_figures(members, non_members, members, non_members, of_members, of_others, "loss")
-    assert time.process_time() - begin < 2
-
-
 def test_min_k_is_that_of_mimir():
     """The mean of the ``int(n * share)`` lowest log-probabilities of n; at least one, where mimir has none."""
     drawn = np.random.default_rng(2)
@@ -120,6 +101,8 @@ def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
     assert ours == pytest.approx(reference - target)
     false, true, _ = roc_curve(member, reference - target)
     assert auc(ours[member], ours[~member]) == pytest.approx(np.trapezoid(true, false))
+    ties = ours.round(1)
+    assert auc(ties[member], ties[~member]) == pytest.approx(roc_auc_score(member, ties))
     for rate in RATES.values():
         expected = true[np.flatnonzero(false < rate)[-1]]
         assert true_positive_rate(ours[member], ours[~member], rate) == pytest.approx(expected)

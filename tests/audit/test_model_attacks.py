@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tasks.audit.membership import auc
 from tasks.audit.model_attacks import Shadow, canary_figures, membership_of, neighbourhood_of
 from tasks.audit.twin import TwinText
 from tasks.cli import main
+from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.evaluation.perplexity import word_ranks
 from tasks.language_model.language_models import open_language_model
@@ -42,27 +44,32 @@ def place(tmp_path_factory):
     run("vocabulary", "--word-counts", counts, "--output", folder / "vocabulary.txt")
     options = ["--input", folder / "generic.txt", "--vocabulary", folder / "vocabulary.txt", "--set", "kind=ngram"]
     run("pretrain", *options, "--output", folder / "generic_model")
-    (folder / "params.yaml").write_text(parameters(), encoding="utf-8")
-    return folder
-
-
-def parameters():
-    from pathlib import Path
-
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
     document["language_model"]["kind"] = "ngram"
     document["audit"] = SETTINGS.model_dump(exclude_unset=True)
-    return yaml.safe_dump(document)
+    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    return folder
 
 
 def sentences(number, seed):
     """Of words that anybody uses, and of those that canaries are made of, so that a model knows them all."""
     chance = random.Random(seed)
-    from tasks.corpora.sources.published_frequencies import published_counts
-
     words = [word for word, _ in published_counts()][:12_000]
     words += list(map(str, range(10, 99)))
     return [" ".join([chance.choice(WORDS), *chance.choices(words, k=7)]) for _ in range(number)]
+
+
+def members_and_others():
+    """Lines, half of which a model was trained on, which these are, and the document of each."""
+    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
+    return lines, np.repeat([True, False], LINES), [str(number // 20) for number in range(2 * LINES)]
+
+
+def adapted(place, name, lines):
+    write_lines(place / f"{name}.txt", lines)
+    options = ["--model", place / "generic_model", "--input", place / f"{name}.txt", "--valid", place / "valid.txt"]
+    run("adapt", *options, "--output", place / name, "--set", "ngram.generic_weight=0.5")
+    return open_language_model(place / name)
 
 
 def run(*words):
@@ -82,10 +89,7 @@ def models(place, canaries):
     found = {"generic": open_language_model(place / "generic_model")}
     planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
     for name, lines in {"innocent": text, "planted": [*text, *planted]}.items():
-        write_lines(place / f"{name}.txt", lines)
-        options = ["--model", place / "generic_model", "--input", place / f"{name}.txt", "--valid", place / "valid.txt"]
-        run("adapt", *options, "--output", place / name, "--set", "ngram.generic_weight=0.5")
-        found[name] = open_language_model(place / name)
+        found[name] = adapted(place, name, lines)
     return found
 
 
@@ -127,9 +131,7 @@ def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
 
 
 def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
-    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
-    is_member = np.repeat([True, False], LINES)
-    documents = [str(number // 20) for number in range(2 * LINES)]
+    lines, is_member, documents = members_and_others()
     arguments = (models["innocent"], models["generic"], lines)
     told = membership_of(*arguments, is_member, documents, SETTINGS)
     assert told["membership_auc"].value > 0.95
@@ -150,9 +152,7 @@ def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
 
 
 def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(models, place):
-    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
-    is_member = np.repeat([True, False], LINES)
-    documents = [str(number // 20) for number in range(2 * LINES)]
+    lines, is_member, documents = members_and_others()
 
     def written(name, member=is_member):
         model = open_language_model(place / name)
@@ -169,18 +169,13 @@ def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(mode
 
 
 def test_shadow_models_tell_members_and_nothing_where_none_are(models, place):
-    lines = [*sentences(LINES, "members"), *sentences(LINES, "others")]
-    is_member = np.repeat([True, False], LINES)
-    documents = [str(number // 20) for number in range(2 * LINES)]
+    lines, is_member, documents = members_and_others()
     twin = TwinText(lines, documents, is_member, [], {}, seed=1)
     drawn = twin.shadows(4, 0.25)
     assert drawn.sum(axis=0).tolist() == [2] * (2 * LINES)
     shadows = []
     for number, member in enumerate(drawn):
-        write_lines(place / "shadow.txt", [line for line, _ in twin.of(member)])
-        options = ["--model", place / "generic_model", "--input", place / "shadow.txt", "--valid", place / "valid.txt"]
-        run("adapt", *options, "--output", place / f"shadow_{number}", "--set", "ngram.generic_weight=0.5")
-        shadow = open_language_model(place / f"shadow_{number}")
+        shadow = adapted(place, f"shadow_{number}", [line for line, _ in twin.of(member)])
         shadows.append(Shadow(score_lines(shadow, lines).means, member))
 
     def told(name):
@@ -255,28 +250,25 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     assert not list((place / ".palimpsest").rglob("*.txt"))
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
+def test_what_cannot_be_attacked_is_one_line(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    write_lines(place / "short.txt", ["one line"])
+    (place / "other").mkdir(exist_ok=True)
+    shutil.copy("members.txt", "other/train.txt")
+    shutil.copy("short.txt", "other/train.documents")
+    for options, says in (
         ([], "nothing to attack: give --text, or --model with --non-members"),
         (["--model", "m"], "--model needs --non-members"),
         (["--text", "members.txt", "--base", "generic_model"], "needs --params, --text and --word-counts"),
         (["--text", "short.txt"], "not equally many lines"),
         (
             ["--model", "generic_model", "--non-members", "members.txt"],
-            "every line of --non-members 'members.txt' stan",
+            "every line of --non-members 'members.txt'",
         ),
         (["--model", "nowhere", "--non-members", "short.txt"], "model 'nowhere' is neither a folder nor"),
         (["--text", "members.txt", "--members", "other"], "'other/train.documents' has 1 lines, and"),
-    ],
-)
-def test_what_cannot_be_attacked_is_one_line(options, says, place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
-    write_lines(place / "short.txt", ["one line"])
-    (place / "other").mkdir(exist_ok=True)
-    shutil.copy("members.txt", "other/train.txt")
-    shutil.copy("short.txt", "other/train.documents")
-    assert main(["audit", "--members", "members.txt", *options]) == 1
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
+    ):
+        assert main(["audit", "--members", "members.txt", *options]) == 1
+        error = capsys.readouterr().err
+        assert says in error
+        assert error.count("\n") == 1

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
 from tasks.language_model.settings import ArchitectureSettings
@@ -43,20 +42,5 @@ def small_model(vocabulary: Vocabulary) -> Callable[..., TransformerLanguageMode
         model = TransformerLanguageModel(architecture, size or len(vocabulary))
         model.initialise(seed)
         return model
-
-    return make
-
-
-@pytest.fixture
-def parameter_file(tmp_path: Path) -> Callable[..., str]:
-    """Writes the project's params.yaml with a small batch and without live tracking."""
-
-    def make() -> str:
-        document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
-        document["language_model"]["adaptation"]["batch_tokens"] = 48
-        document["tracking"]["live"] = False
-        path = tmp_path / "params.yaml"
-        path.write_text(yaml.safe_dump(document), encoding="utf-8")
-        return str(path)
 
     return make

@@ -4,21 +4,35 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from stage_commands import settings
 
 from tasks.cli import main
+from tasks.records.stage_report import read_report
 
 SMALL = [
     *settings(
         "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"
-    ),
-    "--threads",
-    "1",
-]
+    ), "--threads", "1",
+]  # fmt: skip
 _WORDS = ("the", "cat", "dog", "sat", "on", "mat", "saw", "a")
+
+
+def write(path: Path, lines: Sequence[str]) -> str:
+    """A text file of these lines; returns its path."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def perplexity(model: Path | str, text: Path | str, *options: str) -> dict:
+    """What the command measures."""
+    report = Path(text).with_suffix(".perplexity.json")
+    command = ["perplexity", "--model", str(model), "--input", str(text), "--report", str(report), "--threads", "1"]
+    assert main([*command, *options]) == 0
+    return read_report(report)["measured"]
 
 
 def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ()) -> Path:
@@ -26,7 +40,7 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
     draw = random.Random(1)
     for name, count in (("text", sentences), ("valid", 50)):
         lines = [" ".join(draw.choices(_WORDS, k=draw.randint(2, 9))) for _ in range(count)]
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, *last]), encoding="utf-8")
+        write(folder / f"{name}.txt", [*lines, *last])
     assert main(["vocabulary", "--input", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
     options = ["--input", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
     options += ["--output", str(folder / "pretrained"), *settings(f"resources.work_folder={folder / 'work'}")]
@@ -51,3 +65,12 @@ def start(arguments: Sequence[str], *before: str) -> subprocess.Popen[str]:
         text=True,
         cwd=Path(__file__).parents[2],
     )
+
+
+def wait_for_checkpoint(work: Path, process: subprocess.Popen[str]) -> None:
+    """Until the process has written one into a folder of its work folder."""
+    end = time.monotonic() + 200
+    while not list(work.glob("*/step-*.checkpoint")):
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -19,7 +19,7 @@ needs_bfloat16 = pytest.mark.skipif(
 )
 
 
-def test_blocks_add_up_to_log_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_add_up_to_log_softmax(monkeypatch):
     monkeypatch.setattr(module, "BLOCK_WORDS", 5)
     monkeypatch.setattr(module, "BLOCK_POSITIONS", 4)
     generator = torch.Generator().manual_seed(7)
@@ -28,10 +28,15 @@ def test_blocks_add_up_to_log_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = torch.log_softmax(hidden.double() @ projection.double().t(), dim=1)[torch.arange(11), targets]
     found = blockwise_log_probabilities(hidden, projection, targets)
     torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6)
+    # Large scores neither overflow nor vanish.
+    hidden = torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]])
+    projection = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    scores = blockwise_log_probabilities(hidden, projection, torch.tensor([0, 0]))
+    torch.testing.assert_close(scores, torch.tensor([0.0, -2000.0]))
 
 
 @needs_bfloat16
-def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkeypatch):
     monkeypatch.setattr(module, "BLOCK_WORDS", 8)
     generator = torch.Generator().manual_seed(3)
     hidden, projection = torch.randn(50, 32, generator=generator), torch.randn(40, 32, generator=generator)
@@ -52,7 +57,7 @@ def test_rare_words_of_a_large_vocabulary_may_be_rounded_but_not_a_target(monkey
 
 
 @needs_bfloat16
-def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch):
     generator = torch.Generator().manual_seed(5)
     hidden = torch.randn(4, 16, generator=generator)
     monkeypatch.setattr(module, "has_bfloat16", lambda: True)
@@ -66,14 +71,7 @@ def test_the_default_vocabulary_is_exact_and_the_papers_is_not(monkeypatch: pyte
     torch.testing.assert_close(blockwise_log_probabilities(hidden, projection, targets), whole, rtol=0, atol=0)
 
 
-def test_large_scores_neither_overflow_nor_vanish() -> None:
-    hidden = torch.tensor([[1000.0, 0.0], [-1000.0, 0.0]])
-    projection = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    scores = blockwise_log_probabilities(hidden, projection, torch.tensor([0, 0]))
-    torch.testing.assert_close(scores, torch.tensor([0.0, -2000.0]))
-
-
-def test_layers_are_laid_out_only_inside_the_block() -> None:
+def test_layers_are_laid_out_only_inside_the_block():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4, bias=False))
     hidden = torch.randn(5, 3, 8)

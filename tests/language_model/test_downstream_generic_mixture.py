@@ -1,17 +1,15 @@
 """Generic text mixed into an adaptation: as much as is asked for, drawn by seed, and no more."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pretrained_folder import SMALL, write
 from stage_commands import settings
 
 from tasks.cli import main
-from tasks.errors import CorpusError, ParameterError
-from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.generic_mixture import check_generic_share, mix_generic_text, sample_sentences
-from tasks.language_model.vocabulary import Vocabulary
+from tasks.errors import CorpusError
+from tasks.language_model.generic_mixture import mix_generic_text, sample_sentences
 from tasks.records.stage_report import read_report
 
 
@@ -23,9 +21,7 @@ def generic(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_share_is_of_all_targets(
-    encoded: Callable[..., EncodedText], vocabulary: Vocabulary, generic: Path
-) -> None:
+def test_the_share_is_of_all_targets(encoded, vocabulary, generic):
     text = encoded(["a b", "a [MASK] b b"] * 30, "ignore")  # 3 + 4 targets: the marker is none
     mixed = mix_generic_text(text, generic, vocabulary, 0.4, seed=1)
     assert mixed.generic_targets == 140  # 140 / (210 + 140)
@@ -39,61 +35,36 @@ def test_the_share_is_of_all_targets(
     assert words == {"<s>", "c", "d", "a", "b", "</s>"}
 
 
-def test_the_seed_says_which_sentences(generic: Path) -> None:
+def test_the_seed_says_which_sentences(generic, vocabulary):
     def lines(seed: int) -> list[int]:
-        return [number for number, _ in sample_sentences(generic, 100, str.split, len, seed)]
+        return [number for number, _ in sample_sentences(generic, 134, vocabulary, seed)]
 
     assert lines(1) == lines(1) == sorted(lines(1))
     assert lines(1) != lines(2)
-    assert len(lines(1)) == 34  # the first number that reaches 100 words
+    assert len(lines(1)) == 34  # of four targets each: the first number that reaches 134
     assert all(number % 2 for number in lines(1))  # every other line is empty
     assert min(lines(1)) < 100 < 500 < max(lines(1))
+    with pytest.raises(CorpusError, match="has 1200 targets, and generic_share asks for 1201"):
+        sample_sentences(generic, 1201, vocabulary, seed=1)
 
 
-def test_every_sentence_is_as_likely(tmp_path: Path) -> None:
+def test_every_sentence_is_as_likely(tmp_path, vocabulary):
     path = tmp_path / "generic.txt"
     path.write_text("a\n" * 50, encoding="utf-8")
     drawn = np.zeros(50)
     for seed in range(400):
-        for number, _ in sample_sentences(path, 10, str.split, len, seed):
+        for number, _ in sample_sentences(path, 20, vocabulary, seed):
             drawn[number - 1] += 1
     assert drawn.sum() == 4000
     assert 45 < drawn.min() <= drawn.max() < 120  # 80 expected, standard deviation 8
 
 
-def test_too_little_generic_text_is_said(generic: Path) -> None:
-    with pytest.raises(CorpusError, match="has 900 targets, and generic_share asks for 901"):
-        sample_sentences(generic, 901, str.split, len, seed=1)
-
-
-def test_a_share_needs_a_text() -> None:
-    with pytest.raises(ParameterError, match=r"generic_share is 0\.1 and there is no generic text"):
-        check_generic_share(0.1, None)
-    check_generic_share(0.0, None)
-
-
-def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text, vocabulary, report = (str(tmp_path / name) for name in ("text.txt", "vocabulary.txt", "report.json"))
-    Path(text).write_text("a b\na b b b\n" * 30, encoding="utf-8")  # 240 targets
+def test_a_transformer_is_adapted_to_both(tmp_path, generic, capsys):
+    vocabulary, report = (str(tmp_path / name) for name in ("vocabulary.txt", "report.json"))
+    text = write(tmp_path / "text.txt", ["a b", "a b b b"] * 30)  # 240 targets
     assert main(["vocabulary", "--input", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
-    small = [
-        *settings(
-            "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"
-        ),
-        "--threads",
-        "1",
-    ]
-    command = [
-        "pretrain",
-        "--input",
-        str(generic),
-        "--vocabulary",
-        vocabulary,
-        *small,
-        "--set",
-        "pretraining.epochs=0.1",
-    ]
-    assert main([*command, "--output", str(tmp_path / "pretrained")]) == 0
+    command = ["pretrain", "--input", str(generic), "--vocabulary", vocabulary, *SMALL]
+    assert main([*command, *settings("pretraining.epochs=0.1"), "--output", str(tmp_path / "pretrained")]) == 0
     command = ["adapt", "--model", str(tmp_path / "pretrained"), "--input", text, "--output", str(tmp_path / "adapted")]
     options = [*settings("adaptation.generic_share=0.25", "adaptation.epochs=2"), "--threads", "1", "--report", report]
     assert main([*command, *options, "--generic-text", str(generic)]) == 0
@@ -103,7 +74,6 @@ def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys:
     assert measured["tokens"] == 2 * (240 + 80)
     assert (measured["sentences"], measured["words"]) == (60, 180)  # of its own text
     assert str(generic) in document["inputs"]
-    assert document["parameters"]["adaptation"]["generic_share"] == 0.25
     capsys.readouterr()
     assert main([*command, *options]) == 1
     assert "name it with --generic-text" in capsys.readouterr().err

@@ -2,19 +2,19 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pretrained_folder import fill_with_pretrained
+from pretrained_folder import fill_with_pretrained, write
 from scipy.special import comb
 from scipy.stats import kstest
 from stage_commands import settings as keys
 
 from tasks.cli import main
 from tasks.errors import ParameterError
+from tasks.language_model.adapt import TransformerAdaptation, ranks_of_adaptation
 from tasks.language_model.dp_sgd import gradients as dp_gradients
 from tasks.language_model.dp_sgd.accountant import (
     ORDERS,
@@ -25,9 +25,10 @@ from tasks.language_model.dp_sgd.accountant import (
 from tasks.language_model.dp_sgd.gradients import ClippedGradients
 from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately, units_of
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
+from tasks.language_model.settings import AdaptationSettings, ArchitectureSettings, DifferentialPrivacy
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
+from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import read_report
 from tasks.settings.resources import ResourceSettings
 from tasks.training.ranks.plan import RankPlan
@@ -39,7 +40,7 @@ DOCUMENTS = ["one", "two", "one", "three", "two", "two", "two"]
 # The accountant ------------------------------------------------------------------------------------------------------
 
 
-def test_the_integral_is_the_sum_of_binomials_at_whole_orders() -> None:
+def test_the_integral_is_the_sum_of_binomials_at_whole_orders():
     """Mironov et al. 2019, equation 4."""
     for order in [2, 5, 32, 128]:
         for rate, noise in [(0.01, 1.1), (0.04, 1.5), (0.1, 0.6), (0.5, 4.0)]:
@@ -51,7 +52,7 @@ def test_the_integral_is_the_sum_of_binomials_at_whole_orders() -> None:
             )
 
 
-def test_published_values() -> None:
+def test_published_values():
     # Opacus, tests/accountants_test.py: 90 epochs at a rate of 0.04.
     assert epsilon_spent(0.04, 1.5, 2250, 1e-5) == pytest.approx(7.32911117143, abs=1e-6)
     # Abadi et al. 2016, section 3.2: epsilon 1.26 after 10,000 steps, with their conversion.
@@ -62,13 +63,10 @@ def test_published_values() -> None:
     assert renyi_divergence(1 - 1e-12, 2.0, 3.0) == pytest.approx(3 / 8)
 
 
-def test_the_noise_is_the_least_that_is_enough() -> None:
+def test_the_noise_is_the_least_that_is_enough():
     for epsilon, rate, steps in [(8.0, 0.128, 31), (2.0, 0.128, 31), (0.5, 0.01, 1000)]:
         noise = noise_multiplier_for(epsilon, 1e-5, rate, steps)
         assert epsilon_spent(rate, noise, steps, 1e-5) <= epsilon < epsilon_spent(rate, noise / 1.002, steps, 1e-5)
-
-
-def test_an_epsilon_that_is_not_to_be_had_is_an_error() -> None:
     with pytest.raises(ParameterError, match=r"epsilon 0\.1 at delta 1e-05 is not to be had in 100000000 steps"):
         noise_multiplier_for(0.1, 1e-5, 1.0, 100_000_000)
 
@@ -77,12 +75,10 @@ def test_an_epsilon_that_is_not_to_be_had_is_an_error() -> None:
 
 
 @pytest.fixture
-def model(vocabulary: object) -> TransformerLanguageModel:
+def model(vocabulary: Vocabulary) -> TransformerLanguageModel:
     """Two layers of random weights, larger than a beginning has, so that no gradient is near 0."""
-    from tasks.language_model.settings import ArchitectureSettings
-
     architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=8)
-    model = TransformerLanguageModel(architecture, len(vocabulary))  # type: ignore[arg-type]
+    model = TransformerLanguageModel(architecture, len(vocabulary))
     generator = torch.Generator().manual_seed(5)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5, generator=generator)
@@ -112,47 +108,28 @@ def plain(
 
 @pytest.mark.parametrize("long_unit", [128, 6, 0])
 @pytest.mark.parametrize("by_document", [False, True])
-@pytest.mark.parametrize("clip", [0.5, 12.0, 1e6])
-def test_clipped_gradients_are_those_of_the_plain_loop(
-    model: TransformerLanguageModel,
-    encoded: Callable[..., EncodedText],
-    monkeypatch: pytest.MonkeyPatch,
-    long_unit: int,
-    by_document: bool,
-    clip: float,
-) -> None:
-    """One line is longer than the model's positions; units of several windows are rows, or taken one by one."""
+def test_clipped_gradients_are_those_of_the_plain_loop(model, encoded, monkeypatch, long_unit, by_document):
+    """One line is longer than the model's positions; units of several windows are rows, or taken one by one. Markers
+    that are no targets have no loss."""
     monkeypatch.setattr(dp_gradients, "LONG_UNIT", long_unit)
     monkeypatch.setattr(dp_gradients, "_INPUTS_AT_ONCE", 20)
-    text = encoded(LINES)
+    text = encoded([*LINES, "a [MASK] b"], "ignore")
     windows = divide(text, 8)
-    assert len(windows) > len(LINES)
-    units = units_of(text, windows, DOCUMENTS if by_document else None)
-    assert len(units) == (3 if by_document else len(LINES))
-    chosen = np.array([2, 0, *([] if by_document else [6, 4])])
-    expected, norms = plain(model, text, [units[index] for index in chosen], clip)
-    total, found = ClippedGradients(model, text, windows, units, clip).of(chosen)
-    assert found == pytest.approx(norms, rel=1e-4)
-    assert set(total) == {name for name, _ in model.named_parameters()}
-    for name, gradient in expected.items():
-        assert float(gradient.abs().max()) > 0, name
-        torch.testing.assert_close(total[name], gradient, rtol=1e-4, atol=1e-5 * max(1.0, clip if clip < 100 else 100))
+    assert len(windows) > text.sentences
+    units = units_of(text, windows, [*DOCUMENTS, "one"] if by_document else None)
+    assert len(units) == (3 if by_document else text.sentences)
+    chosen = np.array([2, 0, *([] if by_document else [6, 4, 7])])
+    for clip in (0.5, 12.0, 1e6):
+        expected, norms = plain(model, text, [units[index] for index in chosen], clip)
+        total, found = ClippedGradients(model, text, windows, units, clip).of(chosen)
+        assert found == pytest.approx(norms, rel=1e-4)
+        assert set(total) == {name for name, _ in model.named_parameters()}
+        for name, gradient in expected.items():
+            assert float(gradient.abs().max()) > 0, name
+            torch.testing.assert_close(total[name], gradient, rtol=1e-4, atol=1e-5 * max(1.0, min(clip, 100.0)))
 
 
-def test_markers_that_are_no_targets_have_no_loss(
-    model: TransformerLanguageModel, encoded: Callable[..., EncodedText]
-) -> None:
-    text = encoded(["a [MASK] b", "c"], "ignore")
-    units = units_of(text, divide(text, 8))
-    expected, norms = plain(model, text, units, 1.0)
-    total, found = ClippedGradients(model, text, divide(text, 8), units, 1.0).of(np.arange(2))
-    assert found == pytest.approx(norms, rel=1e-4)
-    torch.testing.assert_close(total["embedding.weight"], expected["embedding.weight"], rtol=1e-4, atol=1e-5)
-
-
-def test_no_unit_adds_more_than_the_clipping_norm(
-    model: TransformerLanguageModel, encoded: Callable[..., EncodedText]
-) -> None:
+def test_no_unit_adds_more_than_the_clipping_norm(model, encoded):
     """What the accountant relies on: with and without a unit, the sum moves by the norm at most."""
     text = encoded(LINES)
     windows = divide(text, 8)
@@ -168,7 +145,7 @@ def test_no_unit_adds_more_than_the_clipping_norm(
 # Noise and sampling --------------------------------------------------------------------------------------------------
 
 
-def test_noise_is_normal_and_a_function_of_the_key() -> None:
+def test_noise_is_normal_and_a_function_of_the_key():
     like = torch.empty(101, 99)
     numbers = SecretNumbers(b"key")
     first, second = numbers.normal(like).numpy().ravel(), numbers.normal(like).numpy().ravel()
@@ -178,11 +155,7 @@ def test_noise_is_normal_and_a_function_of_the_key() -> None:
     assert (SecretNumbers(b"other").normal(like).numpy().ravel() != first).any()
 
 
-def test_a_step_adds_noise_of_the_stated_deviation_and_units_are_taken_at_the_stated_rate(
-    small_model: Callable[..., TransformerLanguageModel],
-    encoded: Callable[..., EncodedText],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_noise_has_the_stated_deviation_and_units_are_taken_at_the_stated_rate(small_model, encoded, monkeypatch):
     """With Adam's step replaced by plain descent, weights move by (sum + noise) / expected units."""
     taken: list[np.ndarray] = []
     added: list[torch.Tensor] = []
@@ -214,7 +187,7 @@ def test_a_step_adds_noise_of_the_stated_deviation_and_units_are_taken_at_the_st
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Texts and a pretrained model, and the document of each line."""
     folder = fill_with_pretrained(tmp_path_factory.mktemp("private"), 120)
-    (folder / "documents.txt").write_text("".join(f"{line // 3}\n" for line in range(120)), encoding="utf-8")
+    write(folder / "documents.txt", [str(line // 3) for line in range(120)])
     return folder
 
 
@@ -226,7 +199,7 @@ def adapted(folder: Path, *options: str, output: str = "adapted") -> int:
 
 
 @pytest.mark.parametrize(("unit", "units"), [("line", 120), ("document", 40)])
-def test_the_report_says_what_was_spent_and_weights_move(folder: Path, unit: str, units: int) -> None:
+def test_the_report_says_what_was_spent_and_weights_move(folder, unit, units):
     private = json.dumps({"epsilon": 3.0, "unit": unit, "batch_units": 20, "epochs": 2.0})
     assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
     measured = read_report(folder / "adapted.json")["measured"]
@@ -252,36 +225,28 @@ def _differences(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]
     return [after[name] - weight for name, weight in before.items()]
 
 
-def test_with_little_noise_it_learns_the_text(folder: Path) -> None:
+def test_with_little_noise_it_learns_the_text(folder):
     private = json.dumps({"epsilon": 100.0, "batch_units": 40, "epochs": 20.0, "learning_rate": 0.02})
     assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
     curve = read_report(folder / "adapted.json")["measured"]["curve"]
     assert curve[-1]["valid_loss"] < curve[0]["valid_loss"] - 0.1
 
 
-@pytest.mark.parametrize(
-    ("private", "options", "said"),
-    [
-        ({"epsilon": 8.0}, keys("adaptation.generic_share=0.1"), "mixes nothing in"),
-        ({"epsilon": 8.0}, keys("adaptation.patience=2"), "does not stop early"),
-        ({"epsilon": 8.0, "unit": "document"}, ["--documents", "{valid}"], "has 50 lines and the text 120"),
-        ({"epsilon": 8.0, "unit": "document"}, ["--documents", "{numbers}"], "is a document of its own"),
-    ],
-)
-def test_what_epsilon_would_not_hold_for_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], private: dict[str, object], options: list[str], said: str
-) -> None:
-    (folder / "numbers.txt").write_text("".join(f"{line}\n" for line in range(120)), encoding="utf-8")
-    given = [word.format(valid=folder / "valid.txt", numbers=folder / "numbers.txt") for word in options]
-    arguments = [*keys(f"adaptation.private={json.dumps(private)}"), *given]
-    assert adapted(folder, *arguments, output="refused") == 1
-    assert said in capsys.readouterr().err
-    assert not (folder / "refused").exists()
+def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
+    numbers = write(folder / "numbers.txt", map(str, range(120)))
+    for unit, options, said in (
+        ("line", keys("adaptation.generic_share=0.1"), "mixes nothing in"),
+        ("line", keys("adaptation.patience=2"), "does not stop early"),
+        ("document", ["--documents", str(folder / "valid.txt")], "has 50 lines and the text 120"),
+        ("document", ["--documents", numbers], "is a document of its own"),
+    ):
+        private = keys("adaptation.private.epsilon=8", f"adaptation.private.unit={unit}")
+        assert adapted(folder, *private, *options, output="refused") == 1
+        assert said in capsys.readouterr().err
+        assert not (folder / "refused").exists()
 
 
-def test_it_runs_in_one_process_on_any_number_of_devices() -> None:
-    from tasks.language_model.adapt import TransformerAdaptation, ranks_of_adaptation
-
+def test_it_runs_in_one_process_on_any_number_of_devices():
     resources = ResourceSettings(threads=1, parallel_stages=1, devices=2)
     private = AdaptationSettings(private=DifferentialPrivacy(epsilon=8.0))
     assert ranks_of_adaptation(TransformerAdaptation(adaptation=private), resources) == RankPlan()

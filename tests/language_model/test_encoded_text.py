@@ -1,17 +1,14 @@
 """Text to ids, and what is a target."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID
 
 A, B = len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 1
 
 
-def test_sentences_stand_between_start_and_end_and_empty_lines_are_counted(encoded: Callable[..., EncodedText]) -> None:
+def test_sentences_stand_between_start_and_end_and_empty_lines_are_counted(encoded):
     text = encoded(["A b!", "", "...", "unheard b"])
     assert text.tokens.tolist() == [START_ID, A, B, END_ID, START_ID, UNKNOWN_ID, B, END_ID]
     assert text.offsets.tolist() == [0, 4, 8]
@@ -19,13 +16,13 @@ def test_sentences_stand_between_start_and_end_and_empty_lines_are_counted(encod
     assert (text.sentences, text.words, text.unknown_words, text.empty_lines) == (2, 4, 1, 2)
 
 
-def test_plain_text_has_no_markers(encoded: Callable[..., EncodedText]) -> None:
+def test_plain_text_has_no_markers(encoded):
     text = encoded(["a [MASK] b", "[mask] a"])
     assert text.tokens.tolist() == [START_ID, A, UNKNOWN_ID, B, END_ID, START_ID, UNKNOWN_ID, A, END_ID]
     assert (text.markers, text.marker_like) == (0, 1)
 
 
-def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded: Callable[..., EncodedText]) -> None:
+def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded):
     lines = [r"a [MASK] [\MASK]"]
     token, ignore = encoded(lines, "token"), encoded(lines, "ignore")
     assert token.tokens.tolist() == ignore.tokens.tolist() == [START_ID, A, MASK_ID, UNKNOWN_ID, END_ID]
@@ -37,28 +34,22 @@ def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded: C
 LINES = [r"a [MASK] [\MASK]", "b", "[PERSON]'s", "", "b [DATE] [DATE]"]
 
 
-@pytest.mark.parametrize(
-    ("markers", "sentences", "counts"),
-    [
-        ("remove", [[A, UNKNOWN_ID], [B], [B]], {"empty_lines": 2, "removed_markers": 4, "dropped_lines": 0}),
-        ("drop", [[B]], {"empty_lines": 1, "removed_markers": 0, "dropped_lines": 3}),
-    ],
-)
-def test_markers_are_removed_or_their_lines_dropped_and_counted(
-    encoded: Callable[..., EncodedText], markers: str, sentences: list[list[int]], counts: dict[str, int]
-) -> None:
-    text = encoded(LINES, markers)
-    assert text.tokens.tolist() == [token for each in sentences for token in (START_ID, *each, END_ID)]
-    assert text.is_target().tolist() == (text.tokens != START_ID).tolist()
-    words = sum(map(len, sentences))
-    assert text.counts() == {
-        "sentences": len(sentences), "words": words, "unknown_words": markers == "remove", "markers": 0, **counts,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("markers", "said"), [("remove", "0 dropped, 2 without"), ("drop", "1 dropped, 1 without")])
-def test_a_text_of_which_no_word_is_left_is_one_error(
-    encoded: Callable[..., EncodedText], markers: str, said: str
-) -> None:
-    with pytest.raises(CorpusError, match=f"--markers {markers} leaves no word of 2 lines .{said} a word.; take"):
-        encoded(["[MASK] [DATE]", "!"], markers)
+def test_markers_are_removed_or_their_lines_dropped_and_counted(encoded):
+    for markers, sentences, counts, said in (
+        (
+            "remove",
+            [[A, UNKNOWN_ID], [B], [B]],
+            {"empty_lines": 2, "removed_markers": 4, "dropped_lines": 0},
+            "0 dropped, 2 without",
+        ),
+        ("drop", [[B]], {"empty_lines": 1, "removed_markers": 0, "dropped_lines": 3}, "1 dropped, 1 without"),
+    ):
+        text = encoded(LINES, markers)
+        assert text.tokens.tolist() == [token for each in sentences for token in (START_ID, *each, END_ID)]
+        assert text.is_target().tolist() == (text.tokens != START_ID).tolist()
+        words = sum(map(len, sentences))
+        assert text.counts() == {
+            "sentences": len(sentences), "words": words, "unknown_words": markers == "remove", "markers": 0, **counts,
+        }  # fmt: skip
+        with pytest.raises(CorpusError, match=f"--markers {markers} leaves no word of 2 lines .{said} a word.; take"):
+            encoded(["[MASK] [DATE]", "!"], markers)

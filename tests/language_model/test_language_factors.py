@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pretrained_folder import write
+from stage_commands import settings
 
 from tasks.cli import main
 from tasks.language_model.encoded_text import EncodedText, encode_text
@@ -50,17 +52,15 @@ def either(request: pytest.FixtureRequest) -> Path:
     return found
 
 
-def pretrained(folder: Path, kind: str, settings: Sequence[str]) -> Path:
-    for name, lines in (("text", LINES), ("valid", VALID)):
-        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    text, valid, vocabulary = (str(folder / name) for name in ("text.txt", "valid.txt", "vocabulary.txt"))
+def pretrained(folder: Path, kind: str, small: Sequence[str]) -> Path:
+    text, valid = write(folder / "text.txt", LINES), write(folder / "valid.txt", VALID)
+    vocabulary = str(folder / "vocabulary.txt")
     assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
     command = ["pretrain", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
-    command += [part for setting in [f"kind={kind}", *settings] for part in ("--set", setting)]
-    languages = ["--set", f"{kind}.languages.codes=[en, es]"]
-    assert main([*command, "--output", str(folder / "plain")]) == 0
-    assert main([*command, "--output", str(folder / "factored"), *languages]) == 0
-    assert main([*command, "--output", str(folder / "weight0"), *languages, "--set", f"{kind}.languages.weight=0"]) == 0
+    codes = f"{kind}.languages.codes=[en, es]"
+    for name, more in (("plain", []), ("factored", [codes]), ("weight0", [codes, f"{kind}.languages.weight=0"])):
+        sets = settings(f"kind={kind}", *small, *more)
+        assert main([*command, *sets, "--output", str(folder / name)]) == 0
     return folder
 
 
@@ -70,14 +70,14 @@ def read(folder: Path, name: str = "factored") -> tuple[NgramMixture, LanguageFa
     return mixture, mixture.languages, encode_text(folder / "valid.txt", vocabulary)
 
 
-def test_a_weight_of_0_is_the_plain_model_byte_for_byte(either: Path) -> None:
+def test_a_weight_of_0_is_the_plain_model_byte_for_byte(either):
     plain, other = (
         {path.name: path.read_bytes() for path in (either / name).iterdir()} for name in ("plain", "weight0")
     )
     assert plain == other
 
 
-def test_text_sentences_and_next_words_agree_and_sum_to_1(either: Path) -> None:
+def test_text_sentences_and_next_words_agree_and_sum_to_1(either):
     """In one line that changes its language, and one with a number and an unknown word."""
     model, sentences = open_language_model(either / "factored"), [tuple(line.split()) for line in VALID]
     scores, _ = model.score_text(either / "valid.txt")
@@ -96,20 +96,19 @@ def test_text_sentences_and_next_words_agree_and_sum_to_1(either: Path) -> None:
         assert total == pytest.approx(expected, abs=1e-3)
 
 
-def test_later_words_change_no_earlier_probability(either: Path) -> None:
+def test_later_words_change_no_earlier_probability(either):
     """Whichever language the line goes on in."""
     model = open_language_model(either / "factored")
 
     def scored(*lines: str) -> np.ndarray:
-        (either / "changed.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return model.score_text(either / "changed.txt")[0].log_probability
+        return model.score_text(lines)[0].log_probability
 
     english, spanish = scored("my sister went to school"), scored("my sister went la casa")
     np.testing.assert_array_equal(english[:3], spanish[:3])
     assert english[3] != spanish[3]
 
 
-def test_what_classes_get_is_the_sum_over_their_words(folder: Path) -> None:
+def test_what_classes_get_is_the_sum_over_their_words(folder):
     mixture, factors, text = read(folder)
     words = len(factors.shares)
     classes = np.random.default_rng(1).random((words, 3))
@@ -119,7 +118,7 @@ def test_what_classes_get_is_the_sum_over_their_words(folder: Path) -> None:
     np.testing.assert_allclose(plain.class_probabilities(text, classes)[inside], (every.T @ classes)[inside], rtol=1e-5)
 
 
-def test_the_words_to_the_left_tell_the_language(folder: Path) -> None:
+def test_the_words_to_the_left_tell_the_language(folder):
     _, factors, text = read(folder)
     english, spanish = factors.expected(text)[text.offsets[:2] + 3].tolist()
     assert english[0] > 0.8 > 0.2 > spanish[0]
@@ -127,7 +126,7 @@ def test_the_words_to_the_left_tell_the_language(folder: Path) -> None:
     assert switched[1] > 0.8  # 'open' was not seen yet
 
 
-def test_exponents_are_those_that_the_validation_text_asks_for(folder: Path) -> None:
+def test_exponents_are_those_that_the_validation_text_asks_for(folder):
     """All of it, or above all its words at switch points."""
     mixture, factors, text = read(folder)
     plain, (_, vocabulary) = replace(mixture, languages=None), load(folder / "plain")
@@ -144,54 +143,27 @@ def test_exponents_are_those_that_the_validation_text_asks_for(folder: Path) -> 
     assert gains[1][switches].sum() > max(gains[0][switches].sum(), 0)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["ngram.languages.codes=[en, en]"], "two different codes"),
-        (["ngram.languages.codes=[]"], "at least 2"),
-        (["ngram.languages.codes=[en, es]"], "languages.weight or --valid"),
-    ],
-)
-def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str], said: str) -> None:
-    command = ["adapt", "--model", str(folder / "plain"), "--input", str(folder / "text.txt"), "--output", "x"]
-    sets = [part for option in [*options, "ngram.generic_weight=0.5"] for part in ("--set", option)]
-    assert main([*command, *sets]) == 1
-    assert said in capsys.readouterr().err
+def test_refusals(folder, transformers, capsys):
+    codes = "languages.codes=[en, es]"
+    for made, options, said in (
+        (folder, ["ngram.languages.codes=[en, en]"], "two different codes"),
+        (folder, ["ngram.languages.codes=[]"], "at least 2"),
+        (folder, [f"ngram.{codes}", "ngram.generic_weight=0.5"], "languages.weight or --valid"),
+        (transformers, [f"transformer.{codes}"], "languages.weight or --valid"),
+        (transformers, [f"transformer.{codes}", "adaptation.private.epsilon=8"], "epsilon does not cover"),
+    ):
+        command = ["adapt", "--model", str(made / "plain"), "--input", str(made / "text.txt"), "--output", "x"]
+        assert main([*command, *settings(*options)]) == 1
+        assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["transformer.languages.codes=[en, es]"], "languages.weight or --valid"),
-        (["transformer.languages.codes=[en, es]", "adaptation.private.epsilon=8"], "epsilon does not cover"),
-    ],
-)
-def test_refusals_of_the_transformer(
-    transformers: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str], said: str
-) -> None:
-    command = ["adapt", "--model", str(transformers / "plain"), "--input", str(transformers / "text.txt")]
-    assert main([*command, "--output", "x", *(part for option in options for part in ("--set", option))]) == 1
-    assert said in capsys.readouterr().err
-
-
-def test_what_a_text_said_of_languages_stays_with_its_model(
-    transformers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_text_said_of_languages_stays_with_its_model(transformers, capsys):
     """Adapted to another text it knows none, and where its own text should be forgotten it is refused."""
     factored, text, adapted = (str(transformers / name) for name in ("factored", "text.txt", "adapted"))
     assert main(["adapt", "--model", factored, "--input", text, "--output", adapted]) == 0
     assert load_model(factored)[0].languages is not None
     assert load_model(adapted)[0].languages is None
-    command = [
-        "unlearn",
-        "--method",
-        "private_words",
-        "--model",
-        factored,
-        "--base",
-        str(transformers / "plain"),
-        "--forget",
-        text,
-    ]
+    models = ["--model", factored, "--base", str(transformers / "plain")]
+    command = ["unlearn", "--method", "private_words", *models, "--forget", text]
     assert main([*command, "--retain", text, "--valid", text, "--output", "x"]) == 1
     assert "no way to forget changes" in capsys.readouterr().err

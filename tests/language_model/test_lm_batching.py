@@ -1,10 +1,8 @@
 """Windows and batches: every target once, none lost, none across sentences."""
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
-import pytest
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.transformer.batching import Windows, divide, epoch_order, make_batch, shuffled_batches
@@ -21,16 +19,18 @@ def scored_positions(text: EncodedText, windows: Windows) -> Counter[int]:
     return counts
 
 
-@pytest.mark.parametrize(("maximum", "overlap"), [(4, 0), (4, 2), (5, 2), (8, 4), (12, 0), (12, 6), (21, 0), (100, 50)])
-def test_every_target_is_scored_exactly_once(encoded: Callable[..., EncodedText], maximum: int, overlap: int) -> None:
+def test_every_target_is_scored_exactly_once_and_no_window_reaches_across_sentences(encoded):
     text = encoded(LINES)
-    windows = divide(text, maximum, overlap)
-    assert scored_positions(text, windows) == Counter(np.flatnonzero(text.is_target()).tolist())
-    assert windows.length.max() <= maximum
-    assert (windows.length > windows.context).all()
+    for maximum, overlap in ((4, 0), (4, 2), (5, 2), (8, 4), (12, 0), (12, 6), (21, 0), (100, 50)):
+        windows = divide(text, maximum, overlap)
+        assert scored_positions(text, windows) == Counter(np.flatnonzero(text.is_target()).tolist())
+        assert windows.length.max() <= maximum
+        assert (windows.length > windows.context).all()
+        assert (windows.first >= text.offsets[windows.sentence]).all()
+        assert (windows.first + windows.length <= text.offsets[windows.sentence + 1] - 1).all()
 
 
-def test_windows_of_a_long_sentence_by_hand(encoded: Callable[..., EncodedText]) -> None:
+def test_windows_of_a_long_sentence_by_hand(encoded):
     text = encoded(["a b c d a b c d a"])  # ten targets: nine words and the end
     plain = divide(text, 4)
     assert plain.first.tolist() == [0, 4, 8]
@@ -41,15 +41,7 @@ def test_windows_of_a_long_sentence_by_hand(encoded: Callable[..., EncodedText])
     assert overlapping.context.tolist() == [0, 2, 2, 2]
 
 
-def test_no_window_reaches_across_two_sentences(encoded: Callable[..., EncodedText]) -> None:
-    text = encoded(LINES)
-    windows = divide(text, 5, 2)
-    ends = windows.first + windows.length
-    assert (windows.first >= text.offsets[windows.sentence]).all()
-    assert (ends <= text.offsets[windows.sentence + 1] - 1).all()
-
-
-def test_a_batch_by_hand(encoded: Callable[..., EncodedText], vocabulary) -> None:
+def test_a_batch_by_hand(encoded, vocabulary):
     text = encoded(["a", "b c"])
     batch = make_batch(text, text.is_target(), divide(text, 8), np.array([1, 0]))
     a, b, c = (vocabulary.ids[word] for word in "abc")
@@ -59,16 +51,7 @@ def test_a_batch_by_hand(encoded: Callable[..., EncodedText], vocabulary) -> Non
     assert batch.rows.tolist() == [0, 0, 0, 1, 1]
 
 
-def test_ignored_markers_are_inputs_and_no_targets(encoded: Callable[..., EncodedText], vocabulary) -> None:
-    text = encoded(["a [MASK] b"], "ignore")
-    batch = make_batch(text, text.is_target(), divide(text, 8), np.array([0]))
-    a, b, mask = (vocabulary.ids[word] for word in ("a", "b", "[MASK]"))
-    assert batch.tokens.tolist() == [[START_ID, a, mask, b]]
-    assert batch.positions.tolist() == [0, 2, 3]
-    assert batch.targets.tolist() == [a, b, END_ID]
-
-
-def test_an_epoch_has_every_target_once_in_batches_near_the_size_asked_for(encoded: Callable[..., EncodedText]) -> None:
+def test_an_epoch_has_every_target_once_in_batches_near_the_size_asked_for(encoded):
     text = encoded(["a b", "c", "d a b c", "b b b", "a c d"] * 40)
     windows = divide(text, 8)
     batches = [
@@ -80,7 +63,7 @@ def test_an_epoch_has_every_target_once_in_batches_near_the_size_asked_for(encod
     assert np.mean([len(batch.targets) for batch in batches]) > 24
 
 
-def test_the_order_is_a_function_of_seed_and_epoch(encoded: Callable[..., EncodedText]) -> None:
+def test_the_order_is_a_function_of_seed_and_epoch(encoded):
     windows = divide(encoded(["a b", "c", "d a b c"] * 30), 8)
 
     def order(seed: int, epoch: int) -> list[list[int]]:

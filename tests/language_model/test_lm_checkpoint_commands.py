@@ -1,12 +1,10 @@
 """Interrupted commands, as a user or DVC runs them."""
 
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from pretrained_folder import adapt_options, fill_with_pretrained, start
+from pretrained_folder import adapt_options, fill_with_pretrained, start, wait_for_checkpoint
 from stage_commands import settings
 
 from tasks.cli import main
@@ -31,49 +29,27 @@ def options(folder: Path, name: str, *more: str) -> list[str]:
     return adapt_options(folder, name, *steps, *more)
 
 
-def wait_for_checkpoint(folder: Path, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 120
-    while not list((folder / "work").glob("*/step-*.checkpoint")):
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (
-            ["--set", "resources.checkpoint_steps=-1"],
-            "checkpoint_steps: Input should be greater than or equal to 0 (got -1)",
-        ),
-        (["--set", "resources.devices=5000"], "devices is 5000 and this machine has"),
-        (["--set", "resources.devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
-        (
-            ["--set", "resources.resume_from=nowhere.json"],
-            "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint",
-        ),
-        (
-            ["--set", "resources.resume_from=some.json", "--set", "resources.resume=false"],
-            "resources.resume_from 'some.json' goes on from a checkpoint, and",
-        ),
-    ],
-)
-def test_what_a_user_gets_wrong_about_training_is_one_line(
-    folder: Path, capsys: pytest.CaptureFixture[str], wrong: list[str], message: str
-) -> None:
-    assert main(options(folder, "wrong", *wrong)) == 1
-    shown = capsys.readouterr().err
-    assert message in shown
-    assert shown.count("\n") == 1
+def test_what_a_user_gets_wrong_about_training_is_one_line(folder, capsys):
+    for wrong, message in (
+        (["checkpoint_steps=-1"], "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
+        (["devices=5000"], "devices is 5000 and this machine has"),
+        (["devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
+        (["resume_from=nowhere.json"], "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint"),
+        (["resume_from=some.json", "resume=false"], "resources.resume_from 'some.json' goes on from a checkpoint, and"),
+    ):
+        assert main(options(folder, "wrong", *settings(*(f"resources.{part}" for part in wrong)))) == 1
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert shown.count("\n") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
-def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder: Path, kind: signal.Signals, status: int) -> None:
+def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder, kind, status):
     assert start(options(folder, "whole")).wait() == 0
     name = f"resumed-{kind.name}"
     process = start(options(folder, name))
-    wait_for_checkpoint(folder, process)
+    wait_for_checkpoint(folder / "work", process)
     process.send_signal(kind)
     shown = process.communicate()[1]
     assert process.returncode == status

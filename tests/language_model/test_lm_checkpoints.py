@@ -14,6 +14,7 @@ from tasks.errors import ModelError, ResourceError
 from tasks.files.work_folder import WorkFolder
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
+from tasks.language_model.training import trainer
 from tasks.language_model.training.stage import training_identity, training_key
 from tasks.language_model.training.trainer import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -21,7 +22,6 @@ from tasks.language_model.vocabulary import Vocabulary
 from tasks.training.checkpoints import (
     Checkpoint,
     CheckpointStore,
-    DamagedCheckpointError,
     checkpoints_in,
     read_checkpoint,
     write_checkpoint,
@@ -88,9 +88,7 @@ def folder_of(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("step", [6, 13, 14, 15])  # in the first epoch, at the end of it and in the second
-def test_a_killed_run_goes_on_to_the_same_curve_and_the_same_bytes(
-    runs: Callable[..., Any], tmp_path: Path, step: int, precision: str
-) -> None:
+def test_a_killed_run_goes_on_to_the_same_curve_and_the_same_bytes(runs, tmp_path, step, precision):
     settings = SETTINGS.model_copy(update={"precision": precision})
     whole, record = runs(settings, every_steps=0)
     with pytest.raises(Killed):
@@ -105,42 +103,9 @@ def test_a_killed_run_goes_on_to_the_same_curve_and_the_same_bytes(
     assert same_weights(whole, resumed)
 
 
-def test_a_run_killed_twice_and_in_the_middle_of_an_interval_has_the_same_curve(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., Model], vocabulary: Vocabulary, tmp_path: Path
-) -> None:
-    """The mean loss of an interval that the checkpoint divides is that of all its steps."""
-    text = encoded(LINES)
-
-    def run(ends_at: int = 0, every_steps: int = 3) -> TrainingRecord:
-        model = small_model()
-        identity = training_identity(model, vocabulary, text, SETTINGS, 1)
-        store = CheckpointStore(
-            identity, WorkFolder(tmp_path / "work", tmp_path / "model", "k" * 64), every_steps=every_steps
-        )
-
-        def log(step: int, _: Any) -> None:
-            if step == ends_at:
-                raise Killed
-
-        try:
-            return train(model, text, SETTINGS, 1, store=store, log_every_steps=5, on_log=log)
-        finally:
-            store.close()
-
-    record = run(every_steps=0)
-    for step in (10, 20):
-        with pytest.raises(Killed):
-            run(step)
-    resumed = run()
-    assert resumed.resumed_step == 18
-    assert resumed.curve == record.curve
-
-
 @pytest.mark.parametrize("context", ["packed", "stream"])
 @pytest.mark.parametrize("accumulate", [1, 3])
-def test_early_stopping_goes_on_with_the_best_weights_and_its_patience(
-    runs: Callable[..., Any], small_model: Callable[..., Model], context: str, accumulate: int
-) -> None:
+def test_early_stopping_goes_on_with_the_best_weights_and_its_patience(runs, small_model, context, accumulate):
     """The learning rate is too large, so the smallest loss comes early; the run is killed while it waits."""
     changes = {"patience": 4, "validate_every_steps": 1, "learning_rate": 0.3, "accumulate": accumulate}
     settings = SETTINGS.model_copy(update=changes)
@@ -156,9 +121,7 @@ def test_early_stopping_goes_on_with_the_best_weights_and_its_patience(
     assert same_weights(whole, resumed)
 
 
-def test_sigterm_writes_a_checkpoint_and_leaves_with_143(
-    runs: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sigterm_writes_a_checkpoint_and_leaves_with_143(runs, tmp_path, capsys):
     whole, record = runs(every_steps=0)
 
     def terminate(step: int) -> None:
@@ -176,16 +139,16 @@ def test_sigterm_writes_a_checkpoint_and_leaves_with_143(
     assert same_weights(whole, resumed)
 
 
-def test_the_time_between_checkpoints_is_a_setting(runs: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_time_between_checkpoints_is_a_setting_and_without_resume_training_begins_anew(runs, tmp_path):
     with pytest.raises(Killed):
         runs(ending=kill_at(6), every_steps=0, every_seconds=1e-9)
-    assert [path.stem for path in checkpoints_in(folder_of(tmp_path))] == ["step-00000005", "step-00000004"]
+    assert [path.stem for path in checkpoints_in(folder_of(tmp_path))] == ["step-00000005"]
     with pytest.raises(Killed):
         runs(ending=kill_at(6), every_steps=0, every_seconds=1000.0, resume=False)
     assert checkpoints_in(folder_of(tmp_path)) == []
 
 
-def test_checkpoints_are_private_and_nothing_in_them_is_pickled(runs: Callable[..., Any], tmp_path: Path) -> None:
+def test_checkpoints_are_private_and_nothing_in_them_is_pickled(runs, tmp_path):
     with pytest.raises(Killed):
         runs(ending=kill_at(6))
     folder = folder_of(tmp_path)
@@ -195,50 +158,7 @@ def test_checkpoints_are_private_and_nothing_in_them_is_pickled(runs: Callable[.
     assert safetensors.torch.load(path.read_bytes().partition(b"\n")[2]).keys() == read_checkpoint(path).tensors.keys()
 
 
-@pytest.mark.parametrize("fault", ["truncated", "changed"])
-def test_a_damaged_checkpoint_is_said_and_the_one_before_it_is_taken(
-    runs: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
-) -> None:
-    whole, record = runs(every_steps=0)
-    with pytest.raises(Killed):
-        runs(ending=kill_at(10))
-    latest = checkpoints_in(folder_of(tmp_path))[0]
-    content = latest.read_bytes()
-    changed = content[:-1] + bytes([content[-1] ^ 1])
-    latest.write_bytes(content[: len(content) // 2] if fault == "truncated" else changed)
-    capsys.readouterr()
-    resumed, second = runs()
-    shown = capsys.readouterr().err
-    assert "step-00000008" in shown
-    assert "the one before it is taken" in shown
-    assert second.resumed_step == 4
-    assert second.curve == record.curve
-    assert same_weights(whole, resumed)
-
-
-def test_where_all_are_damaged_training_begins_anew(
-    runs: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole, _ = runs(every_steps=0)
-    with pytest.raises(Killed):
-        runs(ending=kill_at(6))
-    (only,) = checkpoints_in(folder_of(tmp_path))
-    only.write_text("{", encoding="utf-8")
-    again, record = runs()
-    assert "training begins anew" in capsys.readouterr().err
-    assert record.resumed_step is None
-    assert same_weights(whole, again)
-
-
-def test_without_resume_training_begins_anew(runs: Callable[..., Any]) -> None:
-    with pytest.raises(Killed):
-        runs(ending=kill_at(6))
-    assert runs(resume=False)[1].resumed_step is None
-
-
-def test_everything_that_decides_the_result_is_in_the_key(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., Model], vocabulary: Vocabulary
-) -> None:
+def test_everything_that_decides_the_result_is_in_the_key(encoded, small_model, vocabulary):
     def key(
         lines: list[str] = LINES,
         valid: str = "a",
@@ -264,19 +184,23 @@ def test_everything_that_decides_the_result_is_in_the_key(
     assert len({key(), *others}) == 1 + len(others)
 
 
-@pytest.mark.parametrize("part", ["vocabulary", "architecture", "order"])
-def test_a_named_checkpoint_has_to_belong_to_the_run(tmp_path: Path, part: str) -> None:
+def test_a_checkpoint_has_to_be_whole_and_to_belong_to_the_run(tmp_path):
     identity = {"vocabulary": "v" * 64, "architecture": "a" * 64, "order": "o" * 64}
-    path = write_checkpoint(tmp_path, Checkpoint({"step": 3, "identity": {**identity, part: "x" * 64}}, {}))
-    with pytest.raises(ModelError) as refused:
-        CheckpointStore(identity, None, resume_from=path).latest()
-    assert f"of another {'text and order of batches' if part == 'order' else part}" in str(refused.value)
-    assert f"its hash is {'x' * 12}, that of this run is {part[0] * 12}" in str(refused.value)
+    for part in identity:
+        path = write_checkpoint(tmp_path, Checkpoint({"step": 3, "identity": {**identity, part: "x" * 64}}, {}))
+        with pytest.raises(ModelError) as refused:
+            CheckpointStore(identity, None, resume_from=path).latest()
+        assert f"of another {'text and order of batches' if part == 'order' else part}" in str(refused.value)
+        assert f"its hash is {'x' * 12}, that of this run is {part[0] * 12}" in str(refused.value)
+    for content in ("", "{}\n", "0\n{}\n"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(ModelError, match="is damaged"):
+            CheckpointStore(identity, None, resume_from=path).latest()
 
 
-def test_a_named_checkpoint_may_go_on_with_another_learning_rate(runs: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_named_checkpoint_may_go_on_with_another_learning_rate(runs, tmp_path):
     with pytest.raises(Killed):
-        runs(ending=kill_at(10))
+        runs(ending=kill_at(6))
     path = folder_of(tmp_path) / "step-00000004.checkpoint"
     (tmp_path / path.name).write_bytes(path.read_bytes())
     settings = SETTINGS.model_copy(update={"learning_rate": 0.01})
@@ -286,34 +210,7 @@ def test_a_named_checkpoint_may_go_on_with_another_learning_rate(runs: Callable[
     assert rates[5] < 0.011 < rates[4]
 
 
-def test_a_named_checkpoint_that_is_damaged_is_an_error(tmp_path: Path) -> None:
-    for content in ("", "{}\n", "0\n{}\n"):
-        (tmp_path / "step-00000001.checkpoint").write_text(content, encoding="utf-8")
-        with pytest.raises(DamagedCheckpointError, match="is damaged"):
-            read_checkpoint(tmp_path / "step-00000001.checkpoint")
-    with pytest.raises(DamagedCheckpointError, match="does not exist"):
-        read_checkpoint(tmp_path / "step-00000002.checkpoint")
-
-
-def test_two_runs_of_the_same_output_do_not_share_a_folder(tmp_path: Path) -> None:
-    first = WorkFolder(tmp_path / "work", tmp_path / "model", "a" * 64)
-    with pytest.raises(ResourceError, match="another process is making"):
-        WorkFolder(tmp_path / "work", tmp_path / "model", "a" * 64)
-    other = WorkFolder(tmp_path / "work", tmp_path / "other", "a" * 64)
-    first.close()
-    WorkFolder(tmp_path / "work", tmp_path / "model", "a" * 64).remove()
-    assert [path for path in (tmp_path / "work").iterdir()] == [other.path]
-
-
-def test_checkpoints_of_other_work_on_the_same_output_are_removed(tmp_path: Path) -> None:
-    first = WorkFolder(tmp_path / "work", tmp_path / "model", "a" * 64)
-    first.close()
-    kept = WorkFolder(tmp_path / "work", tmp_path / "elsewhere", "a" * 64)
-    second = WorkFolder(tmp_path / "work", tmp_path / "model", "b" * 64)
-    assert set((tmp_path / "work").iterdir()) == {kept.path, second.path}
-
-
-def test_a_full_disk_leaves_the_checkpoint_before(runs: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before(runs, tmp_path):
     """The system refuses to write more than 1,000 bytes to a file, as it refuses all where a disk is full."""
     whole, record = runs(every_steps=0)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -336,39 +233,32 @@ def test_a_full_disk_leaves_the_checkpoint_before(runs: Callable[..., Any], tmp_
     assert same_weights(whole, resumed)
 
 
-def test_a_loss_that_is_no_number_names_the_step_and_the_last_good_checkpoint(
-    runs: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_loss_that_is_no_number_names_the_step_and_the_last_good_checkpoint(runs, tmp_path, monkeypatch):
     settings = SETTINGS.model_copy(update={"learning_rate": 1e30, "gradient_clip": 1e30, "warmup_share": 0.9})
     with pytest.raises(ModelError, match=r"not (a number|finite) (at|after) step \d+ of \d+; there is no checkpoint"):
         runs(settings, every_steps=0)
+    trained: list[Model] = []
+
+    class Watched(trainer.LanguageModelTraining):
+        def __init__(self, model: Model, *arguments: Any) -> None:
+            super().__init__(model, *arguments)
+            trained.append(model)
 
     def spoil(step: int) -> None:
         if step == 6:
-            for parameter in broken[0].parameters():
+            for parameter in trained[0].parameters():
                 parameter.data.fill_(float("nan"))
 
-    broken: list[Model] = []
-    import tasks.language_model.training.trainer as training
-
-    original = training.LanguageModelTraining
-    with pytest.MonkeyPatch.context() as patch:
-
-        def keep(model: Model, *arguments: Any) -> Any:
-            broken.append(model)
-            return original(model, *arguments)
-
-        patch.setattr(training, "LanguageModelTraining", keep)
-        with pytest.raises(ModelError) as stopped:
-            runs(ending=spoil)
+    monkeypatch.setattr(trainer, "LanguageModelTraining", Watched)
+    with pytest.raises(ModelError) as stopped:
+        runs(ending=spoil)
     assert "not a number at step 7 of" in str(stopped.value)
-    assert f"the last good checkpoint is {str(folder_of(tmp_path) / 'step-00000004.checkpoint')!r}" in str(
-        stopped.value
-    )
-    assert read_checkpoint(folder_of(tmp_path) / "step-00000004.checkpoint").step == 4
+    last = folder_of(tmp_path) / "step-00000004.checkpoint"
+    assert f"the last good checkpoint is {str(last)!r}" in str(stopped.value)
+    assert read_checkpoint(last).step == 4
 
 
-def test_weights_that_are_no_numbers_are_never_written(runs: Callable[..., Any], tmp_path: Path) -> None:
+def test_weights_that_are_no_numbers_are_never_written(runs, tmp_path):
     """The loss of a step is measured before its update: a checkpoint right after the update looks for itself."""
     settings = SETTINGS.model_copy(update={"learning_rate": 1e38, "warmup_share": 0.0, "weight_decay": 1e38})
     with pytest.raises(ModelError, match=r"not (finite after|a number at) step"):

@@ -1,14 +1,12 @@
 """The commands as a user runs them."""
 
-import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pretrained_folder import SMALL
+from pretrained_folder import SMALL, perplexity, write
 from stage_commands import settings
 
 from tasks.cli import main
@@ -21,11 +19,6 @@ PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40
 MASKED = ["[MASK] saw the cat", "[MASK] sat on the dog", "the cat saw [MASK]"] * 40
 
 
-def write(path: Path, lines: list[str]) -> str:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
-
-
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with generic.txt, vocabulary.txt and a model folder pretrained."""
@@ -35,8 +28,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
     command = ["pretrain", "--vocabulary", vocabulary, "--input", text, "--valid", text, *SMALL]
     report = ["--report", str(folder / "pretrained.json"), "--output", str(folder / "pretrained")]
-    training = [*settings("pretraining.epochs=2", "pretraining.batch_tokens=64")]
-    assert main([*command, *training, *report]) == 0
+    assert main([*command, *settings("pretraining.epochs=2", "pretraining.batch_tokens=64"), *report]) == 0
     return folder
 
 
@@ -45,21 +37,18 @@ def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
     return main(["adapt", "--model", model, "--input", text, "--output", str(output), "--threads", "1", *options])
 
 
-def test_vocabulary_imports_no_torch(tmp_path: Path) -> None:
+def test_what_needs_no_torch_imports_none(tmp_path):
     code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
     text = write(tmp_path / "text.txt", ["the cat", "the dog"])
     options = ["--input", text, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
     finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
-
-
-def test_summing_up_scores_imports_no_torch() -> None:
     code = "import sys; import tasks.language_model.evaluation.bootstrap; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
+def test_pretraining_reports_what_it_did(pretrained):
     report = read_report(pretrained / "pretrained.json")
     measured = report["measured"]
     assert report["stage"] == "pretrain"
@@ -73,32 +62,30 @@ def test_pretraining_reports_what_it_did(pretrained: Path) -> None:
     assert report["parameters"]["pretraining"]["epochs"] == 2.0
 
 
-def test_adaptation_lowers_the_perplexity_of_its_text(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_adaptation_lowers_the_perplexity_of_its_text_and_no_message_holds_a_word_of_it(pretrained, tmp_path, capsys):
     text = write(tmp_path / "text.txt", PRIVATE)
-    options = [*settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01")]
-    assert adapt(pretrained, text, tmp_path / "private", *options) == 0
+    options = settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01")
+    assert adapt(pretrained, text, tmp_path / "private", *options, "--report", str(tmp_path / "adapt.json")) == 0
     assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "private" / "model.safetensors").stat().st_mode & 0o777 == 0o600
-    capsys.readouterr()
     perplexities = []
     for model in (pretrained / "pretrained", tmp_path / "private"):
-        scores = tmp_path / "scores.tsv"
-        command = ["perplexity", "--model", str(model), "--input", text, "--report", "-", "--scores", str(scores)]
-        assert main([*command, "--threads", "1"]) == 0
-        values = json.loads(capsys.readouterr().out)["measured"]
+        values = perplexity(model, text, "--scores", str(tmp_path / "scores.tsv"))
         perplexities.append(values["perplexity"])
-        read, signature = read_scores(scores)
+        read, signature = read_scores(tmp_path / "scores.tsv")
         assert signature == values["signature"]
         assert np.exp(-read.log_probability.sum() / read.targets.sum()) == pytest.approx(values["perplexity"])
         assert values["perplexity_ci"][0] < values["perplexity"] < values["perplexity_ci"][1]
         assert values["words"] == 13 * 40
         assert values["oov_rate"] == pytest.approx(5 / 13)  # alice, saw, bob, saw, bob
     assert perplexities[1] < 0.5 * perplexities[0]
+    shown = capsys.readouterr()
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "text.txt"]
+    assert b"alice" not in b"".join(written)
+    assert "alice" not in shown.out + shown.err
 
 
-def test_markers_are_treated_as_asked(pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markers_are_treated_as_asked(pretrained, tmp_path, capsys):
     text = write(tmp_path / "masked.txt", MASKED)
     expected = {"token": (120, 640), "ignore": (120, 520), "none": (0, 640), "remove": (0, 520)}
     for use, (markers, targets) in expected.items():
@@ -114,23 +101,7 @@ def test_markers_are_treated_as_asked(pretrained: Path, tmp_path: Path, capsys: 
         assert warned == (use == "none") == bool(document["warnings"])
 
 
-def test_reports_and_messages_hold_no_word_of_the_text(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = write(tmp_path / "text.txt", ["xylophonecanary the cat"] * 20)
-    assert adapt(pretrained, text, tmp_path / "model", "--report", str(tmp_path / "adapt.json")) == 0
-    command = ["perplexity", "--model", str(tmp_path / "model"), "--input", text, "--threads", "1"]
-    outputs = ["--scores", str(tmp_path / "scores.tsv"), "--report", str(tmp_path / "perplexity.json")]
-    assert main([*command, *outputs]) == 0
-    shown = capsys.readouterr()
-    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "text.txt"]
-    assert b"xylophonecanary" not in b"".join(written)
-    assert "xylophonecanary" not in shown.out + shown.err
-
-
-def test_an_empty_text_leaves_the_earlier_model(
-    pretrained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_empty_text_leaves_the_earlier_model(pretrained, tmp_path, capsys):
     output = tmp_path / "model"
     assert adapt(pretrained, write(tmp_path / "text.txt", PRIVATE), output) == 0
     before = (output / "model.safetensors").read_bytes()
@@ -138,27 +109,3 @@ def test_an_empty_text_leaves_the_earlier_model(
         assert adapt(pretrained, write(tmp_path / "empty.txt", lines), output) == 1
         assert message in capsys.readouterr().err
     assert (output / "model.safetensors").read_bytes() == before
-
-
-def test_settings_come_from_the_parameter_file_and_options_override(
-    pretrained: Path, tmp_path: Path, parameter_file: Callable[..., str]
-) -> None:
-    text, report = write(tmp_path / "text.txt", PRIVATE), tmp_path / "report.json"
-    params = parameter_file()
-    options = [
-        "--params",
-        params,
-        "--cell",
-        "method=oracle",
-        "--seed",
-        "5",
-        "--set",
-        "adaptation.epochs=0.5",
-        "--report",
-        str(report),
-    ]
-    assert adapt(pretrained, text, tmp_path / "model", *options) == 0
-    document = read_report(report)
-    assert document["parameters"]["adaptation"]["epochs"] == 0.5
-    assert document["parameters"]["adaptation"]["batch_tokens"] == 48
-    assert document["seed"] == 5

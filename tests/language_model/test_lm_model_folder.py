@@ -1,6 +1,5 @@
 """Model folders: read back as written, private where asked, and nothing damaged is used."""
 
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +17,10 @@ def folder(tmp_path: Path, small_model: Callable[..., TransformerLanguageModel],
     return tmp_path / "model"
 
 
-def test_a_model_reads_back_as_it_was_written(
-    folder: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
+def test_a_model_reads_back_as_it_was_written_and_gives_the_same_bytes(folder, tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "again", small_model(), vocabulary)
+    for file in folder.iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
     model, read = load_model(folder)
     assert read.tokens == vocabulary.tokens
     assert model.architecture == small_model().architecture
@@ -31,21 +31,7 @@ def test_a_model_reads_back_as_it_was_written(
     assert sorted(file.name for file in folder.iterdir()) == ["model.safetensors", "settings.json", "vocabulary.txt"]
 
 
-def test_the_same_model_gives_the_same_bytes(
-    folder: Path, tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
-    save_model(tmp_path / "again", small_model(), vocabulary)
-    for file in folder.iterdir():
-        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
-
-
-def modes(folder: Path) -> set[int]:
-    return {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
-
-
-def test_a_folder_with_something_else_is_not_overwritten(
-    tmp_path: Path, small_model: Callable[..., TransformerLanguageModel], vocabulary: Vocabulary
-) -> None:
+def test_a_folder_with_something_else_is_not_overwritten(tmp_path, small_model, vocabulary):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "diary.txt").write_text("kept", encoding="utf-8")
     with pytest.raises(ModelError, match=r"holds 'diary.txt', which is no part of a model"):
@@ -55,7 +41,7 @@ def test_a_folder_with_something_else_is_not_overwritten(
     assert (tmp_path / "notes" / "diary.txt").read_text(encoding="utf-8") == "kept"
 
 
-def test_damaged_weights_are_refused_with_both_hashes(folder: Path) -> None:
+def test_damaged_weights_are_refused_with_both_hashes(folder):
     path = folder / "model.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -70,30 +56,24 @@ def test_damaged_weights_are_refused_with_both_hashes(folder: Path) -> None:
         load_model(folder)
 
 
-def test_the_vocabulary_of_another_model_is_refused_with_both_hashes(folder: Path, vocabulary: Vocabulary) -> None:
+def test_the_vocabulary_of_another_model_is_refused_with_both_hashes(folder, vocabulary):
     other = Vocabulary((*vocabulary.tokens[:-1], "other"))
     other.write(folder / "vocabulary.txt")
     with pytest.raises(ModelError, match=f"{other.hash[:12]}, the model was saved with {vocabulary.hash[:12]}"):
         load_model(folder)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_what_is_no_model_is_refused(folder, tmp_path):
+    for content, message in (
         ("{", "is not JSON"),
         ("{}", "of kind None"),
         ('{"kind": "transformer"}', "lacks architecture, format, vocabulary, weights"),
         ('{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}', "format 9"),
-        ('{"format": 1, "kind": "other", "architecture": {}, "vocabulary": "", "weights": ""}', "of kind 'other'"),
-    ],
-)
-def test_settings_that_are_none_are_refused(folder: Path, content: str, message: str) -> None:
-    (folder / "settings.json").write_text(content, encoding="utf-8")
-    with pytest.raises(ModelError, match=message):
-        load_model(folder)
-
-
-def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+        ('{"format": 1, "kind": "ngram"}', r"is of kind 'ngram'; here only 'transformer' will do"),
+    ):
+        (folder / "settings.json").write_text(content, encoding="utf-8")
+        with pytest.raises(ModelError, match=message):
+            load_model(folder)
     with pytest.raises(ModelError, match="'palimpsest pretrain' or 'adapt' makes one"):
         load_model(tmp_path / "nowhere")
     with pytest.raises(ModelError, match=r"holds no 'settings.json'"):

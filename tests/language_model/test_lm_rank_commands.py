@@ -10,10 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from pretrained_folder import adapt_options, fill_with_pretrained, start
+from pretrained_folder import adapt_options, fill_with_pretrained, perplexity, start, wait_for_checkpoint
 from stage_commands import settings
 
-from tasks.cli import main
 from tasks.records.stage_report import read_report
 
 pytestmark = [
@@ -39,25 +38,15 @@ def options(folder: Path, name: str, *more: str) -> list[str]:
     return adapt_options(folder, name, *plain, *more)
 
 
-def perplexity(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> float:
-    capsys.readouterr()
-    command = ["perplexity", "--model", str(folder / name), "--input", str(folder / "valid.txt"), "--report", "-"]
-    assert main([*command, "--threads", "1"]) == 0
-    return float(json.loads(capsys.readouterr().out)["measured"]["perplexity"])
-
-
-def test_two_devices_one_run_and_the_same_perplexity(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_devices_one_run_and_the_same_perplexity(folder, tmp_path):
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
     document["tracking"] |= {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     cell = ["--params", str(tmp_path / "params.yaml"), "--cell", "dataset=chat,method=oracle", "--seed", "1"]
     shown = {}
     for name, devices in (("one", "1"), ("two", "2")):
-        process = start(
-            options(folder, name, "--set", f"resources.devices={devices}", *(cell if devices == "2" else []))
-        )
+        more = [*settings(f"resources.devices={devices}"), *(cell if devices == "2" else [])]
+        process = start(options(folder, name, *more))
         out, shown[name] = process.communicate()
         assert (process.returncode, out) == (0, ""), shown[name]
     # One rank alone says what was done, in the words that one process has for it.
@@ -69,7 +58,8 @@ def test_two_devices_one_run_and_the_same_perplexity(
     assert (one["steps"], one["tokens"]) == (two["steps"], two["tokens"])
     last = one["curve"][-1]["valid_loss"], two["curve"][-1]["valid_loss"]
     assert last[0] == pytest.approx(last[1], abs=1e-5)
-    assert perplexity(folder, "one", capsys) == pytest.approx(perplexity(folder, "two", capsys), rel=1e-5)
+    measured = [perplexity(folder / name, folder / "valid.txt")["perplexity"] for name in ("one", "two")]
+    assert measured[0] == pytest.approx(measured[1], rel=1e-5)
 
     from mlflow import MlflowClient
 
@@ -82,25 +72,10 @@ def test_two_devices_one_run_and_the_same_perplexity(
     ]
 
 
-def test_torchrun_starts_the_ranks(folder: Path) -> None:
-    assert start(options(folder, "alone")).wait() == 0
-    process = start(
-        options(folder, "torchrun"), "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611", "-m",
-        "tasks.cli",
-    )  # fmt: skip
-    shown = process.communicate()[1]
-    assert process.returncode == 0, shown
-    alone, ranks = (read_report(folder / f"{name}.json")["measured"] for name in ("alone", "torchrun"))
-    assert (ranks["devices"], ranks["strategy"]) == (2, "ddp")
-    for point, other in zip(alone["curve"], ranks["curve"], strict=True):
-        assert point == pytest.approx(other, abs=1e-5)
-
-
-def test_processes_of_torchrun_score_one_text_together(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_processes_of_torchrun_score_one_text_together(folder):
     model, text = str(folder / "pretrained"), str(folder / "valid.txt")
     command = ["perplexity", "--model", model, "--input", text, "--threads", "1"]
-    assert main([*command, "--report", "-"]) == 0
-    alone = json.loads(capsys.readouterr().out)["measured"]
+    alone = perplexity(model, text)
     written = ["--report", "-", "--scores", str(folder / "scored.tsv")]
     process = start(
         [*command, *written], "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29613", "-m",
@@ -113,7 +88,7 @@ def test_processes_of_torchrun_score_one_text_together(folder: Path, capsys: pyt
     assert (folder / "scored.tsv").exists()
 
 
-def test_two_machines_train_as_one(folder: Path) -> None:
+def test_two_machines_train_as_one(folder):
     """Two torchruns with one process each stand for two machines."""
     nodes = []
     for number in ("0", "1"):
@@ -128,22 +103,14 @@ def test_two_machines_train_as_one(folder: Path) -> None:
         assert point == pytest.approx(other, abs=1e-5)
 
 
-def wait_for_checkpoint(folder: Path, name: str, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 200
-    while not list((folder / "work" / name).glob("*/step-*.checkpoint")):
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def ranks_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
 
 
-def test_a_killed_rank_ends_the_command_in_seconds(folder: Path) -> None:
+def test_a_killed_rank_ends_the_command_in_seconds(folder):
     more = [*settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")]
     process = start(options(folder, "killed", *more))
-    wait_for_checkpoint(folder, "killed", process)
+    wait_for_checkpoint(folder / "work" / "killed", process)
     ranks = ranks_of(process)
     assert len(ranks) == 2
     killed = time.monotonic()
@@ -156,10 +123,10 @@ def test_a_killed_rank_ends_the_command_in_seconds(folder: Path) -> None:
     assert not (folder / "killed").exists()
 
 
-def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder: Path) -> None:
+def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder):
     more = [*settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=3")]
     process = start(options(folder, "ended", *more))
-    wait_for_checkpoint(folder, "ended", process)
+    wait_for_checkpoint(folder / "work" / "ended", process)
     process.send_signal(signal.SIGTERM)
     shown = process.communicate()[1]
     assert process.returncode == 143, shown
@@ -171,13 +138,10 @@ def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder: Path) -> Non
     assert read_report(folder / "ended.json")["measured"]["resumed_step"] >= 3
 
 
-def test_the_ranks_end_with_the_process_that_started_them(folder: Path) -> None:
-    process = start(
-        options(
-            folder, "orphans", *settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")
-        )
-    )
-    wait_for_checkpoint(folder, "orphans", process)
+def test_the_ranks_end_with_the_process_that_started_them(folder):
+    more = settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")
+    process = start(options(folder, "orphans", *more))
+    wait_for_checkpoint(folder / "work" / "orphans", process)
     ranks = ranks_of(process)
     process.kill()
     process.communicate()

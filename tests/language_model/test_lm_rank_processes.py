@@ -38,9 +38,7 @@ def _fail(endings: dict[str, str]) -> None:
         ({"0": "waits", "1": "lost"}, LostRankError, "rank 1 lost the connection"),
     ],
 )
-def test_the_cause_is_told_and_not_what_follows_from_it(
-    endings: dict[str, str], kind: type[Exception], message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cause_is_told_and_not_what_follows_from_it(endings, kind, message, capfd):
     started = time.monotonic()
     with pytest.raises(kind, match=message):
         start_ranks(partial(_fail, endings), TWO)

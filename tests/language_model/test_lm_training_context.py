@@ -9,7 +9,7 @@ import torch
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training.batches import TrainingBatches, make_packed_batch, pack, packed_batches
+from tasks.language_model.training.batches import TrainingBatches, make_packed_batch, pack
 from tasks.language_model.training.trainer import train
 from tasks.language_model.transformer.batching import divide, divide_stream, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
@@ -46,21 +46,17 @@ def losses_by_target(model: Model, text: EncodedText, packed: bool, gradients: b
     return torch.cat([-scores[batch.rows == number] for number in np.argsort(chosen).tolist()])
 
 
-@pytest.mark.parametrize("gradients", [True, False])  # two ways to compute attention
-@pytest.mark.parametrize("markers", ["token", "ignore"])
-def test_packed_sentences_have_the_losses_of_sentences_alone(
-    encoded: Callable[..., EncodedText], model_of: Callable[..., Model], gradients: bool, markers: str
-) -> None:
-    text = encoded([*LINES, "a [MASK] b", "[MASK]"], markers)
+def test_packed_sentences_have_the_losses_of_sentences_alone(encoded, model_of):
     model = model_of("packed")
-    alone, packed = (losses_by_target(model, text, way, gradients) for way in (False, True))
-    assert len(alone) == text.is_target().sum()
-    assert torch.allclose(alone, packed, atol=1e-5, rtol=0)
+    for markers in ("token", "ignore"):
+        text = encoded([*LINES, "a [MASK] b", "[MASK]"], markers)
+        for gradients in (True, False):  # two ways to compute attention
+            alone, packed = (losses_by_target(model, text, way, gradients) for way in (False, True))
+            assert len(alone) == text.is_target().sum()
+            assert torch.allclose(alone, packed, atol=1e-5, rtol=0)
 
 
-def test_packed_gradients_are_those_of_sentences_alone(
-    encoded: Callable[..., EncodedText], model_of: Callable[..., Model]
-) -> None:
+def test_packed_gradients_are_those_of_sentences_alone(encoded, model_of):
     """One step with all sentences in one batch: the same loss and the same weights after it."""
     settings = TrainingSettings(epochs=1.0, batch_tokens=4000, learning_rate=0.01, dropout=0.0, precision="float32")
     text, results = encoded(LINES), []
@@ -74,29 +70,14 @@ def test_packed_gradients_are_those_of_sentences_alone(
     assert torch.allclose(results[0][1], results[1][1], atol=1e-6)
 
 
-def test_rows_are_full_and_hold_every_window_once() -> None:
+def test_rows_are_full_and_hold_every_window_once():
     length = np.array([5, 3, 8, 2, 6, 4, 4])
     rows = pack(np.arange(7), length, 8)
     assert sorted(np.concatenate(rows).tolist()) == list(range(7))
     assert sorted(int(length[row].sum()) for row in rows) == [8, 8, 8, 8]  # 32 inputs: no room is left
 
 
-def test_packing_leaves_little_padding(encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
-    draw = np.random.default_rng(1)
-    text = encoded([" ".join(draw.choice(list("abcd"), size=draw.integers(1, 30))) for _ in range(800)])
-    windows = divide(text, 64)
-    inputs = cells = 0
-    seen: list[int] = []
-    for rows in packed_batches(windows, 64, 512, seed=1, epoch=0):
-        batch = make_packed_batch(text, text.is_target(), windows, rows)
-        assert batch.tokens.shape[1] <= 64
-        inputs, cells = inputs + int((batch.segments >= 0).sum()), cells + batch.tokens.numel()
-        seen += np.concatenate(rows).tolist()
-    assert sorted(seen) == list(range(len(windows)))
-    assert inputs / cells > 0.95
-
-
-def test_a_position_sees_its_own_segment_up_to_itself() -> None:
+def test_a_position_sees_its_own_segment_up_to_itself():
     visible = within_segments(torch.tensor([[0, 0, 1, -1]]))[0, 0]
     assert visible.tolist() == [
         [True, False, False, False],
@@ -106,7 +87,7 @@ def test_a_position_sees_its_own_segment_up_to_itself() -> None:
     ]
 
 
-def test_a_stream_is_read_across_sentences(encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
+def test_a_stream_is_read_across_sentences(encoded, vocabulary):
     text = encoded(["a b", "c", "d"])  # <s> a b </s> <s> c </s> <s> d </s>
     windows = divide_stream(text, 4)
     assert windows.first.tolist() == [0, 4, 8]
@@ -117,9 +98,6 @@ def test_a_stream_is_read_across_sentences(encoded: Callable[..., EncodedText], 
     assert batch.tokens[0].tolist() == [START_ID, a, b, END_ID]
     # All words and sentence ends are targets, and no sentence start.
     assert batch.targets.tolist() == [a, b, END_ID, c, END_ID, d, END_ID]
-
-
-def test_each_target_of_a_stream_is_scored_once(encoded: Callable[..., EncodedText]) -> None:
     text = encoded(LINES)
     for maximum, overlap in ((16, 0), (16, 8), (7, 3), (1000, 500)):
         windows = divide_stream(text, maximum, overlap)
@@ -128,9 +106,7 @@ def test_each_target_of_a_stream_is_scored_once(encoded: Callable[..., EncodedTe
         assert (windows.length > windows.context).all()
 
 
-def test_only_a_stream_knows_the_sentence_before(
-    encoded: Callable[..., EncodedText], model_of: Callable[..., Model]
-) -> None:
+def test_only_a_stream_knows_the_sentence_before(encoded, model_of):
     """Lines of one word in a fixed turn: each word is one of four by itself, and certain after the line before it."""
     lines = ["a", "b", "c", "d"] * 200
     settings = TrainingSettings(epochs=4.0, batch_tokens=128, learning_rate=0.01, dropout=0.0, precision="float32")
@@ -146,15 +122,14 @@ def test_only_a_stream_knows_the_sentence_before(
     assert losses["stream"] < 0.15 * alone
 
 
-@pytest.mark.parametrize("context", ["sentence", "packed", "stream"])
-def test_an_epoch_has_every_target_once_whatever_the_context(
-    encoded: Callable[..., EncodedText], model_of: Callable[..., Model], context: str
-) -> None:
+def test_an_epoch_has_every_target_once_whatever_the_context(encoded, model_of):
     text = encoded(LINES)
-    settings = TrainingSettings(epochs=1.0, batch_tokens=32)
-    batches = TrainingBatches(text, model_of(context).architecture, settings, 1)
-    made = list(batches)
-    assert sum(len(part.batch.targets) for part in made) == text.is_target().sum()
-    assert all(part.step_targets == len(part.batch.targets) for part in made)
-    assert len(made) == batches.total_steps()
-    assert [part.ends_epoch for part in made] == [False] * (len(made) - 1) + [True]
+    for context in ("sentence", "packed", "stream"):
+        batches = TrainingBatches(
+            text, model_of(context).architecture, TrainingSettings(epochs=1.0, batch_tokens=32), 1
+        )
+        made = list(batches)
+        assert sum(len(part.batch.targets) for part in made) == text.is_target().sum()
+        assert all(part.step_targets == len(part.batch.targets) for part in made)
+        assert len(made) == batches.total_steps()
+        assert [part.ends_epoch for part in made] == [False] * (len(made) - 1) + [True]

@@ -9,7 +9,6 @@ import torch
 from tasks.errors import ParameterError, ResourceError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.batches import TrainingBatches
 from tasks.language_model.training.trainer import check_compiler, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 
@@ -27,32 +26,21 @@ def valid_points(curve: list[dict[str, float]]) -> list[tuple[float, float, floa
     return [(point["step"], point["epoch"], point["valid_loss"]) for point in curve if "valid_loss" in point]
 
 
-@pytest.mark.parametrize("parts", [2, 3, 50])  # fifty: more parts than a batch has sentences
-def test_a_batch_in_parts_is_the_whole_batch(encoded: Encode, small_model: Callable[..., Model], parts: int) -> None:
+def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
     text, results = encoded(LINES), []
-    for accumulate in (1, parts):
+    for parts in (1, 2, 3, 50):  # fifty: more parts than a batch has sentences
         model = small_model()
-        settings = SETTINGS.model_copy(update={"accumulate": accumulate})
+        settings = SETTINGS.model_copy(update={"accumulate": parts})
         results.append((train(model, text, settings, 1, valid=text, log_every_steps=1), weights(model)))
-    (whole, whole_weights), (divided, divided_weights) = results
-    assert (divided.steps, divided.tokens) == (whole.steps, whole.tokens)
-    for point, other in zip(whole.curve, divided.curve, strict=True):
-        assert point == pytest.approx(other, abs=1e-5)
-    assert torch.allclose(whole_weights, divided_weights, atol=1e-4)
+    (whole, whole_weights), *others = results
+    for divided, divided_weights in others:
+        assert (divided.steps, divided.tokens) == (whole.steps, whole.tokens)
+        for point, other in zip(whole.curve, divided.curve, strict=True):
+            assert point == pytest.approx(other, abs=1e-5)
+        assert torch.allclose(whole_weights, divided_weights, atol=1e-4)
 
 
-def test_the_memory_of_a_part_is_that_of_its_sentences(encoded: Encode, small_model: Callable[..., Model]) -> None:
-    text, architecture = encoded(LINES), small_model().architecture
-    settings = SETTINGS.model_copy(update={"batch_tokens": 200, "accumulate": 4})
-    sizes = [part.batch.tokens.numel() for part in TrainingBatches(text, architecture, settings, 1)]
-    whole = [part.batch.tokens.numel() for part in TrainingBatches(text, architecture, SETTINGS, 1)]
-    assert len(sizes) % 4 == 0
-    assert max(sizes) <= max(whole)
-
-
-def test_validation_comes_every_so_many_steps_and_at_the_end(
-    encoded: Encode, small_model: Callable[..., Model]
-) -> None:
+def test_validation_comes_every_so_many_steps_and_at_the_end(encoded, small_model):
     text = encoded(["a b c"] * 160)  # 640 targets, ten batches of 64 an epoch
     settings = SETTINGS.model_copy(update={"validate_every_steps": 4, "epochs": 1.3})
     record = train(small_model(), text, settings, 1, valid=text)
@@ -65,9 +53,7 @@ def test_validation_comes_every_so_many_steps_and_at_the_end(
     ]
 
 
-def test_training_stops_where_the_valid_loss_no_longer_falls_and_keeps_the_best_weights(
-    encoded: Encode, small_model: Callable[..., Model]
-) -> None:
+def test_training_stops_where_the_valid_loss_no_longer_falls_and_keeps_the_best_weights(encoded, small_model):
     """The valid text is another language than the training text: what helps the one soon hurts the other."""
     text, valid = encoded(["a b c d"] * 200), encoded(["d c b a"] * 5)
     settings = SETTINGS.model_copy(update={"epochs": 3.0, "validate_every_steps": 2, "patience": 3})
@@ -85,14 +71,11 @@ def test_training_stops_where_the_valid_loss_no_longer_falls_and_keeps_the_best_
     again = valid_points(train(model, text, unchanged, 1, valid=valid).curve)[0][2]
     assert again == pytest.approx(losses[best], abs=1e-6)
     assert again < losses[-1]
+    with pytest.raises(ParameterError, match="patience is 3 and there is no valid text"):
+        train(small_model(), text, settings, 1)
 
 
-def test_early_stopping_needs_a_valid_text(encoded: Encode, small_model: Callable[..., Model]) -> None:
-    with pytest.raises(ParameterError, match="patience is 2 and there is no valid text"):
-        train(small_model(), encoded(LINES), SETTINGS.model_copy(update={"patience": 2}), 1)
-
-
-def test_dropout_counts_for_a_model_that_was_read_in(encoded: Encode, small_model: Callable[..., Model]) -> None:
+def test_dropout_counts_for_a_model_that_was_read_in(encoded, small_model):
     """A model folder is read in evaluation mode, in which dropout does nothing."""
     results = []
     for dropout in (0.0, 0.5):
@@ -103,7 +86,7 @@ def test_dropout_counts_for_a_model_that_was_read_in(encoded: Encode, small_mode
     assert not torch.allclose(results[0], results[1])
 
 
-def test_compiling_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_needs_a_compiler(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
     with pytest.raises(
@@ -117,7 +100,7 @@ def test_compiling_needs_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler on this machine")
-def test_a_compiled_model_learns_the_same(encoded: Encode, small_model: Callable[..., Model]) -> None:
+def test_a_compiled_model_learns_the_same(encoded, small_model):
     text, results = encoded(LINES), []
     for compiled in (False, True):
         model = small_model()
@@ -129,15 +112,10 @@ def test_a_compiled_model_learns_the_same(encoded: Encode, small_model: Callable
     assert torch.allclose(results[0][1], results[1][1], atol=1e-4)
 
 
-@pytest.mark.parametrize("lines", [["a"], ["a b"]])
-def test_a_text_of_one_line_is_trained_on(encoded: Encode, small_model: Callable[..., Model], lines: list[str]) -> None:
-    text = encoded(lines)
-    record = train(small_model(), text, SETTINGS.model_copy(update={"epochs": 1.0}), 1, valid=text)
-    assert record.steps == 1
-
-
-def test_a_window_without_a_target_is_no_error(encoded: Encode, small_model: Callable[..., Model]) -> None:
+def test_a_text_of_one_line_and_a_window_without_a_target_are_no_errors(encoded, small_model):
     """A long sentence of markers that are no targets: its first windows have nothing to predict."""
+    text = encoded(["a"])
+    assert train(small_model(), text, SETTINGS.model_copy(update={"epochs": 1.0}), 1, valid=text).steps == 1
     text = encoded([" ".join(["[MASK]"] * 40)], "ignore")
     settings = SETTINGS.model_copy(update={"batch_tokens": 16})
     record = train(small_model(maximum_tokens=8), text, settings, 1, log_every_steps=1)

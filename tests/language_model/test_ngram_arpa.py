@@ -24,7 +24,7 @@ def arpa(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabu
     return tmp_path / "model.arpa"
 
 
-def test_a_bigram_file_by_hand(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> None:
+def test_a_bigram_file_by_hand(tmp_path, encoded, vocabulary):
     model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, len(vocabulary))
     write_arpa(tmp_path / "model.arpa", model, vocabulary)
     lines = (tmp_path / "model.arpa").read_text(encoding="utf-8").split("\n")
@@ -35,12 +35,13 @@ def test_a_bigram_file_by_hand(tmp_path: Path, encoded: Callable[..., EncodedTex
     entry = next(line for line in lines if line.endswith("\ta b"))
     assert float(entry.split("\t")[0]) == pytest.approx(math.log10(1 / 3 + 0.5 * (0.1 + 0.5 / 18)), abs=1e-6)
     assert lines[-3:] == ["", "\\end\\", ""]
+    # What is never predicted is not there but for the start.
+    assert not any("<pad>" in line for line in lines)
+    assert read_arpa(tmp_path / "model.arpa", vocabulary).orders[0].log_probability[START_ID] == -math.inf
     assert (tmp_path / "model.arpa").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_reads_back_as_written(
-    arpa: Path, tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary
-) -> None:
+def test_a_file_reads_back_as_written(arpa, tmp_path, encoded, vocabulary):
     read = read_arpa(arpa, vocabulary)
     model, _ = estimate(encoded(LINES, "ignore"), 3, len(vocabulary))
     text = encoded(TEST, "token")
@@ -53,9 +54,7 @@ def test_a_file_reads_back_as_written(
     assert (tmp_path / "again.arpa").read_bytes() == arpa.read_bytes()
 
 
-def test_kenlm_gives_the_same_probabilities(
-    arpa: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary
-) -> None:
+def test_kenlm_gives_the_same_probabilities(arpa, encoded, vocabulary):
     kenlm = pytest.importorskip("kenlm")
     model, ours = kenlm.Model(str(arpa)), read_arpa(arpa, vocabulary)
     text = encoded(TEST, "token")
@@ -63,10 +62,3 @@ def test_kenlm_gives_the_same_probabilities(
     for begin, end in zip(text.offsets, text.offsets[1:], strict=False):
         words = " ".join(vocabulary.tokens[token] for token in text.tokens[begin + 1 : end - 1])
         assert [score for score, _, _ in model.full_scores(words)] == pytest.approx(found[begin + 1 : end], abs=1e-5)
-
-
-def test_what_is_never_predicted_is_not_there_but_for_the_start(arpa: Path, vocabulary: Vocabulary) -> None:
-    words = [line.split("\t")[1] for line in arpa.read_text(encoding="utf-8").split("\n") if line.count("\t") == 2]
-    assert "<pad>" not in words
-    assert "<s>" in words
-    assert read_arpa(arpa, vocabulary).orders[0].log_probability[START_ID] == -math.inf

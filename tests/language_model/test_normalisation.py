@@ -7,7 +7,7 @@ from tasks.corpora.masked_text import Marker, escape, format_masked
 from tasks.language_model.normalisation import normalise, normalise_masked
 
 
-def test_words_of_a_text() -> None:
+def test_words_of_a_text():
     for text, words in [
         ("Hello, World!", ["hello", "world"]),
         ("don't stop", ["don't", "stop"]),
@@ -33,20 +33,20 @@ def test_words_of_a_text() -> None:
 
 
 @given(st.text())
-def test_normalising_twice_changes_nothing(text: str) -> None:
+def test_normalising_twice_changes_nothing(text):
     words = normalise(text)
     assert normalise(" ".join(words)) == words
 
 
 @given(st.text())
-def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(text: str) -> None:
+def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(text):
     for word in normalise(text):
         assert word
         assert not set(word) & set(" <>[]")
         assert word.strip("'") == word
 
 
-def test_words_and_markers_of_a_masked_line() -> None:
+def test_words_and_markers_of_a_masked_line():
     for line, entries in [
         ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),
         ("[MASK][MASK] twice", ["[MASK]", "[MASK]", "twice"]),
@@ -63,7 +63,7 @@ def test_words_and_markers_of_a_masked_line() -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n")), min_size=2, max_size=5))
-def test_user_text_never_becomes_a_marker(texts: list[str]) -> None:
+def test_user_text_never_becomes_a_marker(texts):
     assert not any(entry.startswith("[") for text in texts for entry in normalise_masked(escape(text)))
     pieces: list[str | Marker] = []
     for text in texts:

@@ -1,7 +1,5 @@
 """The one line that says what a perplexity means."""
 
-import pytest
-
 from tasks.language_model.evaluation import protocol
 from tasks.language_model.evaluation.protocol import Protocol, differing_fields, normalisation_name
 from tasks.language_model.vocabulary import Vocabulary
@@ -19,34 +17,26 @@ def of(words: Vocabulary, **changes) -> str:
     return Protocol(**{**values, **changes}).signature
 
 
-def test_the_signature_says_what_was_measured(vocabulary: Vocabulary) -> None:
+def test_the_signature_says_what_was_measured_and_what_differs_is_named(vocabulary):
     assert of(vocabulary) == (
         f"ppl|unit=word|norm={normalisation_name()}|vocab={vocabulary.hash[:8]},size=20|eos=counted"
         "|unk=counted,rate=2.95%|context=sentence,window=128,stride=64|markers=in_vocabulary"
     )
-
-
-def test_a_model_that_can_spell_every_word_has_no_unknown_ones(vocabulary: Vocabulary) -> None:
+    # A model that can spell every word has no unknown ones.
     signature = of(vocabulary, unknown_rate=None, maximum_tokens=None, stride=None, markers="none")
     assert signature.endswith("|eos=counted|unk=none|context=sentence|markers=none")
-
-
-@pytest.mark.parametrize(
-    ("changes", "fields"),
-    [
+    for changes, fields in (
         ({}, []),
         ({"vocabulary": Vocabulary(["a"]).hash}, ["vocab"]),
         ({"vocabulary_size": 21, "unknown_rate": 0.01}, ["vocab", "unk"]),
         ({"markers": "renormalised"}, ["markers"]),
         ({"stride": 32}, ["context"]),
         ({"context": "stream"}, ["context"]),
-    ],
-)
-def test_what_differs_is_named(vocabulary: Vocabulary, changes: dict, fields: list[str]) -> None:
-    assert differing_fields(of(vocabulary), of(vocabulary, **changes)) == fields
+    ):
+        assert differing_fields(of(vocabulary), of(vocabulary, **changes)) == fields
 
 
-def test_another_rule_of_what_a_word_is_shows_without_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_rule_of_what_a_word_is_shows_without_a_new_version(monkeypatch):
     before = normalisation_name()
     assert normalisation_name() == before
     monkeypatch.setattr(protocol, "normalise", lambda text: text.lower().split())

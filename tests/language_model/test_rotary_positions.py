@@ -1,7 +1,5 @@
 """Rotary positions, those that know where a line changes its language, and state fusion."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,8 +8,8 @@ from tasks.cli import main
 from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.languages_and_positions import RotaryPositions, turned
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
-from tasks.language_model.transformer.rotary_positions import RotaryPositions, turned
 from tasks.language_model.vocabulary import END_ID, START_ID
 
 KINDS = ["rotary", "switching", "switching_pairs", "learned"]
@@ -44,7 +42,7 @@ def positions(model: TransformerLanguageModel) -> RotaryPositions:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_later_words_change_no_earlier_score(kind: str) -> None:
+def test_later_words_change_no_earlier_score(kind):
     """Whichever language they are of, so that a later switch is not known before."""
     model = model_of(kind)
     line = torch.tensor([[START_ID, *FIRST, *SECOND, *FIRST]])
@@ -58,7 +56,7 @@ def test_later_words_change_no_earlier_score(kind: str) -> None:
             assert not torch.allclose(found[0, place:], scores[0, place:])
 
 
-def test_what_two_words_are_to_each_other_goes_by_how_far_they_are_apart() -> None:
+def test_what_two_words_are_to_each_other_goes_by_how_far_they_are_apart():
     rotary = positions(model_of("rotary"))
     query, key = torch.randn(2, 1, 1, 1, 8, generator=torch.Generator().manual_seed(1)).expand(2, 1, 1, 9, 8)
     turns = rotary(torch.zeros(1, 9, dtype=torch.int64))
@@ -69,7 +67,7 @@ def test_what_two_words_are_to_each_other_goes_by_how_far_they_are_apart() -> No
     assert not torch.allclose(products[0, 0], products[0, 1])
 
 
-def test_places_by_hand() -> None:
+def test_places_by_hand():
     """Two stretches and a word without a language, which belongs to the stretch that it is in."""
     line = torch.tensor([[START_ID, 10, 11, 20, 5, 21, 12, END_ID]])
     switching, pairs = positions(model_of("switching")), positions(model_of("switching_pairs"))
@@ -80,7 +78,7 @@ def test_places_by_hand() -> None:
     assert pairs.places(line).tolist() == [[0, 1, 2, 5, 7, 9, 9.5, 10.5]]
 
 
-def test_what_is_expected_next_by_hand() -> None:
+def test_what_is_expected_next_by_hand():
     """0.9 for the word's own language, as the steps say; at the beginning of a sentence, also inside a row, even."""
     fusion = model_of("learned").state
     assert fusion is not None
@@ -95,7 +93,7 @@ def test_what_is_expected_next_by_hand() -> None:
 
 
 @pytest.mark.parametrize("kind", ["learned", "rotary"])
-def test_state_fusion_begins_as_the_plain_model(kind: str) -> None:
+def test_state_fusion_begins_as_the_plain_model(kind):
     line = torch.tensor([[START_ID, *FIRST, *SECOND, END_ID]])
     sizes = {"layers": 2, "heads": 2, "width": 16, "maximum_tokens": 12, "positions": kind}
     scores = []
@@ -108,7 +106,7 @@ def test_state_fusion_begins_as_the_plain_model(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rotary", "switching_pairs", "learned"])
-def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path: Path, kind: str) -> None:
+def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path, kind):
     lines = ["the house was very big", "la casa era muy grande", "my sister quiere agua", "queremos agua and bread"] * 4
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     text, vocabulary, pretrained, adapted = (str(tmp_path / name) for name in ("text.txt", "words", "one", "two"))
@@ -142,14 +140,11 @@ def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path: Path, kind:
                  "--set", "adaptation.private.epsilon=8"]) == 1  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
+def test_refusals():
+    for wrong, said in (
         ({"positions": "switching"}, "go by languages"),
         ({"positions": "rotary", "context": "packed"}, "need the context sentence"),
         ({"positions": "rotary", "width": 12, "heads": 4}, "even number of units"),
-    ],
-)
-def test_refusals(wrong: dict, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        ArchitectureSettings(**wrong)
+    ):
+        with pytest.raises(ValueError, match=said):
+            ArchitectureSettings(**wrong)

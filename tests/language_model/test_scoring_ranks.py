@@ -1,8 +1,5 @@
 """Processes that score a text together get what one alone gets."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch import distributed, multiprocessing
@@ -23,12 +20,7 @@ def _score(rank: int, address: str, output: str, model: TransformerLanguageModel
         distributed.destroy_process_group()
 
 
-def test_two_processes_score_as_one(
-    tmp_path: Path,
-    encoded: Callable[..., EncodedText],
-    small_model: Callable[..., TransformerLanguageModel],
-    monkeypatch,
-) -> None:
+def test_two_processes_score_as_one(tmp_path, encoded, small_model, monkeypatch):
     monkeypatch.setattr(scoring, "BATCH_TOKENS", 16)
     model = small_model(seed=5)
     text = encoded(["a b c", "d unheard", "a b c d a b c d a b c d", "c", "d a", "b b b b b b"])

@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import itertools
 import os
 import signal
 import sys
@@ -134,11 +135,7 @@ def holders(nodes):
 
 
 def test_an_actor_that_dies_loses_one_shard_that_another_takes_over(nodes, tmp_path):
-    def shards():
-        yield from until_two_actors(tmp_path)
-        yield from ["die-once"] * 6
-
-    found = run(nodes, tmp_path, shards())
+    found = run(nodes, tmp_path, itertools.chain(until_two_actors(tmp_path), ["die-once"] * 6))
     assert found[-6:] == ["die-once done"] * 6
     assert (tmp_path / "died").exists()
 
@@ -155,21 +152,16 @@ def test_where_every_core_is_taken_the_worker_here_does_all(nodes, tmp_path):
     assert actors_of(tmp_path) == set()
 
 
-@pytest.mark.parametrize(
-    ("shard", "error", "message"),
-    [
+def test_an_error_of_an_actor_is_as_that_of_a_process(nodes, tmp_path):
+    for shard, error, message in (
         ("user-error", CorpusError, "^line 7: is not what it should be$"),
         ("defect", StageError, "^the worker on .* failed: ValueError at test_ray_workers.py:[0-9]+ in scripted;"),
-    ],
-)
-def test_an_error_of_an_actor_is_as_that_of_a_process(nodes, tmp_path, shard, error, message):
-    def shards():
-        yield from until_two_actors(tmp_path)
-        yield from [shard] * 6
-
-    with pytest.raises(error, match=message) as caught:
-        run(nodes, tmp_path, shards())
-    assert CANARY not in str(caught.value)
+    ):
+        folder = tmp_path / shard
+        folder.mkdir()
+        with pytest.raises(error, match=message) as caught:
+            run(nodes, folder, itertools.chain(until_two_actors(folder), [shard] * 6))
+        assert CANARY not in str(caught.value)
 
 
 def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path, monkeypatch):

@@ -1,15 +1,14 @@
 import os
 import time
 
+import pytest
+
+from tasks.errors import ResourceError
 from tasks.shards.shard_store import ShardStore
 
 
 def store_in(folder, *, output="out.txt", key="k" * 64, resume=True):
     return ShardStore(folder / "shards", folder / output, key, resume=resume)
-
-
-def left(folder):
-    return sorted(path.name for path in (folder / "shards").iterdir())
 
 
 def test_half_a_file_of_a_killed_process_is_removed(tmp_path):
@@ -40,6 +39,9 @@ def test_stale_folders_are_removed_unless_in_use(tmp_path):
     past = time.time() - 40 * 24 * 3600
     os.utime(in_use.folder, (past, past))
     store = store_in(tmp_path)
+    with pytest.raises(ResourceError, match="another process is making"):
+        store_in(tmp_path)
     assert not other_work.exists()
     assert not old.exists()
-    assert left(tmp_path) == sorted([recent.name, in_use.folder.name, store.folder.name, "not-ours"])
+    left = {path.name for path in (tmp_path / "shards").iterdir()}
+    assert left == {recent.name, in_use.folder.name, store.folder.name, "not-ours"}

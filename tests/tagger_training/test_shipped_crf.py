@@ -1,7 +1,5 @@
 import json
 
-import pytest
-
 from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.settings import CrfTagger
 from tasks.masking.taggers.crf_tagger import CrfModel
@@ -9,37 +7,20 @@ from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.tagger_training.build_shipped_crf import HALVED, HELD_OUT, LEARNED, training_lines, write_held_out
 
 
-@pytest.fixture(scope="module")
-def shipped():
-    return CrfModel(CrfTagger(kind="crf"))
-
-
-def masked_words(tagger, text):
-    ((_, spans),) = tagger.tag([text])
-    return [text[span.start : span.end] for span in spans]
-
-
-@pytest.mark.parametrize(
-    ("text", "private"),
-    [
+def test_the_shipped_model_finds_what_is_private_and_leaves_the_rest():
+    shipped = CrfModel(CrfTagger(kind="crf"))
+    for text, private in (
         ("Hi Tom, this is Angela Merkel from Siemens AG in Munich.", ["Tom", "Angela Merkel", "Siemens AG", "Munich"]),
         ("please call jessica about it, she is in chicago", ["jessica", "chicago"]),
         ("my card is 4111 1111 1111 1111 ok", ["4111 1111 1111 1111"]),
         ("write to angela.m@example.org today", ["angela.m@example.org"]),
         ("I don't know what we should do about the weather, it is too cold to go out.", []),
         ("Thanks for your help with the report! Please send me the file again.", []),
-    ],
-)
-def test_the_shipped_model_finds_what_is_private_and_leaves_the_rest(shipped, text, private):
-    found = masked_words(shipped, text)
-    assert {word for entity in private for word in entity.split()} <= {
-        word for entity in found for word in entity.split()
-    }
-    if not private:
-        assert found == []
-
-
-def test_every_type_of_the_shipped_model_has_a_class(shipped):
+    ):
+        ((_, spans),) = shipped.tag([text])
+        found = {word for span in spans for word in text[span.start : span.end].split()}
+        wanted = {word for entity in private for word in entity.split()}
+        assert wanted <= found if wanted else not found
     assert None not in classes_in_force(shipped.entity_types, None, shipped.name).values()
 
 

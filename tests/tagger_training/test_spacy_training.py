@@ -55,17 +55,12 @@ def test_spans_that_do_not_fit_tokens_and_overlaps_are_counted(tmp_path):
     assert (measured["entities"], measured["widened_spans"], measured["overlapping_spans"]) == (2, 1, 1)
 
 
-def test_text_without_a_label_is_an_error(tmp_path):
-    with pytest.raises(CorpusError, match="no labelled span"):
-        train_spacy([labelled("nothing")], class_of, [], SpacyTraining(kind="spacy", base=None), tmp_path / "x")
-
-
-def test_a_base_that_is_not_there(tmp_path):
-    with pytest.raises(ModelError, match="'no_such_pipeline' is neither"):
-        train_spacy([], class_of, [], SpacyTraining(kind="spacy", base="no_such_pipeline"), tmp_path / "x")
-
-
-def test_no_other_folder_is_written_over(tmp_path):
+def test_refusals(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ParameterError, match="is no spaCy pipeline"):
-        train_spacy([], class_of, [], SpacyTraining(kind="spacy", base=None), tmp_path)
+    for base, output, error, said in (
+        (None, tmp_path / "x", CorpusError, "no labelled span"),
+        ("no_such_pipeline", tmp_path / "x", ModelError, "'no_such_pipeline' is neither"),
+        (None, tmp_path, ParameterError, "is no spaCy pipeline"),
+    ):
+        with pytest.raises(error, match=said):
+            train_spacy([labelled("nothing")], class_of, [], SpacyTraining(kind="spacy", base=base), output)

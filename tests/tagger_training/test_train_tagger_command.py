@@ -1,9 +1,8 @@
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 from labelled_sentences import NAMES, TOWNS, labelled, sentences, write_folder
+from stage_commands import settings
 
 from tasks.cli import main
 
@@ -15,7 +14,7 @@ def folder(tmp_path):
 
 def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
     report = tmp_path / "report.json"
-    options = ["--set", "kind=crf", "--set", "embeddings=null", "--set", "iterations=60", "--report", str(report)]
+    options = [*settings("kind=crf", "embeddings=null", "iterations=60"), "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     measured = json.loads(report.read_text())["measured"]
     assert (measured["lines"], measured["labelled_tokens"]) == (80, 40)
@@ -25,36 +24,15 @@ def test_a_crf_is_trained_tested_and_used(folder, tmp_path, capsys):
     text = tmp_path / "text.txt"
     text.write_text("my name is Wladyslaw and that is all\n")
     capsys.readouterr()
-    options = [
-        "--set",
-        f"tagger.model={tmp_path}/crf",
-        "--set",
-        "markers.style=class",
-        "--input",
-        str(text),
-        "--output",
-        "-",
-    ]
+    options = [*settings(f"tagger.model={tmp_path}/crf", "markers.style=class"), "--input", str(text), "--output", "-"]
     assert main(["mask", "--technique", "crf", *options]) == 0
     assert capsys.readouterr().out == "my name is [PERSON] and that is all\n"
-
-
-def test_parameters_come_from_their_section(folder, tmp_path):
-    parameters = tmp_path / "params.yaml"
-    document = yaml.safe_load((Path(__file__).parent.parent.parent / "params.yaml").read_text(encoding="utf-8"))
-    document["compare"]["taggers"] = ["own"]
-    document["taggers"] = {"own": {"kind": "crf", "embeddings": None, "iterations": 7}}
-    parameters.write_text(yaml.safe_dump(document))
-    report = tmp_path / "report.json"
-    options = ["--params", str(parameters), "--name", "own", "--report", str(report)]
-    assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
-    assert json.loads(report.read_text())["parameters"]["iterations"] == 7
 
 
 def test_a_held_out_part_without_anything_private_leaves_the_rates_undefined(tmp_path, capsys):
     folder = write_folder(tmp_path / "labelled", sentences(NAMES, TOWNS), [labelled("that is all we know about it")])
     report = tmp_path / "report.json"
-    options = ["--set", "kind=crf", "--set", "embeddings=null", "--set", "iterations=30", "--report", str(report)]
+    options = [*settings("kind=crf", "embeddings=null", "iterations=30"), "--report", str(report)]
     assert main(["train-tagger", "--labelled", str(folder), "--output", str(tmp_path / "crf"), *options]) == 0
     assert "recall undefined" in capsys.readouterr().err
     measured = json.loads(report.read_text())["measured"]

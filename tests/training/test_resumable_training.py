@@ -98,7 +98,7 @@ def train(folder: Path, *losses: tuple[float, float], break_after: int = 0) -> T
 FOUR = ((1.0, 10.0), (3.0, 20.0), (5.0, 30.0), (7.0, 50.0))
 
 
-def test_a_point_of_the_curve_is_the_mean_since_the_last(tmp_path: Path) -> None:
+def test_a_point_of_the_curve_is_the_mean_since_the_last(tmp_path):
     record = train(tmp_path, *FOUR)
     assert [(point["step"], point["one"], point["two"]) for point in record.curve] == [(2, 2, 15), (4, 6, 40)]
     assert (record.steps, record.tokens, record.resumed_step) == (4, 8, None)
@@ -106,7 +106,7 @@ def test_a_point_of_the_curve_is_the_mean_since_the_last(tmp_path: Path) -> None
     assert [point["learning_rate"] for point in record.curve] == pytest.approx([0.0853553, 0.0146447], abs=1e-6)
 
 
-def test_it_goes_on_in_the_middle_of_a_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_goes_on_in_the_middle_of_a_point(tmp_path, capsys):
     with pytest.raises(RuntimeError, match="power"):
         train(tmp_path, *FOUR, break_after=4)
     (path,) = checkpoints_in(next((tmp_path / "work").iterdir()))
@@ -119,13 +119,13 @@ def test_it_goes_on_in_the_middle_of_a_point(tmp_path: Path, capsys: pytest.Capt
     assert [(point["step"], point["one"], point["two"]) for point in record.curve] == [(2, 2, 15), (4, 6, 40)]
 
 
-def test_a_loss_that_is_no_number_ends_it(tmp_path: Path) -> None:
+def test_a_loss_that_is_no_number_ends_it(tmp_path):
     message = r"the training loss is not a number at step 2 of 3; there is no checkpoint yet\. Give a smaller"
     with pytest.raises(ModelError, match=message):
         train(tmp_path, (1.0, 1.0), (float("nan"), 1.0), (1.0, 1.0))
 
 
-def test_losses_are_added_up_once_read() -> None:
+def test_losses_are_added_up_once_read():
     losses = StepLosses(["one", "two"])
     losses.add(1, torch.tensor(1.0), torch.tensor(2.0), divisor=3)
     losses.add(2, torch.tensor(4.0), torch.tensor(float("inf")), divisor=1)
@@ -138,7 +138,7 @@ def test_losses_are_added_up_once_read() -> None:
     assert (losses.totals, losses.targets) == ({"one": 5, "two": 0}, 2)
 
 
-@pytest.mark.parametrize("name", ["adapt", "pretrain", "train-recogniser", "unit-language-model"])
-def test_a_command_that_trains_goes_to_further_processes(name: str) -> None:
-    command = load_command(name).COMMAND
-    assert pickle.loads(pickle.dumps(command)).stage is command.stage
+def test_commands_that_train_go_to_further_processes():
+    for name in ("adapt", "pretrain", "train-recogniser", "unit-language-model"):
+        command = load_command(name).COMMAND
+        assert pickle.loads(pickle.dumps(command)).stage is command.stage

@@ -21,7 +21,14 @@ import torch
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText, is_marker
 from tasks.language_model.normalisation import normalise
-from tasks.language_model.transformer.batching import Batch, batches_by_length, divide, make_batch, overlap_of
+from tasks.language_model.transformer.batching import (
+    Batch,
+    batches_by_length,
+    divide,
+    make_batch,
+    overlap_of,
+    target_places,
+)
 from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
 
 _LINE_END = "\n"
@@ -169,7 +176,7 @@ def markers_in(text: EncodedText) -> list[str]:
 
 _MOST_POSITIONS = 1024
 """Longer sentences are read in windows, also where a model has room for more."""
-BATCH_PIECES = {"cpu": 512, "cuda": 8192}
+_BATCH_PIECES = {"cpu": 512, "cuda": 8192}
 
 
 class CausalModel:
@@ -181,6 +188,11 @@ class CausalModel:
         self.name = name
         positions = getattr(model.config, "max_position_embeddings", None) or _MOST_POSITIONS
         self.maximum_pieces: int = min(positions, _MOST_POSITIONS)
+
+    @property
+    def batch_pieces(self) -> int:
+        """So many are read at once where no weight learns."""
+        return _BATCH_PIECES.get(self.model.device.type, _BATCH_PIECES["cuda"])
 
     def scores(self, batch: Batch) -> torch.Tensor:
         """Scores (N, V) float32 of every next piece at the positions of a batch."""
@@ -202,11 +214,10 @@ class CausalModel:
         wanted = torch.tensor(list(self.pieces.markers.values()), device=device)
         found = np.zeros(len(text.text.tokens))
         self.model.eval()
-        batches = batches_by_length(windows, BATCH_PIECES.get(device.type, BATCH_PIECES["cuda"]))
+        batches = batches_by_length(windows, self.batch_pieces)
         for chosen in tqdm(batches, desc=title, unit="batch", disable=None, leave=False):
             batch = make_batch(text.text, text.is_target, windows, chosen)
-            columns = batch.positions.numpy() % batch.tokens.shape[1]
-            places = windows.first[chosen][batch.rows.numpy()] + columns + 1
+            places = target_places(batch, windows.first[chosen])
             batch = batch.to(device)
             scores = self.scores(batch)  # (N, V)
             own = scores[:, wanted].logsumexp(1) if markers else scores.gather(1, batch.targets[:, None]).squeeze(1)

@@ -5,6 +5,7 @@ character compare; a word's probability is that of all its pieces, its leading s
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,11 @@ import numpy as np
 import torch
 
 from tasks.language_model.causal_lm.folder import load_by_name
-from tasks.language_model.causal_lm.model import BATCH_PIECES, CausalModel, OpenVocabulary
+from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import Precision, TargetScores, Words, encode_sentences
-from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.prefix_trees import TreeBatch, score_groups, score_sequences
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.transformer.batching import overlap_of
 from tasks.packed_linear import pack_linear_layers
@@ -42,19 +43,22 @@ class CausalScorer:
             body.to(getattr(torch, precision))
         pack_linear_layers(body)
         self.vocabulary_hash = causal.pieces.hash
-        self._shares_prefixes: bool | None = None
 
     @classmethod
     def load(cls, model: str | Path, precision: Precision = "auto") -> "CausalScorer":
         """A model folder of kind ``causal_lm``, or a model as it comes (folder, package, name on the hub)."""
         return cls(load_by_name(str(model), precision), precision)
 
-    @property
+    @cached_property
     def shares_prefixes(self) -> bool:
         """Whether the model can read a tree; one that cannot (without positions or masks) scores each sentence."""
-        if self._shares_prefixes is None:
-            self._shares_prefixes = self._takes_trees()
-        return self._shares_prefixes
+        try:
+            (shared,) = self._as_trees([_PROBE])
+        except (TypeError, ValueError, RuntimeError, NotImplementedError):
+            return False  # the model takes no positions, or no mask of this shape
+        (alone,) = self._one_by_one([_PROBE])
+        tolerance = _SAME if self.causal.model.dtype == torch.float32 else 100 * _SAME
+        return bool(np.allclose(shared, alone, rtol=tolerance, atol=10 * tolerance))
 
     def score_text(
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
@@ -92,9 +96,7 @@ class CausalScorer:
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's window is scored by the model's own code."""
-        if not self.shares_prefixes:
-            return self._one_by_one(groups)
-        return self._as_trees(groups)
+        return self._as_trees(groups) if self.shares_prefixes else self._one_by_one(groups)
 
     def unknown_words(self, words: Words) -> int:
         """None: every word can be spelled."""
@@ -104,29 +106,17 @@ class CausalScorer:
         pieces = self.causal.pieces
         words = sorted({word for group in groups for hypothesis in group for word in hypothesis})
         table = dict(zip(words, pieces.of_words(words), strict=True))
-        found = [np.zeros(len(group)) for group in groups]
         # Two divisions into words can have the same pieces.
-        sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
-        long: list[tuple[int, int]] = []
-        for number, group in enumerate(groups):
-            for place, hypothesis in enumerate(group):
-                inner = [piece for word in hypothesis for piece in table[word]]
-                ids = (*pieces.start, *inner, *pieces.end)
-                if len(ids) - 1 > self.causal.maximum_pieces:
-                    long.append((number, place))
-                else:
-                    sequences[number].setdefault(ids, []).append(place)
-        batch_pieces = BATCH_PIECES.get(self.causal.model.device.type, BATCH_PIECES["cuda"])
-        sums = score_sequences([list(group) for group in sequences], self._scores_of, batch_pieces)
-        given = self._of_start()
-        for scores, sequences_of, of_group in zip(found, sequences, sums, strict=True):
-            for places, value in zip(sequences_of.values(), of_group.tolist(), strict=True):
-                scores[places] = value - given
-        if long:
-            (values,) = self._one_by_one([[groups[number][place] for number, place in long]])
-            for (number, place), value in zip(long, values.tolist(), strict=True):
-                found[number][place] = value
-        return found
+        sequences = [
+            [(*pieces.start, *(piece for word in one for piece in table[word]), *pieces.end) for one in group]
+            for group in groups
+        ]
+
+        def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
+            return self._one_by_one([[groups[number][place] for number, place in long]])[0]
+
+        longest, batch_pieces = self.causal.maximum_pieces, self.causal.batch_pieces
+        return score_groups(sequences, longest, self._scores_of, scores_alone, batch_pieces, self._of_start())
 
     def _of_start(self) -> float:
         """What the pieces before a sentence cost behind the first of them: they are no targets."""
@@ -156,15 +146,6 @@ class CausalScorer:
         words = self.causal.word_log_probabilities(self.causal.pieces.of_text(text, vocabulary), len(text.tokens))
         sums = np.add.reduceat(words, text.offsets[:-1]) if flat else np.zeros(0)
         return np.split(sums, np.cumsum([len(group) for group in groups])[:-1])
-
-    def _takes_trees(self) -> bool:
-        try:
-            (shared,) = self._as_trees([_PROBE])
-        except (TypeError, ValueError, RuntimeError, NotImplementedError):
-            return False  # the model takes no positions, or no mask of this shape
-        (alone,) = self._one_by_one([_PROBE])
-        tolerance = _SAME if self.causal.model.dtype == torch.float32 else 100 * _SAME
-        return bool(np.allclose(shared, alone, rtol=tolerance, atol=10 * tolerance))
 
 
 def score_targets(causal: CausalModel, text: EncodedText, vocabulary: OpenVocabulary) -> TargetScores:

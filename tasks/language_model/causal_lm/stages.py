@@ -33,18 +33,16 @@ from tasks.language_model.settings import (
     CausalLanguageModelSettings,
     LoraAdaptation,
 )
-from tasks.language_model.transformer.batching import divide, epoch_order, make_batch
+from tasks.language_model.transformer.batching import divide, epoch_order, make_batch, target_places
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.optimiser import rate_factor
+from tasks.training.optimiser import ADAM_BETAS, rate_factor
 from tasks.training.stage import Log, TrainingFrame, log_nothing
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
     from tasks.language_model.pretrain import PretrainFiles
-
-_BETAS = (0.9, 0.98)
 
 
 def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> CausalModel:
@@ -81,7 +79,9 @@ def train(
         for chosen in epoch_order(windows, settings.batch_tokens, seed, epoch, settings.epochs - epoch)
     ]
     weights = [weight for weight in causal.model.parameters() if weight.requires_grad]
-    optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=_BETAS, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.AdamW(
+        weights, lr=settings.learning_rate, betas=ADAM_BETAS, weight_decay=settings.weight_decay
+    )
     device = causal.model.device
     lower = lower_on_processor(causal.model)
     curve: list[dict[str, float]] = []
@@ -104,8 +104,7 @@ def train(
             for group in optimiser.param_groups:
                 group["lr"] = rate
             batch = make_batch(text.text, text.is_target, windows, chosen)
-            columns = batch.positions.numpy() % batch.tokens.shape[1]
-            places = windows.first[chosen][batch.rows.numpy()] + columns + 1
+            places = target_places(batch, windows.first[chosen])
             batch = batch.to(device)
             with torch.autocast("cpu", torch.bfloat16, enabled=lower):
                 scores = causal.scores(batch)  # (N, V)

@@ -15,7 +15,6 @@ backpropagation.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -35,12 +34,6 @@ _INPUTS_AT_ONCE = 1024
 
 Gradients = dict[str, Tensor]
 """By the name of the weight."""
-
-
-@dataclass
-class _Layer:
-    inputs: Tensor = field(default_factory=lambda: torch.empty(0))
-    gradient: Tensor = field(default_factory=lambda: torch.empty(0))
 
 
 class ClippedGradients:
@@ -152,7 +145,7 @@ def _passes(model: TransformerLanguageModel, batch: Batch) -> tuple[dict[str, tu
     """One forward and one backward pass: by the name of each linear layer and norm its inputs (of a norm: normalised)
     and the gradients at its outputs, (U, T, ·) each; under ``""`` the gradients at the scores (U, T, V) and the hidden
     states (U, T, D). And the embedded tokens (U, T, D) with their gradient."""
-    with _watched(model) as (seen, embeddings):
+    with _watched(model) as (inputs, gradients, embeddings):
         hidden = model(batch.tokens, batch.places, batch.segments)
         states = hidden.detach()
         scores = functional.linear(states, model.embedding.weight).softmax(-1)
@@ -162,14 +155,15 @@ def _passes(model: TransformerLanguageModel, batch: Batch) -> tuple[dict[str, tu
         others[batch.positions] = False
         flat[others] = 0
         hidden.backward(scores @ model.embedding.weight)
-    layers = {name: (layer.inputs, layer.gradient) for name, layer in seen.items()}
+    layers = {name: (read, gradients[name]) for name, read in inputs.items()}
     return {**layers, "": (scores, states)}, embeddings[0]
 
 
 @contextmanager
-def _watched(model: TransformerLanguageModel) -> Iterator[tuple[dict[str, _Layer], list[Tensor]]]:
+def _watched(model: TransformerLanguageModel) -> Iterator[tuple[dict[str, Tensor], dict[str, Tensor], list[Tensor]]]:
     """Keep what layers read and the gradients at their outputs; no weight has a gradient meanwhile."""
-    seen: dict[str, _Layer] = {}
+    seen: dict[str, Tensor] = {}
+    gradients: dict[str, Tensor] = {}
     embeddings: list[Tensor] = []
     handles = []
 
@@ -178,8 +172,8 @@ def _watched(model: TransformerLanguageModel) -> Iterator[tuple[dict[str, _Layer
             read = inputs[0].detach()
             if isinstance(module, nn.LayerNorm):
                 read = functional.layer_norm(read, module.normalized_shape, eps=module.eps)
-            layer = seen[name] = _Layer(read)
-            output.register_hook(lambda gradient: setattr(layer, "gradient", gradient.detach()))
+            seen[name] = read
+            output.register_hook(lambda gradient: gradients.update({name: gradient.detach()}))
 
         handles.append(module.register_forward_hook(keep))
 
@@ -193,7 +187,7 @@ def _watched(model: TransformerLanguageModel) -> Iterator[tuple[dict[str, _Layer
     handles.append(model.embedding.register_forward_hook(begin))
     model.requires_grad_(False)
     try:
-        yield seen, embeddings
+        yield seen, gradients, embeddings
     finally:
         model.requires_grad_(True)
         for handle in handles:

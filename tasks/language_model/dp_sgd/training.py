@@ -38,13 +38,12 @@ from tasks.language_model.transformer.model import TransformerLanguageModel, loa
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.torch_setup import set_dropout, set_up_torch
-from tasks.training.optimiser import rate_factor
+from tasks.training.optimiser import ADAM_BETAS, rate_factor
 from tasks.training.stage import Log, TrainingFrame, log_nothing
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
 
-_BETAS = (0.9, 0.98)
 _WARMUP_SHARE = 0.1
 
 
@@ -128,7 +127,7 @@ def train_privately(
     targets_before = np.concatenate([[0], np.cumsum(text.is_target())])
     first, last = windows.first + 1, windows.first + windows.length + 1
     targets = np.array([int((targets_before[last[unit]] - targets_before[first[unit]]).sum()) for unit in units])
-    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, betas=_BETAS)
+    optimiser = torch.optim.Adam(model.parameters(), lr=settings.learning_rate, betas=ADAM_BETAS)
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     curve: list[dict[str, float]] = []
     norms: list[np.ndarray] = []

@@ -6,7 +6,6 @@ Every number is a ratio of two sums over targets, and its interval resamples sen
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from tasks.language_model.evaluation.bootstrap import perplexity_intervals
 from tasks.language_model.evaluation.by_language import language_groups
-from tasks.language_model.evaluation.reference_text import DISTANCES, SENTENCE_END_RANK, ReferenceText
+from tasks.language_model.evaluation.reference_text import DISTANCES, UNRANKED, ReferenceText
 from tasks.language_model.evaluation.sentence_scores import (
     ALL,
     KNOWN,
@@ -29,31 +28,6 @@ from tasks.language_model.language_models import TargetScores
 from tasks.language_model.settings import EvaluationSettings
 
 _UNDEFINED = {"perplexity": None, "perplexity_ci": None}
-
-
-@dataclass(frozen=True, slots=True)
-class FrequencyClass:
-    """Words between two ranks; the rank of the most frequent word is 1."""
-
-    first: int
-    last: int | None
-    """``None``: all rarer words, those that the counts do not have among them."""
-
-    @property
-    def name(self) -> str:
-        """``1-100``, ``over 10000``."""
-        return f"over {self.first - 1}" if self.last is None else f"{self.first}-{self.last}"
-
-    def holds(self, ranks: np.ndarray) -> np.ndarray:
-        """Which ranks belong to it (N,), bool; a sentence end belongs to none."""
-        inside = (ranks >= self.first) & (ranks != SENTENCE_END_RANK)
-        return inside if self.last is None else inside & (ranks <= self.last)
-
-
-def frequency_classes(limits: Sequence[int]) -> list[FrequencyClass]:
-    """The classes that end at each of the rising ``limits``, and the one behind them."""
-    firsts = [1, *(limit + 1 for limit in limits)]
-    return [FrequencyClass(first, last) for first, last in zip(firsts, [*limits, None], strict=True)]
 
 
 def word_ranks(word_counts: str | Path) -> dict[str, int]:
@@ -172,13 +146,16 @@ def _frequency_groups(
     limits: Sequence[int],
     ranks: Mapping[str, int] | None,
 ) -> dict[str, SentenceSums]:
-    """Known words by class; unknown words and sentence ends are classes of their own."""
+    """Known words by class, which ends at each of the rising ``limits``; the last class has all rarer words, those that
+    the counts do not have among them. Unknown words and sentence ends are classes of their own."""
     if ranks is None:
         return {}
     ranked = text.ranks(ranks)
-    groups = {
-        f"rank {group.name}": _sums(values, text, group.holds(ranked) & known) for group in frequency_classes(limits)
-    }
+    groups = {}
+    for first, last in zip([1, *(limit + 1 for limit in limits)], [*limits, None], strict=True):
+        name = f"rank over {first - 1}" if last is None else f"rank {first}-{last}"
+        inside = (ranked >= first) & (ranked <= (UNRANKED if last is None else last))
+        groups[name] = _sums(values, text, inside & known)
     groups["unknown"] = _sums(values, text, ~known)
     groups["sentence end"] = _sums(values, text, text.is_end())
     return groups

@@ -98,8 +98,8 @@ def _pieces(stretch: str) -> list[tuple[str, str]]:
     return [(stretch, whole)]
 
 
-SENTENCE_END_RANK = -1
-"""Rank of a sentence end, which is no word."""
+_SENTENCE_END_RANK = -1
+"""Rank of a sentence end, which is no word: below that of any word."""
 UNRANKED = np.iinfo(np.int64).max
 """Rank of a word that the word counts do not have."""
 FARTHEST = 5
@@ -161,10 +161,10 @@ class ReferenceText:
         return dict(zip(DISTANCES, [*each, behind > FARTHEST], strict=True))
 
     def ranks(self, ranks: Mapping[str, int]) -> np.ndarray:
-        """Rank of each target's word (N,), int64; ``SENTENCE_END_RANK`` and ``UNRANKED`` for what has none."""
+        """Rank of each target's word (N,), int64; -1 and ``UNRANKED`` for what has none."""
         get = ranks.get
         return np.fromiter(
-            (get(word, UNRANKED) if word else SENTENCE_END_RANK for word in self.words),
+            (get(word, UNRANKED) if word else _SENTENCE_END_RANK for word in self.words),
             dtype=np.int64,
             count=len(self.words),
         )

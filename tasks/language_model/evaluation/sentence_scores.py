@@ -19,14 +19,11 @@ from tasks.errors import CorpusError
 
 @dataclass(frozen=True, slots=True)
 class LogProbabilitySum:
-    """A sum over targets; sums of parts of a text, from several processes or files, add up to that of the whole."""
+    """A sum over targets."""
 
     log_probability: float = 0.0
     """In nats."""
     targets: int = 0
-
-    def __add__(self, other: "LogProbabilitySum") -> "LogProbabilitySum":
-        return LogProbabilitySum(self.log_probability + other.log_probability, self.targets + other.targets)
 
     @property
     def mean(self) -> float | None:
@@ -74,7 +71,6 @@ class SentenceSums:
 COLUMNS = ("line", "targets", "log_probability", "known_targets", "known_log_probability")
 ALL, KNOWN, UNKNOWN = "all", "known", "unknown"
 MASKED, MASKED_KNOWN, REST_KNOWN = "masked", "masked_known", "rest_known"
-_STORED = (MASKED, MASKED_KNOWN)
 _ENDS = ("targets", "log_probability")
 _DECIMALS = 6
 
@@ -139,34 +135,17 @@ def _short(value: float) -> str:
 def read_scores(path: str | Path) -> tuple[SentenceScores, str]:
     """Read a scores file: the scores and the signature of the protocol they follow.
 
-    Raises ``CorpusError`` with the line that is not what it should be.
+    Raises ``CorpusError`` where it is none.
     """
     lines = list(read_lines(path))
     names = lines[1].split("\t") if len(lines) > 1 else []
-    groups = _groups_of(names[len(COLUMNS) :])
-    if len(lines) < 3 or not lines[0].startswith("# ") or names[: len(COLUMNS)] != list(COLUMNS) or groups is None:
+    if len(lines) < 3 or not lines[0].startswith("# ") or names[: len(COLUMNS)] != list(COLUMNS):
         raise CorpusError(f"{str(path)!r} is not a scores file; 'palimpsest perplexity --scores FILE' writes one")
-    kinds = [float if name.endswith("log_probability") else int for name in names]
-    rows = []
-    for number, line in enumerate(lines[2:], start=3):
-        try:
-            rows.append([kind(cell) for kind, cell in zip(kinds, line.split("\t"), strict=True)])
-        except ValueError:
-            raise CorpusError(
-                f"{str(path)!r}: line {number} does not hold the {len(names)} numbers of a sentence"
-            ) from None
-    columns = [
-        np.array(values, dtype=np.float64 if kind is float else np.int64)
-        for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)
-    ]
-    pairs = columns[len(COLUMNS) :]
-    sums = {name: SentenceSums(*pairs[2 * index : 2 * index + 2]) for index, name in enumerate(groups)}
-    return SentenceScores(**dict(zip(COLUMNS, columns, strict=False)), groups=sums), lines[0][2:]
-
-
-def _groups_of(names: list[str]) -> list[str] | None:
-    """The groups of the further columns, two each; ``None`` where they are not such columns."""
-    groups = [name.rpartition(":")[0] for name in names[::2]]
-    wanted = [f"{group}:{end}" for group in groups for end in _ENDS]
-    fits = names == wanted and all(group.partition(":")[0] in _STORED for group in groups)
-    return groups if fits else None
+    cells = zip(*(line.split("\t") for line in lines[2:]), strict=True)
+    columns = {
+        name: np.array(column, dtype=np.float64 if name.endswith("log_probability") else np.int64)
+        for name, column in zip(names, cells, strict=True)
+    }
+    groups = [name.rpartition(":")[0] for name in names[len(COLUMNS) :: len(_ENDS)]]
+    sums = {group: SentenceSums(*(columns[f"{group}:{end}"] for end in _ENDS)) for group in groups}
+    return SentenceScores(**{name: columns[name] for name in COLUMNS}, groups=sums), lines[0][2:]

@@ -186,8 +186,7 @@ def _finish(
     document |= write_factors(fresh, languages)
     if languages is not None:
         document["files"].append(LANGUAGES)
-    with atomic_writer(fresh / VOCABULARY, private=True) as stream:
-        stream.write("\n".join(vocabulary.tokens) + "\n")
+    vocabulary.write(fresh / VOCABULARY, private=True)
     with atomic_writer(fresh / SETTINGS, private=True) as stream:
         stream.write(json.dumps(document, indent=2) + "\n")
 

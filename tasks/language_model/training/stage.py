@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from tasks.language_model.transformer.model import TransformerLanguageModel
-    from tasks.language_model.vocabulary import Vocabulary
     from tasks.training.record import TrainingRecord
 
 
@@ -60,7 +59,7 @@ def train_transformer(
     Of several processes that train together the first alone writes. Checkpoints are removed when everything is written,
     the report among it.
     """
-    from tasks.language_model.training.trainer import train
+    from tasks.language_model.training.trainer import check_compiler, train
     from tasks.language_model.transformer.model import save_model
     from tasks.language_model.transformer.scoring import class_probabilities
     from tasks.torch_setup import set_up_torch
@@ -70,8 +69,6 @@ def train_transformer(
     plan = ranks_of_resources(resources)
     set_up_torch(resources.threads)
     if resources.compile:
-        from tasks.language_model.training.trainer import check_compiler
-
         check_compiler()
     settings = training.settings
     report = Report(seed=settings.seed)

@@ -25,7 +25,7 @@ from tasks.training.ranks.plan import RankPlan
 from tasks.training.record import TrainingRecord
 from tasks.training.resumable_training import ResumableTraining, TrainingRun
 from tasks.training.stage import Log, log_nothing
-from tasks.training.tensors import best_as_tensors, best_in, whole_weights
+from tasks.training.tensors import BEST, whole_weights
 
 _COMPILERS = ("g++", "clang++", "c++")
 
@@ -54,7 +54,6 @@ def compile_model(model: nn.Module, compiled: bool) -> Iterator[None]:
     if not compiled:
         yield
         return
-    check_compiler()
     model.compile(dynamic=True)
     try:
         yield
@@ -173,14 +172,15 @@ class LanguageModelTraining(ResumableTraining):
 
     def further_tensors(self) -> dict[str, Tensor]:
         """The best weights so far."""
-        return best_as_tensors(self.best_weights)
+        return {f"{BEST}{name}": value for name, value in (self.best_weights or {}).items()}
 
     def take_up(self, checkpoint: Checkpoint) -> None:
         """Go on waiting with the best weights so far."""
         self._waited = checkpoint.state["waited"]
         if checkpoint.state["best"]:
             self._best_loss, self.record.best_step = checkpoint.state["best"]
-            self.best_weights = best_in(checkpoint.tensors)
+            best = {name: value for name, value in checkpoint.tensors.items() if name.startswith(BEST)}
+            self.best_weights = {name.removeprefix(BEST): value for name, value in best.items()}
 
     # A model that is divided among ranks --------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """A Transformer decoder for words: pre-norm blocks, learned positions, tied embeddings (paper 4.2).
 
 The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared.
-One departure: there is no dropout on attention weights. Positions may be rotary instead (``rotary_positions``), and
-the language that is expected next an input (``state_fusion``).
+One departure: there is no dropout on attention weights. Positions may be rotary instead, and the
+language that is expected next an input (``languages_and_positions``).
 
 A Transformer on disk: a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``. One that predicts
 the language of the next word, then the word, has ``languages.safetensors`` beside them.
@@ -33,8 +33,13 @@ from tasks.language_model.model_folder import (
     read_settings,
 )
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.rotary_positions import RotaryPositions, Turns, turned
-from tasks.language_model.transformer.state_fusion import LanguageTables, StateFusion
+from tasks.language_model.transformer.languages_and_positions import (
+    LanguageTables,
+    RotaryPositions,
+    StateFusion,
+    Turns,
+    turned,
+)
 from tasks.language_model.vocabulary import Vocabulary, checked_vocabulary
 from tasks.settings.checks import as_plain, check_settings
 
@@ -244,8 +249,7 @@ def save_model(folder: str | Path, model: TransformerLanguageModel, vocabulary: 
             document["files"] = [LANGUAGES]
         with atomic_writer(fresh / WEIGHTS, private=True, binary=True) as stream:
             stream.write(weights)
-        with atomic_writer(fresh / VOCABULARY, private=True) as stream:
-            stream.write("\n".join(vocabulary.tokens) + "\n")
+        vocabulary.write(fresh / VOCABULARY, private=True)
         with atomic_writer(fresh / SETTINGS, private=True) as stream:
             stream.write(json.dumps(document, indent=2) + "\n")
 

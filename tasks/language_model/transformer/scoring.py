@@ -11,7 +11,7 @@ from torch import Tensor, distributed
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
-from tasks.language_model.prefix_trees import TreeBatch, score_sequences
+from tasks.language_model.prefix_trees import TreeBatch, score_groups
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.batching import (
     batches_by_length,
@@ -88,29 +88,16 @@ class TransformerScorer:
         model = self._model
         shared = model.is_stepwise and model.languages is None
         maximum = model.architecture.maximum_tokens if shared else 0
-        found = [np.zeros(len(group)) for group in groups]
         # Hypotheses that differ in unknown words alone are one sequence.
-        sequences: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
-        long: list[tuple[int, int]] = []
-        for number, group in enumerate(groups):
-            for place, words in enumerate(group):
-                if len(words) + 1 > maximum:
-                    long.append((number, place))
-                    continue
-                ids = (START_ID, *self._words.encode(words), END_ID)
-                sequences[number].setdefault(ids, []).append(place)
-        with laid_out_layers(self._model, BATCH_NODES):
-            sums = score_sequences([list(distinct) for distinct in sequences], self._scores_of, BATCH_NODES)
-        for scores, distinct, of_group in zip(found, sequences, sums, strict=True):
-            for places, value in zip(distinct.values(), of_group.tolist(), strict=True):
-                scores[places] = value
-        if long:
+        sequences = [[(START_ID, *self._words.encode(words), END_ID) for words in group] for group in groups]
+
+        def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
             text = encode_sentences([groups[number][place] for number, place in long], self._words)
-            with _sentence_by_sentence(self._model):
-                values = score_targets(self._model, text).log_probability
-            for (number, place), value in zip(long, sentence_sums(values, text).tolist(), strict=True):
-                found[number][place] = value
-        return found
+            with _sentence_by_sentence(model):
+                return sentence_sums(score_targets(model, text).log_probability, text)
+
+        with laid_out_layers(model, BATCH_NODES):
+            return score_groups(sequences, maximum, self._scores_of, scores_alone, BATCH_NODES)
 
     def unknown_words(self, words: Words) -> int:
         """As the protocol says."""

@@ -46,7 +46,7 @@ def plan_ranks(
     started = all(name in environment for name in TORCHRUN_VARIABLES)
     rank = 0
     if started:
-        rank, world_size, _, local = (_number(name, environment[name]) for name in TORCHRUN_VARIABLES)
+        rank, world_size, _, local = (int(environment[name]) for name in TORCHRUN_VARIABLES)
         if world_size % local:
             raise ParameterError(
                 f"torchrun started {world_size} processes, {local} of them on this machine; give every machine as many"
@@ -78,13 +78,6 @@ def plan_ranks(
         strategy="fsdp" if strategy == "fsdp" else "ddp",
         to_be_started=not started,
     )
-
-
-def _number(name: str, value: str) -> int:
-    try:
-        return int(value)
-    except ValueError:
-        raise ParameterError(f"the environment variable {name} is {value!r}; torchrun sets it to a number") from None
 
 
 def _check_devices(devices: int, threads: int) -> None:
