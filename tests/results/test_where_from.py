@@ -53,17 +53,12 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     assert (raw["path"], raw["agreement"]) == ("data/private/corpora/chat/train.txt", "inside")
 
 
-def test_a_run_id_is_found_in_the_store(tracked, capsys):
+def test_a_run_id_is_answered_from_the_store_where_it_is_of_an_earlier_state(tracked, tmp_path, monkeypatch, capsys):
     assert main(["publish"]) == 0
     by_path = origin(capsys, PATH)
-    run = tracked_state.runs(tracked)[by_path["key"]]
-    assert origin(capsys, run) == {**by_path, "run_id": run}
-
-
-def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path, monkeypatch, capsys):
-    assert main(["publish"]) == 0
-    old = origin(capsys, PATH)["key"]
+    old = by_path["key"]
     run = tracked_state.runs(tracked)[old]
+    assert origin(capsys, run) == {**by_path, "run_id": run}
     other = make_experiment(tmp_path / "other", k=20)
     (tracked / "mlflow.db").rename(other / "mlflow.db")
     monkeypatch.chdir(other)
