@@ -14,8 +14,6 @@ examples:
 """
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -66,13 +64,10 @@ def run(options: ReleaseOptions) -> int:
     if made.earlier.lines:
         shown = f"together with {', '.join(made.earlier.lines)} it shows {percent(made.earlier.share)}"
         print(f"{shown} of the words that any of them masks", file=sys.stderr)
-    print("\n".join(_next_steps(made.folder)))
+    folder = made.folder
+    print(f"released in {folder}: read {folder / 'README.md'} first")
+    print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
-
-
-def _next_steps(folder: Path) -> Iterator[str]:
-    yield f"released in {folder}: read {folder / 'README.md'} first"
-    yield f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc"
 
 
 COMMAND = Command(ReleaseOptions, run)

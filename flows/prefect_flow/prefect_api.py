@@ -99,11 +99,6 @@ class TemporaryServer:
         )
         bypass_proxy("127.0.0.1")
 
-    @property
-    def url(self) -> str:
-        """Address of its API."""
-        return f"http://127.0.0.1:{self._port}/api"
-
     def wait(self) -> str:
         """Block until it answers and return its address; ``ResourceError`` where it does not start."""
         deadline = time.monotonic() + START_SECONDS
@@ -114,7 +109,7 @@ class TemporaryServer:
                     "PREFECT_API_URL to use a server that is running, or run the stages with 'dvc repro'"
                 )
             time.sleep(0.05)
-        return self.url
+        return f"http://127.0.0.1:{self._port}/api"
 
     def stop(self) -> None:
         """End the server, which is not needed after all."""
