@@ -157,17 +157,13 @@ def comparison_plots(table: Table) -> list[Drawing]:
         for _, _, low, high in paper_ratios(technique, row)
         for value in (low, high)
     ]
-    values += [limit for entries in ours.values() for *_, number in entries for limit in _limits(number)]
+    values += [limit for entries in ours.values() for *_, number in entries for limit in _ends(number)]
     return [_comparison_panel(technique, rows, ours, values) for technique in techniques if ours]
 
 
 def _row_of(line: Line) -> str:
     """The row that a line of ours shares with the paper's of the same method."""
     return f"{method_name(line.method)} fine-tuned" if line.is_tuned else method_name(line.method)
-
-
-def _limits(number: Estimate) -> tuple[float, float]:
-    return number.low or number.value, number.high or number.value
 
 
 def _comparison_panel(
@@ -195,7 +191,7 @@ def _comparison_panel(
                 x(centre), y + 5, PAPER_SHAPES[corpus], "paper", f"paper, {corpus}, {method}: {centre:.2f} times Oracle"
             )
         for label, colour, shape, number in ours.get((technique, row), []):
-            low, high = _limits(number)
+            low, high = _ends(number)
             panel.line(x(low), y - 6, x(high), y - 6, f"interval {colour}")
             panel.mark(x(number.value), y - 6, shape, colour, f"here, {label}: {number.value:.2f} times Oracle")
             said.append(f"{label} {number.value:.2f}")

@@ -129,8 +129,8 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     found = []
     for row in rows:
         cell = summarised_cell(row)
-        evaluation = _report(index, evaluation_report(cell).with_suffix("").as_posix())
-        training = _report(index, training_report(cell).with_suffix("").as_posix())
+        evaluation = index.reports.get(evaluation_report(cell).with_suffix("").as_posix(), {})
+        training = index.reports.get(training_report(cell).with_suffix("").as_posix(), {})
         commit = evaluation.get("code", {}).get("commit")
         texts = [digest for path, digest in training.get("inputs", {}).items() if _is_training_text(path)]
         model = next(iter(training.get("outputs", {}).values()), ABSENT)
@@ -149,10 +149,6 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     headings = ["Cell", "Key #", "Perplexity", *words("Command"), "Commit", "Training text", "Model"]
     title = f"First digits of keyed hashes{star}"
     return plain_grid(title, headings, found, kind="plain origins", label="How each number was made")
-
-
-def _report(index: ReportIndex, name: str) -> Mapping[str, Any]:
-    return index.reports.get(name, {})
 
 
 def _is_training_text(path: str) -> bool:

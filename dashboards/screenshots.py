@@ -8,7 +8,6 @@ Needs a finished experiment, Playwright (extra ``development``) and a Chromium o
 
 import argparse
 import shutil
-import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.services.running_service import start, wait_until_ready
-from dashboards.services.service import HOST, app_service
+from dashboards.services.service import app_service, free_port
 from tasks import telemetry
 from tasks.errors import CorpusError, PalimpsestError, ResourceError
 from tasks.files.atomic_file import make_folder
@@ -51,7 +50,7 @@ def take(output: Path) -> list[Path]:
         raise CorpusError(f"{str(REPORT)!r} does not exist; run 'palimpsest run' first")
     make_folder(output)
     # Under a name of its own: an app that 'palimpsest up' has started stays as it is.
-    service = start(replace(app_service(_free_port(), None), name="screenshots"), Path.cwd())
+    service = start(replace(app_service(free_port(), None), name="screenshots"), Path.cwd())
     try:
         if not wait_until_ready(service, _START_SECONDS):
             raise ResourceError(f"the app did not start; its output is in {service.log!r}")
@@ -82,12 +81,6 @@ def _picture(browser: Any, url: str, path: Path, of_app: bool = False) -> Path:
     page.screenshot(path=path)
     page.close()
     return path
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

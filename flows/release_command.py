@@ -14,8 +14,6 @@ examples:
 """
 
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -47,15 +45,13 @@ def run(options: ReleaseOptions) -> int:
 
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import percent
-    from tasks.privacy.release import Wish, check_form, make_release
+    from tasks.privacy.release import make_release
     from tasks.privacy.released_cell import find_cell
 
-    check_form(options.name)
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
         cell = find_cell(options.cell, REPORTS, with_model=options.with_model)
-        wish = Wish(options.name, options.also)
-        made = make_release(cell, wish, parameters)
+        made = make_release(cell, options.name, options.also, parameters)
         try:
             repository.add(str(made.folder))
         except DvcException as error:
@@ -68,13 +64,10 @@ def run(options: ReleaseOptions) -> int:
     if made.earlier.lines:
         shown = f"together with {', '.join(made.earlier.lines)} it shows {percent(made.earlier.share)}"
         print(f"{shown} of the words that any of them masks", file=sys.stderr)
-    print("\n".join(_next_steps(made.folder)))
+    folder = made.folder
+    print(f"released in {folder}: read {folder / 'README.md'} first")
+    print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
-
-
-def _next_steps(folder: Path) -> Iterator[str]:
-    yield f"released in {folder}: read {folder / 'README.md'} first"
-    yield f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc"
 
 
 COMMAND = Command(ReleaseOptions, run)

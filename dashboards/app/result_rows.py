@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.app.tracked_runs import TrackedRun
+from tasks.parameters.compare_settings import CompareSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import ORACLE, expected_cells
 from tasks.results.measure import APP, Measure
@@ -57,7 +58,7 @@ def measured(rows: Sequence[Row]) -> list[Measure]:
     return [each for each in measures_of(APP) if any(row.get(each.name) is not None for row in rows)]
 
 
-def in_table_order(runs: Sequence[TrackedRun], compare: Any) -> list[TrackedRun]:
+def in_table_order(runs: Sequence[TrackedRun], compare: CompareSettings) -> list[TrackedRun]:
     """Runs in the order of the experiment's table (``compare`` of params.yaml), others behind them."""
     places = {cell: place for place, cell in enumerate(expected_cells(compare))}
     return sorted(runs, key=lambda run: (places.get(run.cell, len(places)), run.cell.path, run.started))

@@ -9,15 +9,14 @@ from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.results.summary.summary_file import run_address
-from tasks.results.tracking.curve import cell_metrics
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (
-    CELL_TAG,
     CURRENT_TAG,
     KEY_TAG,
     RETIRED_KEY_TAG,
     TrackingStore,
     check_exists,
+    import_client,
     shown_uri,
     tracking_uri,
     unreachable_store,
@@ -49,11 +48,6 @@ class TrackedRun:
     def measured(self) -> bool:
         """Whether its model was evaluated."""
         return any(name in self.metrics for name in ("perplexity", "wer"))
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """The metrics of the cell, without the curves of its training."""
-        return {name: value for name, value in self.metrics.items() if name in cell_metrics()}
 
     @property
     def label(self) -> str:
@@ -106,7 +100,7 @@ def run_page(settings: TrackingSettings, run: TrackedRun) -> str | None:
 def _tracked(run: Any) -> TrackedRun | None:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags.get(RETIRED_KEY_TAG)
-    if not key or CELL_TAG not in tags or "dataset" not in tags or "method" not in tags:
+    if not key:
         return None
     seed = tags.get("seed")
     return TrackedRun(
@@ -146,10 +140,6 @@ def _open(settings: TrackingSettings) -> TrackingStore | None:
 
 @lru_cache(maxsize=4)
 def _client(uri: str) -> Any:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    # Somebody waits for the page.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "20")
-    from mlflow.tracking import MlflowClient
-
-    return MlflowClient(tracking_uri=uri)
+    return import_client()(tracking_uri=uri)

@@ -62,10 +62,6 @@ class RunningService:
         finally:
             connection.close()
 
-    def memory(self) -> int:
-        """Bytes of memory that it holds with the processes that it started; shared pages count once."""
-        return sum(_memory(process) for process in self.family())
-
     def family(self) -> list[psutil.Process]:
         """It and the processes that it started, also those that have outlived it."""
         return [process for process in psutil.process_iter() if _in_session(process, self.pid) and self._is(process)]
@@ -148,11 +144,7 @@ def running_services(folder: Path) -> dict[str, RunningService]:
     """
     found = {}
     for path in sorted((folder / FOLDER).glob("*.json")):
-        try:
-            service = RunningService(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            # Ours are written whole or not at all: this one says nothing of any process.
-            continue
+        service = RunningService(**json.loads(path.read_text(encoding="utf-8")))
         if service.alive:
             found[service.name] = service
         else:
@@ -170,11 +162,3 @@ def _in_session(process: psutil.Process, session: int) -> bool:
         return os.getsid(process.pid) == session
     except OSError:
         return False
-
-
-def _memory(process: psutil.Process) -> int:
-    try:
-        full = process.memory_full_info()
-        return int(getattr(full, "pss", 0) or full.rss)
-    except (psutil.Error, OSError):
-        return 0

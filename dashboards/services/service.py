@@ -80,6 +80,13 @@ def address_of(port: int, host: str = HOST) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def free_port() -> int:
+    """A port of the loopback interface on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
 def check_names(names: Sequence[str]) -> list[str]:
     """The services of these names, all of them where there is none, in the order in which they start."""
     for name in names:

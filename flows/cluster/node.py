@@ -28,7 +28,8 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     """
     root = Path(folder)
     if not (root / STATE_FOLDER).is_dir():
-        return 1, _refused(f"has no folder {folder!r}; all machines of a cluster work in one folder, on a shared disk")
+        lacks = f"has no folder {folder!r}; all machines of a cluster work in one folder, on a shared disk"
+        return 1, f"palimpsest: error: the node {socket.gethostname()} {lacks}"
     (root / _LOCKS).mkdir(exist_ok=True, mode=0o700)
     if folder not in _processes:
         # Ray's own idea of it; with another number of threads the last digits of sums differ.
@@ -61,7 +62,3 @@ def meeting_point() -> tuple[str, int]:
     with socket.socket() as found:
         found.bind(("", 0))
         return str(ray.util.get_node_ip_address()), int(found.getsockname()[1])
-
-
-def _refused(what: str) -> str:
-    return f"palimpsest: error: the node {socket.gethostname()} {what}"

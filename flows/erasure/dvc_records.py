@@ -18,9 +18,7 @@ import yaml
 
 from tasks.parameters.cells_file import MODELS, MODELS_OF_RAW_TEXT
 from tasks.records.cells import MASK_REPORTS
-from tasks.results.origin.lock_entries import LOCK_FILE, stages_of
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+from tasks.results.origin.lock_entries import LOCK_FILE, read_mapping, stages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def lock_records(stages: Mapping[str, Any]) -> dict[str, Record]:
 def run_records(cache: Path) -> Iterator[tuple[Path, Record]]:
     """The records of DVC's cache of runs, each with its file."""
     for file in sorted((cache / "runs").glob("*/*/*")):
-        yield file, _record(_load(file.read_text(encoding="utf-8")) or {}, "")
+        yield file, _record(read_mapping(file.read_text(encoding="utf-8")), "")
 
 
 def data_records(root: Path) -> Iterator[tuple[Path, Record]]:
@@ -49,7 +47,7 @@ def data_records(root: Path) -> Iterator[tuple[Path, Record]]:
     for file in sorted(root.glob("[!.]*/**/*.dvc")) + sorted(root.glob("*.dvc")):
         if file.is_file():
             folder = file.parent.relative_to(root).as_posix()
-            yield file, _record(_load(file.read_text(encoding="utf-8")) or {}, folder)
+            yield file, _record(read_mapping(file.read_text(encoding="utf-8")), folder)
 
 
 def git_records(root: Path) -> Iterator[Record]:
@@ -65,7 +63,7 @@ def git_records(root: Path) -> Iterator[Record]:
         if path == LOCK_FILE:
             yield from lock_records(stages_of(text)).values()
         elif path.endswith(".dvc"):
-            yield _record(_load(text) or {}, Path(path).parent.as_posix())
+            yield _record(read_mapping(text), Path(path).parent.as_posix())
 
 
 def experiments(root: Path) -> Iterator[tuple[str, dict[str, Record]]]:
@@ -84,14 +82,6 @@ def _record(entry: Any, folder: str) -> Record:
     above = "" if folder in ("", ".") else f"{folder}/"
     inputs = tuple(above + str(dependency["path"]) for dependency in entry.get("deps") or () if "path" in dependency)
     return Record(inputs, {above + str(output["path"]): output.get("md5") for output in entry.get("outs") or ()})
-
-
-def _load(text: str) -> Any:
-    try:
-        document = yaml.load(text, Loader=_LOADER)
-    except yaml.YAMLError:
-        return None
-    return document if isinstance(document, dict) else None
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -89,9 +89,7 @@ class ChangeReader:
         """
         from copy import copy
 
-        from dvc.dependency.base import DependencyDoesNotExistError
         from dvc.exceptions import DvcException
-        from dvc.stage.cache import RunCacheNotFoundError
         from dvc_data.hashfile.hash_info import HashInfo
 
         if not stage.cmd or stage.frozen:
@@ -109,10 +107,8 @@ class ChangeReader:
                 for entry in trial.outs:
                     entry.hash_info = HashInfo()
             self._repository.stage_cache.restore(trial, dry=True)
-        except (RunCacheNotFoundError, DependencyDoesNotExistError):
-            return False
         except DvcException:
-            # A parameter or file that cannot be read: the stage itself will say so when it runs.
+            # Not in the cache, or an input is missing or cannot be read: the stage itself will say so when it runs.
             return False
         return True
 

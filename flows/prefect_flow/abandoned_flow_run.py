@@ -160,8 +160,7 @@ def _abandoned_notes(root: Path) -> Iterator[dict[str, Path]]:
     handles = []
     try:
         for path in sorted((root / FOLDER).glob("[!.]*")):
-            with suppress(FileNotFoundError, ValueError):
-                UUID(path.name.removeprefix(_STARTING))
+            with suppress(FileNotFoundError):
                 handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
                 handles.append(handle)
                 if lock_descriptor(handle, blocking=False):

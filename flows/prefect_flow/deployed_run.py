@@ -4,7 +4,6 @@ terminal does. Ending its process, however that happens, ends its stages within 
 """
 
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext
@@ -22,7 +21,6 @@ from flows.prefect_flow.abandoned_flow_run import note_flow_run
 from flows.runs.preparation import plan_after_repair, refuse_missing
 from flows.runs.recorded_experiment import check_recordable, record_experiment
 from flows.runs.session import Session, make_session, prepare, session_open
-from flows.stages.executor import Outcome
 from flows.stages.processes import Processes
 from tasks.errors import ParameterError, ResourceError
 from tasks.files.private_folders import close_private_folders
@@ -82,7 +80,7 @@ def deployed_session(
             logger.info("new data: %s", ", ".join(changed))
         refuse_missing(plan, root)
         close_private_folders(root)
-        outcomes: dict[str, Outcome] = {}
+        session: Session | None = None
         try:
             # With nothing to do there is no process to start.
             with nullcontext() if plan.nothing_to_do else Processes(root, inherited=[lock.handle]) as processes:
@@ -92,8 +90,6 @@ def deployed_session(
                     processes,
                     resources,
                     parallel_stages=jobs or resources.parallel_stages,
-                    stopped=threading.Event(),
-                    outcomes=outcomes,
                 )
                 session.shown = True
                 if processes is not None:
@@ -105,7 +101,7 @@ def deployed_session(
                     session.stop()
         finally:
             if values:
-                name = record_experiment(root, values, outcomes, plan)
+                name = record_experiment(root, values, session.outcomes if session is not None else {}, plan)
                 logger.info("recorded as the DVC experiment %r: 'dvc exp apply %s' brings it back", name, name)
 
 

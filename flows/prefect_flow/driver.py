@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,14 +23,6 @@ from tasks.settings.resources import ResourceSettings
 
 STOP_SECONDS = 8.0
 """How long stages and Prefect have after SIGINT or SIGTERM until the run ends without them."""
-
-
-@dataclass
-class _Flow:
-    """The thread that Prefect works in; the main thread stays free for signals."""
-
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    error: BaseException | None = None
 
 
 def drive(
@@ -53,7 +44,7 @@ def drive(
     """
     close_private_folders(folder)
     prefect_api.configure(folder, verbose=verbose)
-    flow = _Flow()
+    errors: list[BaseException] = []
     # The third signal ends the process at once; the supervisor then stops what runs.
     with (
         received_signals(2, lambda number: os._exit(128 + number)) as received,
@@ -66,11 +57,9 @@ def drive(
             resources,
             parallel_stages=parallel_stages,
             observer=observer,
-            stopped=threading.Event(),
-            outcomes=flow.outcomes,
             parameters=parameters,
         )
-        work = _flow_run(flow, folder, session, processes)
+        work = _flow_run(errors, folder, session, processes)
         deadline = float("inf")
         while work.is_alive() and time.monotonic() < deadline:
             work.join(0.1)
@@ -80,17 +69,19 @@ def drive(
                 deadline = time.monotonic() + STOP_SECONDS
         abandoned = work.is_alive()
         warning = None
-        if flow.error is not None and not session.stopped.is_set():
-            error = _explained(flow.error)
-            if not isinstance(error, ResourceError) or len(flow.outcomes) < len(plan.stages):
+        if errors and not session.stopped.is_set():
+            error = _explained(errors[0])
+            if not isinstance(error, ResourceError) or len(session.outcomes) < len(plan.stages):
                 raise error
             # Every stage was brought to its end: only Prefect's record of the run is incomplete.
             warning = str(error)
-        outcomes = {name: flow.outcomes.get(name) or _unfinished(name, plan) for name in plan.stages}
+        outcomes = {name: session.outcomes.get(name) or _unfinished(name, plan) for name in plan.stages}
         return Finish(outcomes, received[0] if received else None, abandoned, session.cancelled, warning)
 
 
-def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes) -> threading.Thread:
+def _flow_run(errors: list[BaseException], folder: Path, session: Session, processes: Processes) -> threading.Thread:
+    """The thread that Prefect works in; the main thread stays free for signals."""
+
     def work() -> None:
         try:
             # Importing Prefect takes a second, which the server's own start can use.
@@ -126,7 +117,7 @@ def _flow_run(flow: _Flow, folder: Path, session: Session, processes: Processes)
                 run_experiment(session)
             forget_flow_runs(folder)
         except BaseException as error:  # handed to the main thread, which raises it
-            flow.error = error
+            errors.append(error)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="flow", daemon=True)
     thread.start()

@@ -59,7 +59,6 @@ def cancellation_watched(session: Session) -> Iterator[None]:
 
 
 def _watch(session: Session, flow_run_id: UUID, ended: threading.Event) -> None:
-
     with get_client(sync_client=True) as client:
         while not ended.wait(LOOK_SECONDS):
             if _is_cancelled(client, flow_run_id):
@@ -69,7 +68,6 @@ def _watch(session: Session, flow_run_id: UUID, ended: threading.Event) -> None:
 
 
 def _is_cancelled(client: SyncPrefectClient, flow_run_id: UUID) -> bool:
-
     try:
         state = client.read_flow_run(flow_run_id).state
     except (httpx.HTTPError, PrefectException):

@@ -3,7 +3,6 @@ ends with the run."""
 
 import http.client
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -80,12 +79,12 @@ class TemporaryServer:
     def __init__(self, processes: Processes, folder: str | Path) -> None:
         """Start the server; ``wait`` says when it answers."""
         from dashboards.services.passwords import new_password
-        from dashboards.services.service import closed_prefect
+        from dashboards.services.service import closed_prefect, free_port
 
         self._log = Path(folder) / STATE_FOLDER / "logs" / "prefect-server.log"
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._log.unlink(missing_ok=True)
-        self._port = _free_port()
+        self._port = free_port()
         self.password = f"palimpsest:{new_password()}"
         self._processes = processes
         self._process = processes.start_program(
@@ -100,11 +99,6 @@ class TemporaryServer:
         )
         bypass_proxy("127.0.0.1")
 
-    @property
-    def url(self) -> str:
-        """Address of its API."""
-        return f"http://127.0.0.1:{self._port}/api"
-
     def wait(self) -> str:
         """Block until it answers and return its address; ``ResourceError`` where it does not start."""
         deadline = time.monotonic() + START_SECONDS
@@ -115,7 +109,7 @@ class TemporaryServer:
                     "PREFECT_API_URL to use a server that is running, or run the stages with 'dvc repro'"
                 )
             time.sleep(0.05)
-        return self.url
+        return f"http://127.0.0.1:{self._port}/api"
 
     def stop(self) -> None:
         """End the server, which is not needed after all."""
@@ -130,12 +124,6 @@ class TemporaryServer:
             return False
         finally:
             connection.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def bypass_proxy(host: str) -> None:

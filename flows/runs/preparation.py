@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dvc.repo import Repo
 
     from tasks.doctor.finding import Check, Finding
-    from tasks.settings.resources import ResourceSettings
 
 Entry = TypeVar("Entry")
 
@@ -250,7 +249,7 @@ def say_on_stderr(sentence: str) -> None:
 def plan_after_repair(
     repository: "Repo",
     selection: Selection,
-    resources: "ResourceSettings | None",
+    resources: ResourceSettings | None,
     say: Callable[[str], None] = say_on_stderr,
 ) -> Plan:
     """The plan, after what killed processes left behind has been put right. Only with the lock of runs.

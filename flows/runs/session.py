@@ -89,23 +89,18 @@ def make_session(
     resources: ResourceSettings,
     *,
     parallel_stages: int,
-    stopped: threading.Event,
     observer: Observer = nobody,
-    outcomes: dict[str, Outcome] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Session:
     """A session that runs the plan's stages in ``folder`` through DVC, with the limits of ``resources``.
 
-    Without ``processes`` it can bring only a plan to its end in which nothing is to be done. ``outcomes`` is filled
-    while the run works.
+    Without ``processes`` it can bring only a plan to its end in which nothing is to be done.
     """
     session = Session(
         plan,
         _nothing_runs,
         parallel_stages,
         observer,
-        stopped,
-        {} if outcomes is None else outcomes,
         tags_of=lambda step: tags(resources, step),
         tag_limits={tag: shared.limit for tag, shared in resources.concurrency.items()},
         retry_delays=retry_delays(resources),

@@ -2,9 +2,9 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tasks.corpora.division import check_divisible
+from tasks.corpora.settings import CorpusSettings
 from tasks.doctor.finding import Check, Finding, bytes_text
 from tasks.doctor.model_findings import model_checks
 from tasks.errors import CorpusError
@@ -59,7 +59,7 @@ def _file(key: str, source: str, root: Path) -> Finding:
     return Finding("data", key, "missing", f"{source} is not there", f"put it there, then 'palimpsest add {source}'")
 
 
-def _corpus(name: str, settings: Any, root: Path) -> Finding:
+def _corpus(name: str, settings: CorpusSettings, root: Path) -> Finding:
     place = root / settings.source
     try:
         source = settings.model_copy(update={"source": str(place)}).open()

@@ -18,7 +18,6 @@ It is a promise about the words behind the markers, given the masked text. What 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from filelock import FileLock
 
@@ -62,9 +61,9 @@ class Release:
     """Share of the words masked by any of them that all of them together show; ``None`` without others."""
 
 
-def read_ledger(path: Path | None = None) -> list[Release]:
+def read_ledger() -> list[Release]:
     """All releases, the first one first. ``CorpusError`` where a line is damaged, since the sum would be too small."""
-    path = path or private_home() / LEDGER
+    path = private_home() / LEDGER
     if not path.exists():
         return []
     releases = []
@@ -79,11 +78,11 @@ def read_ledger(path: Path | None = None) -> list[Release]:
     return releases
 
 
-def append_to_ledger(release: Release, path: Path | None = None) -> None:
+def append_to_ledger(release: Release) -> None:
     """Add one release; the file is either the old or the whole new one."""
-    path = path or private_home() / LEDGER
+    path = private_home() / LEDGER
     with FileLock(path.with_name(f".{LEDGER}.lock")):
-        lines = [*read_ledger(path), release]
+        lines = [*read_ledger(), release]
         with atomic_writer(path, private=True) as stream:
             stream.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in lines)
 

@@ -46,36 +46,28 @@ class Made:
     """A release that was made."""
 
     folder: Path
-    entry: Release
     checks: list[Check]
     earlier: SharedLines
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What the user asks for."""
-
-    name: str
-    also: Sequence[str] = ()
-
-
-def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
+def make_release(cell: FilledCell, name: str, also: Sequence[str], parameters: Parameters) -> Made:
     """Check a cell and write it to ``releases/NAME``; ``ParameterError`` or ``CorpusError`` says why it may not leave.
 
-    ``cell``: with ``adapt``, the model is released too.
+    ``cell``: with ``adapt``, the model is released too. ``also``: earlier releases of the same lines that it may stand
+    beside.
     """
     home = private_home()
     make_folder(home / RELEASES, private=True)
     # Two at once would not see each other's entry.
     with FileLock(home / f".{RELEASES}.lock"):
         before = read_ledger()
-        _check_name(wish.name, before)
+        _check_name(name, before)
         cell.check_one_state()
         files = _files(cell)
         _refuse_same(files, before)
         earlier = shared_lines(cell.raw, cell.sidecar, before, home / RELEASES)
-        _check_also(earlier, wish, before)
-        entry = _entry(cell, wish, files, earlier)
+        _check_also(earlier, also, before)
+        entry = _entry(cell, name, files, earlier)
         allowed = parameters.release
         of_this_corpus = of_corpus(before, entry.dataset)
         check_key([*of_this_corpus, entry], key=key_id(), other_keys=allowed.other_keys)
@@ -89,21 +81,16 @@ def make_release(cell: FilledCell, wish: Wish, parameters: Parameters) -> Made:
         refuse_beyond(cell, attacks, allowed.at_most)
         checks = checks_of(cell, found, limit, attacks, allowed.at_most)
         of_others = {one.name: one.cell for one in before}
-        facts = CardFacts(wish.name, allowed.license, allowed.language, checks, earlier, of_others)
-        return Made(_write(cell, entry, card(cell, facts), home / RELEASES), entry, checks, earlier)
+        facts = CardFacts(name, allowed.license, allowed.language, checks, earlier, of_others)
+        return Made(_write(cell, entry, card(cell, facts), home / RELEASES), checks, earlier)
 
 
-def check_form(name: str) -> None:
-    """``ParameterError`` where a release cannot be called so."""
+def _check_name(name: str, before: Sequence[Release]) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{,99}", name):
         shown = f"--name {name[:120]!r}"
         raise ParameterError(
             f"{shown}: a release's name has letters, digits, hyphens and underscores only, 100 at most"
         )
-
-
-def _check_name(name: str, before: Sequence[Release]) -> None:
-    check_form(name)
     if name in {release.name for release in before} or (RELEASES / name).exists():
         raise ParameterError(
             f"--name {name!r}: there is such a release; give another name, what has left stays as it is"
@@ -136,21 +123,21 @@ def _refuse_same(files: dict[str, Path], before: Sequence[Release]) -> None:
             )
 
 
-def _check_also(earlier: SharedLines, wish: Wish, before: Sequence[Release]) -> None:
+def _check_also(earlier: SharedLines, also: Sequence[str], before: Sequence[Release]) -> None:
     names = [release.name for release in before]
-    for name in wish.also:
+    for name in also:
         if name not in names:
             raise ParameterError(
                 f"--also {name!r}: the ledger has no such release{nearest(name, names)}; it has: "
                 f"{', '.join(names) or 'none'}"
             )
-    unknown = [name for name in earlier.unknown if name not in wish.also]
+    unknown = [name for name in earlier.unknown if name not in also]
     if unknown:
         raise ParameterError(
             f"the private copy of release {unknown[0]!r} is not in {str(private_home() / RELEASES)!r}, so nobody "
             f"can say which lines both share; bring it back, or say --also {unknown[0]} if its lines are others"
         )
-    missing = [name for name in earlier.lines if name not in wish.also]
+    missing = [name for name in earlier.lines if name not in also]
     if missing:
         listed = ", ".join(f"{name!r} ({earlier.lines[name]:,} lines)" for name in earlier.lines)
         raise ParameterError(
@@ -160,12 +147,12 @@ def _check_also(earlier: SharedLines, wish: Wish, before: Sequence[Release]) -> 
         )
 
 
-def _entry(cell: FilledCell, wish: Wish, files: dict[str, Path], earlier: SharedLines) -> Release:
+def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines) -> Release:
     method = cell.method
     counted = cell.fill["measured"]["counted_frequencies"] if method.counts_masked_words else None
     epsilon = epsilon_of(method)
     return Release(
-        name=wish.name,
+        name=name,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         cell=cell.cell.path,
         dataset=str(cell.cell.dataset),

@@ -8,7 +8,6 @@ from typing import Any
 from tasks.command import AnyFiles, StageCommand
 from tasks.errors import CorpusError
 from tasks.filling.methods import AnyMethod
-from tasks.masking.techniques import AnyTechnique
 from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
@@ -39,11 +38,6 @@ class FilledCell:
     text: Path
     """Filled text."""
     model: Path | None
-
-    @property
-    def technique(self) -> Any:
-        """Settings of the masking, as it was done."""
-        return check_settings(AnyTechnique, self.mask["parameters"], f"masking of {self.cell.path}")
 
     @property
     def method(self) -> Any:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 ABSENT = "–"
 
@@ -132,7 +135,7 @@ def markdown(grid: Grid) -> str:
     return "\n".join([lines[0], f"|{'|'.join(sides)}|", *lines[1:]])
 
 
-def terminal_table(grid: Grid) -> Any:
+def terminal_table(grid: Grid) -> "Table":
     """The table as ``rich`` prints it."""
     from rich.table import Table
     from rich.text import Text

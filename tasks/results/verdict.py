@@ -316,7 +316,7 @@ class _Choice:
             found["to let it leave"] = shlex.join(["palimpsest", "release", cell.path, "--name", f"{cell.dataset}_1"])
         return found
 
-    def _report(self, path: Any) -> Mapping[str, Any] | None:
+    def _report(self, path: Path | None) -> Mapping[str, Any] | None:
         return None if path is None else self._reports.get(path.with_suffix("").as_posix())
 
 

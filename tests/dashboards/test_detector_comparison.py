@@ -87,16 +87,13 @@ def test_a_table_for_each_gold_set_with_the_best_first(reports):
     assert rows_of(text.partition("### mail")[0])[2][1] == "–"
 
 
-def test_two_models_of_one_technique_are_told_apart(reports):
+def test_two_models_of_one_technique_are_told_apart_and_two_protocols_refused(reports):
     further = copy.deepcopy(reports[1])
     further["parameters"]["technique"]["tagger"]["model"] = "/somewhere/of/mine/other_model"
     names = {result.technique for result in detector_results([*reports, further]) if result.gold_set == "mail"}
     assert names == {"allow list", "spacy (some_model)", "spacy (other_model)"}
     with pytest.raises(CorpusError, match=r"2 evaluations of 'spacy \(some_model\)' on 'mail'"):
         detector_results([*reports, copy.deepcopy(reports[1])])
-
-
-def test_different_protocols_do_not_stand_in_one_table(reports):
     reports[0]["measured"]["signature"] = "masking|version=0"
     with pytest.raises(CorpusError, match="different protocols"):
         detector_results(reports)
@@ -111,15 +108,12 @@ def test_the_plot_is_svg_that_says_its_numbers(reports):
     assert labels == {"spacy", "allow list"}
     assert len([mark for mark in drawing.iter(f"{SVG}g") if "mark" in mark.get("class", "")]) == 2
     assert "prefers-color-scheme: dark" in drawing.find(f"{SVG}style").text
-    assert not re.search(r"href|url\(|https?://(?!www\.w3\.org/2000/svg)", detector_plot(detector_results(reports)))
-
-
-def test_faster_lies_right_and_better_lies_higher(reports):
-    drawing = ElementTree.fromstring(detector_plot(detector_results(reports)))
+    # The faster one lies further right, the better one higher.
     marks = {mark.find(f"{SVG}title").text.split(":")[0]: mark for mark in drawing.iter(f"{SVG}g") if mark.get("class")}
     circle, square = marks["spacy"].find(f"{SVG}circle"), marks["allow list"].find(f"{SVG}rect")
     assert float(circle.get("cx")) < float(square.get("x"))
     assert float(circle.get("cy")) < float(square.get("y"))
+    assert not re.search(r"href|url\(|https?://(?!www\.w3\.org/2000/svg)", detector_plot(detector_results(reports)))
 
 
 def label_boxes(drawing):
@@ -133,13 +127,15 @@ def label_boxes(drawing):
     return boxes
 
 
-@pytest.mark.parametrize("step", [0, 1, 400])
-def test_labels_do_not_cover_each_other(step):
-    many = [report(f"technique_{place}", LIST, "mail", 0.5 + place / 500, 10_000 + step * place) for place in range(8)]
-    boxes = label_boxes(ElementTree.fromstring(detector_plot(detector_results(many))))
-    assert len(boxes) == 8
-    for one, other in combinations(boxes, 2):
-        assert one[1] <= other[0] or other[1] <= one[0] or abs(one[2] - other[2]) > 10
+def test_labels_do_not_cover_each_other():
+    for step in (0, 1, 400):
+        many = [
+            report(f"technique_{place}", LIST, "mail", 0.5 + place / 500, 10_000 + step * place) for place in range(8)
+        ]
+        boxes = label_boxes(ElementTree.fromstring(detector_plot(detector_results(many))))
+        assert len(boxes) == 8
+        for one, other in combinations(boxes, 2):
+            assert one[1] <= other[0] or other[1] <= one[0] or abs(one[2] - other[2]) > 10
 
 
 def test_masked_shares_beside_the_papers():
@@ -211,15 +207,11 @@ def test_a_files_own_text_stays(real_reports, tmp_path):
         assert text.count("## Detectors") == 1
 
 
-def test_a_file_without_a_place_is_left_alone(real_reports, tmp_path, capsys):
+def test_what_cannot_be_compared_is_refused_and_the_file_left_alone(real_reports, tmp_path, capsys):
     (tmp_path / "detectors.md").write_text("# Mine\n")
-    assert compare(real_reports, tmp_path) == 1
-    assert "has no place for the tables" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    for reports, message in [(real_reports, "has no place for the tables"), (tmp_path / "empty", "no evaluation of")]:
+        assert compare(reports, tmp_path) == 1
+        assert message in capsys.readouterr().err
     assert (tmp_path / "detectors.md").read_text() == "# Mine\n"
     assert not (tmp_path / "detectors.svg").exists()
-
-
-def test_reports_without_an_evaluation(tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
-    assert compare(tmp_path / "empty", tmp_path) == 1
-    assert "hold no evaluation of masking" in capsys.readouterr().err

@@ -24,12 +24,10 @@ def test_numbers_stand_where_the_paper_has_them():
     assert printed("Sample", "Fisher", "allow_list") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "low", "high"),
-    [("41.?", 41.0, 41.9), ("37.3", 37.3, 37.3), ("11.1?", 11.10, 11.19), ("204.?", 204.0, 204.9)],
-)
-def test_an_unread_digit_is_a_range(text, low, high):
-    assert readable_range(text) == pytest.approx((low, high))
+def test_an_unread_digit_is_a_range():
+    ends = {"41.?": (41.0, 41.9), "37.3": (37.3, 37.3), "11.1?": (11.10, 11.19), "204.?": (204.0, 204.9)}
+    for text, expected in ends.items():
+        assert readable_range(text) == pytest.approx(expected)
 
 
 def test_ratios_to_oracle_of_the_same_corpus():

@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tasks.results.plot_panel import Panel, Scale, label_width, scale_round, spread, tick_text
+from tasks.results.plot_panel import Panel, Scale, scale_round, spread
 
 
 def test_a_linear_scale_maps_ends_and_middle():
@@ -15,10 +15,6 @@ def test_a_logarithmic_scale_maps_equal_ratios_to_equal_distances():
     scale = Scale(10.0, 1000.0, 0.0, 200.0, logarithmic=True)
     assert scale(100.0) == pytest.approx(100.0)
     assert scale(1000.0) - scale(100.0) == pytest.approx(scale(100.0) - scale(10.0))
-
-
-def test_values_may_grow_upwards():
-    assert Scale(0.0, 1.0, 200.0, 20.0)(1.0) == 20.0
 
 
 def test_ticks_are_round_and_inside():
@@ -49,16 +45,3 @@ def test_a_panel_is_well_formed_and_escapes_its_texts():
     assert root.attrib["aria-label"] == 'A <name>. what "it" says'
     assert root.find("text").text == "<b> & co"
     assert root.find("g/title").text == 'a "name" <i>'
-
-
-@pytest.mark.parametrize(
-    ("value", "percent", "text"), [(0.05, True, "5%"), (1200.0, False, "1,200"), (2.5, False, "2.5")]
-)
-def test_tick_labels(value, percent, text):
-    assert tick_text(value, percent) == text
-
-
-def test_the_margin_grows_with_the_longest_label():
-    # 12 bold pixels a character are more than any, 6 less than the mean.
-    assert 20 * 6 < label_width(["Oracle", "x" * 20]) < 20 * 12
-    assert label_width([]) < label_width(["Oracle"])

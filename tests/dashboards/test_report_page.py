@@ -167,15 +167,6 @@ def test_what_reports_say_is_escaped(copy, monkeypatch):
     assert evil in page.text
 
 
-def test_warnings_of_the_stages_are_shown(copy, monkeypatch):
-    path = copy / "results" / "reports" / "adapt" / "chat" / "oracle-1.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**report, "warnings": ["the loss rose at the end"]}), encoding="utf-8")
-    page = render(copy, monkeypatch)
-    assert "adapt/chat/oracle-1 the loss rose at the end" in page.text
-    assert "Warnings (1)" in page.text
-
-
 def test_a_warning_of_many_stages_stands_there_once(copy, monkeypatch):
     for name in ("oracle-1", "pretrained"):
         path = copy / "results" / "reports" / "perplexity" / "chat" / f"{name}.json"
@@ -185,13 +176,6 @@ def test_a_warning_of_many_stages_stands_there_once(copy, monkeypatch):
     assert "Warnings (1)" in text
     assert "the text is short 2 reports perplexity/chat/oracle-1 , perplexity/chat/pretrained" in text
     assert text.count("the text is short") == 1
-
-
-def test_scores_beside_the_summary_are_taken(copy, monkeypatch):
-    with_scores = render(copy, monkeypatch).text
-    assert "Without scores of sentences" not in with_scores
-    shutil.rmtree(copy / "results" / "scores")
-    assert "Without scores of sentences" in render(copy, monkeypatch).text
 
 
 def test_rendering_twice_gives_the_same_bytes(copy, monkeypatch):
@@ -226,8 +210,10 @@ def test_undefined_numbers_are_dashes(copy, monkeypatch):
     for row in rows:
         row.update(perplexity_known=None, perplexity_known_ci=None, restoration_rate=None, oov_rate=None)
     summary.write_text(json.dumps(rows), encoding="utf-8")
+    shutil.rmtree(copy / "results" / "scores")
     page = render(copy, monkeypatch)
     assert "Nothing was attacked: audited in an entry" in page.text
+    assert "Without scores of sentences" in page.text
     assert "None" not in page.text
 
 
@@ -312,19 +298,6 @@ def test_masked_words_and_frequencies_have_tables(page):
     assert text.count("Perplexity on chat by frequency of the word") == 3
 
 
-def test_a_summary_without_masked_words_has_no_such_tables(copy, monkeypatch):
-    path = copy / "results" / "summary.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    for row in rows:
-        for name in ("masked_words", "by_frequency", "protocol_differs", "over_seeds"):
-            del row[name]
-    path.write_text(json.dumps(rows), encoding="utf-8")
-    text = render(copy, monkeypatch).text
-    assert "Masked words apart" not in text
-    assert "by frequency of the word" not in text
-    assert "445.0" in text
-
-
 def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
     path = copy / "results" / "summary.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
@@ -395,22 +368,15 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("masked", "filled", "marked"),
-    [
+def test_what_a_fill_wrote_is_marked():
+    for masked, filled, marked in [
         ("Call [PERSON] [MASK], please.", "Call Ann, please.", ["Ann"]),
         ("[MASK] is in [MASK].", "He is in New York.", ["He", "New York"]),
         ("Nothing here.", "Nothing here.", []),
-    ],
-)
-def test_what_a_fill_wrote_is_marked(masked, filled, marked):
-    pieces = filled_pieces(masked, filled)
-    assert "".join(text for text, _ in pieces) == filled
-    assert [text for text, is_marked in pieces if is_marked] == marked
-
-
-def test_without_speech_the_page_says_nothing_of_it(page):
-    assert "The same recogniser" not in page.text
+    ]:
+        pieces = filled_pieces(masked, filled)
+        assert "".join(text for text, _ in pieces) == filled
+        assert [text for text, is_marked in pieces if is_marked] == marked
 
 
 def test_masked_words_of_lists_come_with_their_number_and_a_warning(tmp_path, monkeypatch):

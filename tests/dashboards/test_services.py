@@ -16,7 +16,7 @@ from dvc.repo import Repo
 
 from dashboards.services import running_service, starting
 from dashboards.services.running_service import record_path, running_services
-from dashboards.services.service import Service, check_names, is_at, ports_by_setting
+from dashboards.services.service import Service, check_names, free_port, is_at, ports_by_setting
 from dashboards.services.starting import start_services, stop_services, users_servers
 from dashboards.services.up_command import runs_table
 from tasks.cli import main
@@ -37,12 +37,6 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 ROOT = Path(__file__).parent.parent.parent
 TRACKING = TrackingSettings()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture
@@ -184,7 +178,7 @@ def test_what_a_killed_service_had_started_is_ended(place, ports, monkeypatch):
     assert not psutil.pid_exists(child) or not alive(child)
 
 
-def test_ports_come_from_the_environment():
+def test_ports_come_from_the_environment_and_names_are_checked():
     assert ports_by_setting({}) == {"prefect": 4200, "mlflow": 5000, "app": 8501}
     assert ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "5001"})["mlflow"] == 5001
     for text in ("http", "80", "70000", "-1", "٥٠٠٠"):
@@ -192,10 +186,6 @@ def test_ports_come_from_the_environment():
             ports_by_setting({"PALIMPSEST_APP_PORT": text})
     with pytest.raises(ParameterError, match="MLflow and app would both have port 8501"):
         ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "8501"})
-
-
-def test_names_of_services_are_checked():
-    assert check_names([]) == ["prefect", "mlflow", "app"]
     assert check_names(["app", "prefect"]) == ["prefect", "app"]
     with pytest.raises(ParameterError, match="did you mean 'mlflow'"):
         check_names(["mlfow"])
@@ -239,37 +229,34 @@ def test_the_commands_say_what_they_did(place, ports, monkeypatch, capsys):
     ]
 
 
-@pytest.mark.parametrize(
-    ("status", "tags", "query"),
-    [
-        (200, ["mlflow.sharedViewState.palimpsest"], "?workflowType=machine_learning&viewStateShareKey=palimpsest"),
-        (200, ["other"], "?workflowType=machine_learning"),
+def test_mlflows_table_is_named_as_one_of_training_runs():
+    runs = "?workflowType=machine_learning"
+    for status, tags, query in [
+        (200, ["mlflow.sharedViewState.palimpsest"], f"{runs}&viewStateShareKey=palimpsest"),
+        (200, ["other"], runs),
         (401, [], None),
-        (404, [], None),
-    ],
-)
-def test_mlflows_table_is_named_as_one_of_training_runs(status, tags, query):
-    asked = []
+    ]:
+        asked = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            self.send_response(status)
-            self.end_headers()
-            found = {"experiment_id": "7", "tags": [{"key": name, "value": "{}"} for name in tags]}
-            self.wfile.write(json.dumps({"experiment": found}).encode())
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self, status=status, tags=tags, asked=asked):
+                asked.append(self.path)
+                self.send_response(status)
+                self.end_headers()
+                found = {"experiment_id": "7", "tags": [{"key": name, "value": "{}"} for name in tags]}
+                self.wfile.write(json.dumps({"experiment": found}).encode())
 
-        def log_message(self, *_):
-            pass
+            def log_message(self, *_):
+                pass
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.handle_request, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        expected = None if query is None else f"{address}/#/experiments/7/runs{query}"
-        assert runs_table(address, "my runs") == expected
-    assert asked == ["/api/2.0/mlflow/experiments/get-by-name?experiment_name=my%20runs"]
-    # Nobody answers there any more.
-    assert runs_table(address, "my runs") is None
+        with HTTPServer(("127.0.0.1", 0), Handler) as server:
+            Thread(target=server.handle_request, daemon=True).start()
+            address = f"http://127.0.0.1:{server.server_port}"
+            expected = None if query is None else f"{address}/#/experiments/7/runs{query}"
+            assert runs_table(address, "my runs") == expected
+        assert asked == ["/api/2.0/mlflow/experiments/get-by-name?experiment_name=my%20runs"]
+        # Nobody answers there any more.
+        assert runs_table(address, "my runs") is None
 
 
 @pytest.mark.slow
@@ -283,7 +270,7 @@ def test_the_real_services_listen_on_loopback_alone_and_take_less_than_600_mib(t
         assert [one.state for one in shown] == ["started"] * 3
         running = running_services(tmp_path)
         for service in running.values():
-            assert service.memory() < 600 * 2**20
+            assert sum(process.memory_full_info().pss for process in service.family()) < 600 * 2**20
             connections = [one for process in service.family() for one in process.net_connections("inet")]
             listening = [one.laddr for one in connections if one.status == psutil.CONN_LISTEN]
             assert {place.ip for place in listening} == {"127.0.0.1"}

@@ -2,8 +2,6 @@
 
 import stat
 
-import pytest
-
 from tasks.cli import main
 
 TEXT = [
@@ -35,20 +33,17 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["mail.txt", "try.html"]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("mail.txt", None, "does not exist"),
+def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content, message in [
+        ("none.txt", None, "does not exist"),
         ("mail.txt", "\n \n", "holds no text"),
         ("mail.parquet", "no table", "is not a readable Parquet file"),
         ("mail.jsonl", "[" * 100_000, "the first line is not JSON"),
         ("mail.jsonl", "[1]", "the first line is no JSON object"),
-    ],
-)
-def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys, name, content, message):
-    monkeypatch.chdir(tmp_path)
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    assert main(["try", name]) == 1
-    assert message in capsys.readouterr().err
+    ]:
+        if content is not None:
+            (tmp_path / name).write_text(content)
+        assert main(["try", name]) == 1
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "try.html").exists()

@@ -118,28 +118,14 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
     assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"
 
 
-def test_more_devices_than_there_are_is_said(project, monkeypatch, capsys):
+def test_more_devices_than_there_are_and_cards_that_are_too_small_are_said(project, monkeypatch, capsys):
     on_machine(monkeypatch, Machine(64, 10**12, 10**13, LARGE.gpus[:2]))
     _, _, found = diagnose(capsys, "--profile", "paper")
     assert found["GPUs"]["state"] == "missing"
     assert "4 asked for; there: 2 x NVIDIA H200 (140 GB)" in found["GPUs"]["detail"]
     assert "set resources.devices: 2" in found["GPUs"]["remedy"]
-
-
-def test_a_card_that_is_too_small_is_said(project, monkeypatch, capsys):
     on_machine(monkeypatch, Machine(64, 10**12, 10**13, (Gpu("Tesla T4", 15 * 10**9),) * 4))
-    _, _, found = diagnose(capsys, "--profile", "paper")
-    assert found["GPU memory"]["state"] == "missing"
-
-
-def test_the_table_is_for_people(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
-    assert main(["doctor", "--profile", "paper"]) == 1
-    shown = capsys.readouterr().out
-    assert "MISSING" in shown
-    assert "14 of 17 things are missing" in shown
-    assert main(["doctor"]) == 0
-    assert "everything is there: 'palimpsest run' starts it" in capsys.readouterr().out
+    assert diagnose(capsys, "--profile", "paper")[2]["GPU memory"]["state"] == "missing"
 
 
 def test_an_unknown_profile_is_one_line(project, capsys):

@@ -14,10 +14,10 @@ from fault_place import CHECKOUT, kill, kill_family, wait_until
 
 sys.path.insert(0, str(CHECKOUT / "tests" / "several_machines"))
 sys.path.insert(0, str(CHECKOUT / "tests" / "flows"))
-from postgres_server import PostgresServer, free_port
+from postgres_server import PostgresServer
 from prefect_server import ask, log_in
 
-from dashboards.services.service import Service, mlflow_service, prefect_service
+from dashboards.services.service import Service, free_port, mlflow_service, prefect_service
 
 PASSWORD = "faults:a password"
 """What Prefect's servers ask for here."""

@@ -19,7 +19,6 @@ from flows.prefect_flow.abandoned_flow_run import (
     abandoned_flow_runs,
     forget_flow_runs,
     note_flow_run,
-    note_start,
 )
 
 HOLD = """
@@ -103,17 +102,6 @@ def test_a_run_whose_making_was_never_answered_is_ended(finished: Project, prefe
     assert not note.exists()
     for run in (running, deployed, fresh):
         ask(prefect_url, f"/flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
-
-
-def test_a_start_is_forgotten_as_soon_as_the_run_is_known(tmp_path: Path) -> None:
-    note_start(tmp_path)
-    assert [name.startswith("starting-") for name in os.listdir(tmp_path / FOLDER)] == [True]
-    assert abandoned_flow_runs(tmp_path) == []
-    known = uuid4()
-    note_flow_run(tmp_path, known)
-    assert os.listdir(tmp_path / FOLDER) == [str(known)]
-    forget_flow_runs(tmp_path)
-    assert os.listdir(tmp_path / FOLDER) == []
 
 
 def test_where_the_server_is_away_the_record_stays_for_the_next_run(finished: Project) -> None:

@@ -23,12 +23,6 @@ def write_locks(project: Project, locks: dict[str, Any] | str) -> None:
     project.write(".dvc/tmp/rwlock", locks if isinstance(locks, str) else json.dumps(locks))
 
 
-def test_nothing_is_done_where_nothing_is_wrong(finished: Project) -> None:
-    before = finished.files()
-    assert repaired(finished) == []
-    assert finished.files() == before
-
-
 def test_locks_of_the_dead_go_and_those_of_the_living_stay(finished: Project) -> None:
     ended = subprocess.Popen(["true"])  # not collected: its number still exists
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "repro", "mask"])
@@ -53,11 +47,16 @@ def test_locks_of_the_dead_go_and_those_of_the_living_stay(finished: Project) ->
         ended.wait()
 
 
-@pytest.mark.parametrize("text", ["", '{"write": {"/a": {"pid": 1,', '{"write": 3}'])
-def test_a_torn_file_of_locks_is_removed(finished: Project, text: str) -> None:
-    write_locks(finished, text)
-    assert repaired(finished) == ["removed locks that a killed DVC process had left"]
+def test_a_torn_file_of_locks_and_an_unfinished_write_of_ours_are_removed(finished: Project) -> None:
+    before = finished.files()
+    assert repaired(finished) == []
+    for text in ["", '{"write": {"/a": {"pid": 1,', '{"write": 3}']:
+        write_locks(finished, text)
+        assert repaired(finished) == ["removed locks that a killed DVC process had left"]
     assert "didn't change" in finished.dvc("repro", "raw")
+    finished.write("dvc.lock.partial", "schema")
+    assert repaired(finished) == []
+    assert finished.files() == before
 
 
 def test_a_torn_record_is_set_aside_and_everything_is_restored(finished: Project) -> None:
@@ -72,12 +71,6 @@ def test_a_torn_record_is_set_aside_and_everything_is_restored(finished: Project
     assert output.count("is cached - skipping run") == 8
     assert "Running stage" not in output
     assert finished.read("dvc.lock") == whole
-
-
-def test_an_unfinished_write_of_ours_is_removed(finished: Project) -> None:
-    finished.write("dvc.lock.partial", "schema")
-    assert repaired(finished) == []
-    assert not (finished.folder / "dvc.lock.partial").exists()
 
 
 def test_an_unresolved_merge_is_left_to_its_owner(finished: Project) -> None:

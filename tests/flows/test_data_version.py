@@ -22,25 +22,16 @@ def changed(project: Project) -> list[str]:
         return changed_sources(make_plan(repository), project.folder)
 
 
-def test_code_and_parameters_are_no_data(with_source: Project) -> None:
+def test_only_a_source_that_changed_or_was_never_read_is_new_data(with_source: Project) -> None:
     with_source.replace("params.yaml", "top_k, k: 10", "top_k, k: 5")
     with_source.replace("dvc.yaml", "cat raw.txt; echo", "cat raw.txt;  echo")
     assert changed(with_source) == []
-
-
-def test_another_source_is_new_data(with_source: Project) -> None:
     with_source.write("in.txt", "two\n")
     assert changed(with_source) == ["in.txt"]
-
-
-def test_an_input_that_is_no_source_is_no_data(finished: Project) -> None:
-    finished.write("in.txt", "two\n")
-    assert changed(finished) == []
-
-
-def test_what_has_never_been_read_is_new_data(with_source: Project) -> None:
     (with_source.folder / "dvc.lock").unlink()
     assert changed(with_source) == ["in.txt"]
+    with_source.replace("params.yaml", "source: in.txt", "source: constraints.txt")
+    assert changed(with_source) == []
 
 
 def test_data_under_dvc_is_data(with_source: Project) -> None:

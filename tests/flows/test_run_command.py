@@ -6,7 +6,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
 from prefect_server import ask
 from scratch_project import ALL, Project
 
@@ -131,23 +130,18 @@ def test_all_problems_of_the_parameters_are_told_before_anything_starts(project:
     assert not (project.folder / ".palimpsest").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_wrong_options_are_one_line_errors(committed: Project) -> None:
+    before = committed.read("params.yaml")
+    for arguments, said in [
         (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
         (["plan", "nothing-like-it"], "no stage matches 'nothing-like-it'"),
-    ],
-)
-def test_wrong_options_are_one_line_errors(project: Project, arguments: list[str], said: str) -> None:
-    done = project.command(*arguments)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_outside_a_project_there_is_one_line(tmp_path: Path) -> None:
-    done = Project(tmp_path).command("run")
-    assert done.returncode == 1
-    assert "is not inside a DVC project" in done.stderr
-    assert done.stderr.count("\n") == 1
+        (["run", "--only", "tecnique=list"], "'tecnique' is no dimension of the graph (did you mean 'technique'?)"),
+        (["run", "--set", "filling.top_k.kk=1"], "filling.top_k.kk: unknown key (did you mean 'k'?)"),
+        (["run", "--set", "resources.time_limits={fil: 3}"], "'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
+    ]:
+        done = committed.command(*arguments)
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert committed.read("params.yaml") == before

@@ -60,27 +60,6 @@ def test_without_a_commit_nothing_is_overridden(finished: Project) -> None:
 
 
 @pytest.mark.slow
-def test_overrides_of_a_killed_run_are_told_and_put_back(committed: Project, prefect_url: str) -> None:
-    before = committed.read("params.yaml")
-    committed.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 60; {TABLE}")
-    run = committed.start("run", "--set", "filling.top_k.k=20", PREFECT_API_URL=prefect_url)
-    committed.wait_for("begun", run)
-    run.kill()
-    run.wait()
-    assert "params.yaml has the overrides of a run with --set" in committed.command("plan").stderr
-    committed.write("quick", "")
-    again = committed.palimpsest("run", "--json", PREFECT_API_URL=prefect_url)
-    assert again.returncode == 0, again.stderr
-    assert committed.read("params.yaml") == before
-    states = {stage["name"]: stage["state"] for stage in json.loads(again.stdout)["stages"]}
-    assert states["fill@list-top_k"] == "restored"
-    # Prefect would take the killed run to be running for ever.
-    killed, ended = ask(prefect_url, "/flow_runs/filter", {"sort": "START_TIME_ASC"})[-2:]
-    assert (killed["state_name"], ended["state_name"]) == ("Crashed", "Completed")
-    assert committed.command("plan").stderr == ""
-
-
-@pytest.mark.slow
 def test_retries_tags_and_artifacts(project: Project, prefect_url: str) -> None:
     project.write("busy.sh", BUSY_ONCE)
     project.replace("dvc.yaml", "cmd: cat in.txt", "cmd: sh busy.sh && cat in.txt")
@@ -122,20 +101,3 @@ def test_cancelling_in_prefect_ends_a_run_of_the_terminal(project: Project, pref
     assert ask(prefect_url, f"/flow_runs/{flow_run['id']}", None)["state_name"] == "Cancelled"
     project.write("quick", "")
     assert project.dvc("repro").count("Running stage") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--only", "tecnique=list"], "'tecnique' is no dimension of the graph (did you mean 'technique'?)"),
-        (["--set", "filling.top_k.kk=1"], "filling.top_k.kk: unknown key (did you mean 'k'?)"),
-        (["--set", "resources.time_limits={fil: 3}"], "'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
-    ],
-)
-def test_wrong_values_are_one_line_errors(committed: Project, arguments: list[str], said: str) -> None:
-    before = committed.read("params.yaml")
-    done = committed.command("run", *arguments)
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert committed.read("params.yaml") == before

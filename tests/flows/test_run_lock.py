@@ -28,25 +28,6 @@ def start_holder(folder: Path, then: str = "time.sleep(300)") -> subprocess.Pope
     return holder
 
 
-def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
-    holder = start_holder(tmp_path)
-    try:
-        with pytest.raises(ResourceError, match=rf"another 'palimpsest run' \(process {holder.pid}\) is at work"):
-            RunLock(tmp_path).acquire()
-    finally:
-        holder.kill()
-        holder.wait()
-
-
-def test_the_lock_of_a_killed_run_is_free(tmp_path: Path) -> None:
-    holder = start_holder(tmp_path)
-    holder.kill()
-    holder.wait()
-    with RunLock(tmp_path) as lock:
-        assert lock.handle >= 0
-    assert lock.handle == -1
-
-
 def test_a_lock_that_stages_of_a_killed_run_still_hold_is_waited_for(tmp_path: Path) -> None:
     """The holder dies, and a child that has inherited the lock lives on for a second."""
     then = (

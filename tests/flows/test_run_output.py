@@ -13,7 +13,7 @@ from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.driver import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
-from flows.runs.run_progress import Bar, Lines, TimeLeft
+from flows.runs.run_progress import Bar, TimeLeft
 from flows.stages.executor import STOPPED, Outcome, State
 from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables
@@ -37,14 +37,6 @@ def test_the_short_plan_has_the_counts_and_each_reason_once() -> None:
         "7 stages: 5 will run, 1 will run if their inputs change, 1 unchanged",
         "  parameter filling.top_k.k changed from 10 to 5: fill@0, fill@1, fill@2 and 2 more",
     ]
-
-
-def test_the_short_plan_is_short() -> None:
-    plan = made_plan(1)
-    changes = tuple(Change(Kind.INPUT, str(number), f"input {number} changed") for number in range(20))
-    plan = Plan(plan.graph, {"fill@0": PlannedStage("fill@0", Action.RUN, changes, (), False)})
-    assert len(short_plan(plan, shown=12)) == 14
-    assert short_plan(plan, shown=12)[-1] == "  and 8 more reasons; 'palimpsest plan' has all"
 
 
 def test_what_failed_stands_last_and_what_was_skipped_is_one_line() -> None:
@@ -115,18 +107,6 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
 
 
-def test_without_a_terminal_each_ended_stage_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with Lines(3) as lines:
-        lines("raw", Outcome("raw", State.UNCHANGED))
-        lines("mask@a", None)
-        lines("mask@a", Outcome("mask@a", State.RAN, 65.0, log="a.log"))
-        lines("mask@b", Outcome("mask@b", State.FAILED, 1.0, "no such list 'x'"))
-        lines("table", Outcome("table", State.SKIPPED))
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == "[2/3] ran        mask@a  1:05\n[3/3] failed     mask@b  0:01  no such list 'x'\n"
-
-
 def test_the_bar_names_what_runs_and_what_failed() -> None:
     graph = made_plan().graph
     with Bar(7, TimeLeft(graph, 2, {"fill@0": 30.0})) as bar:
@@ -191,15 +171,6 @@ def test_a_prefect_profile_of_the_user_is_left_in_charge(tmp_path: Path, monkeyp
     assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == "true"
     assert "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL" not in environment
     assert prefect_api.likely_configured()
-
-
-def test_a_proxy_is_bypassed_for_the_temporary_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "example.org")
-    monkeypatch.delenv("no_proxy", raising=False)
-    for _ in range(2):
-        prefect_api.bypass_proxy("127.0.0.1")
-    assert prefect_api.os.environ["NO_PROXY"] == "example.org,127.0.0.1"
-    monkeypatch.setenv("no_proxy", "")
 
 
 def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:

@@ -37,26 +37,13 @@ def test_each_further_try_waits_twice_as_long() -> None:
     assert retry_delays(resources(retries=0)) == []
 
 
-@pytest.mark.parametrize(
-    ("values", "where"),
-    [
+def test_a_name_that_fits_no_step_is_an_error() -> None:
+    shared: dict[str, Any] = {"concurrency": {"gpu": {"limit": 1, "steps": ["adapt_*"]}}}
+    for values, where in [
         ({"time_limits": {"fil": 5}}, "resources.time_limits: 'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
-        (
-            {"concurrency": {"gpu": {"limit": 1, "steps": ["adapt_*"]}}},
-            "resources.concurrency.gpu.steps: 'adapt_*' fits no step",
-        ),
-    ],
-)
-def test_a_name_that_fits_no_step_is_an_error(values: dict[str, Any], where: str) -> None:
-    with pytest.raises(ParameterError) as error:
-        check_step_names(resources(**values), ["fill", "mask"])
-    assert where in str(error.value)
-    assert "there are: fill, mask" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "values", [{"time_limits": {"fill": 0}}, {"concurrency": {"gpu": {"limit": 0, "steps": ["a"]}}}]
-)
-def test_limits_are_positive(values: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match="greater than"):
-        resources(**values)
+        (shared, "resources.concurrency.gpu.steps: 'adapt_*' fits no step"),
+    ]:
+        with pytest.raises(ParameterError) as error:
+            check_step_names(resources(**values), ["fill", "mask"])
+        assert where in str(error.value)
+        assert "there are: fill, mask" in str(error.value)

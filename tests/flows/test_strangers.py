@@ -14,8 +14,8 @@ from prefect_server import ask, log_in, password_in, request
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from dashboards.services.service import free_port
 from dashboards.services.starting import start_services, stop_services
-from flows.prefect_flow.prefect_api import _free_port
 from tasks.results.tracking.settings import TrackingSettings
 
 EVIL = "https://evil.example"
@@ -41,7 +41,7 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         for name in ("PREFECT_API_URL", "PREFECT_SERVER_API_AUTH_STRING"):
             patch.delenv(name, raising=False)
         (folder / "home").mkdir()
-        (server,) = start_services(folder, ["prefect"], {"prefect": _free_port()}, TrackingSettings())
+        (server,) = start_services(folder, ["prefect"], {"prefect": free_port()}, TrackingSettings())
         try:
             log_in(server.address, password_in(folder))
             yield f"{server.address}/api"

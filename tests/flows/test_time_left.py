@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from flows.graph.graph import Graph, Node
-from flows.runs.run_progress import TimeLeft, clock, load_durations
+from flows.runs.run_progress import TimeLeft, load_durations
 from flows.stages.executor import Outcome, State
 
 
@@ -47,8 +45,3 @@ def test_only_stages_that_ran_are_remembered(tmp_path: Path) -> None:
     left.end(Outcome("b@2", State.FAILED, 0.2))
     left.save(tmp_path)
     assert load_durations(tmp_path) == {"a": 1.235, "b@1": 7.0}
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (61, "1:01"), (3725, "1:02:05")])
-def test_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text

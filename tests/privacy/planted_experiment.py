@@ -1,7 +1,6 @@
 """An experiment whose private text holds planted words, run, failed and looked at through every server."""
 
 import json
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +8,8 @@ from pathlib import Path
 
 import yaml
 from dvc.repo import Repo
+
+from dashboards.services.service import free_port
 
 # The tiny experiment is shared with the tests from end to end, questions to Prefect with those of the flows.
 sys.path.insert(0, str(Path(__file__).parent.parent / "end_to_end"))
@@ -74,12 +75,6 @@ class Lived:
 
     def address(self, name: str) -> str:
         return f"http://127.0.0.1:{self.ports[name]}"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def private_outputs(folder: Path) -> list[str]:

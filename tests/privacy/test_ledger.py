@@ -11,18 +11,19 @@ def release(name, epsilon, counts=None):
     return Release(name, when, cell, "mail", "crf", "c0", "k0", 3, "line", epsilon, 1, counts, {"text.txt": "00"})
 
 
-def test_releases_come_back_in_order_and_a_damaged_line_is_refused(tmp_path):
-    path = tmp_path / "private" / "ledger.jsonl"
-    path.parent.mkdir()
-    assert read_ledger(path) == []
+def test_releases_come_back_in_order_and_a_damaged_line_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data" / "private" / "ledger.jsonl"
+    path.parent.mkdir(parents=True)
+    assert read_ledger() == []
     made = [release("one", 0.0), release("two", 1.5, "a")]
     for one in made:
-        append_to_ledger(one, path)
-    assert read_ledger(path) == made
+        append_to_ledger(one)
+    assert read_ledger() == made
     assert path.stat().st_mode & 0o077 == 0
     path.write_text(path.read_text(encoding="utf-8") + '{"name": "thr', encoding="utf-8")
     with pytest.raises(CorpusError, match="line 3 is no entry"):
-        read_ledger(path)
+        read_ledger()
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from planted_experiment import free_port
 from prefect_server import ask, log_in, log_in_to_page, password_in, request
 
 from dashboards.screenshots import chromium as system_chromium
-from dashboards.services.service import check_names
+from dashboards.services.service import check_names, free_port
 from dashboards.services.starting import start_services, stop_services
 from tasks.results.tracking.settings import TrackingSettings
 

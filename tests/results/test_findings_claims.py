@@ -60,24 +60,23 @@ def fills(filler, allow, tagger, methods=("top_1", "top_k")):
     ]
 
 
-def test_the_paper_as_it_was():
-    rows = [
+def test_the_paper_as_it_was_and_the_contrary():
+    paper = [
         *fills("bert", (190, 170), (130, 125)),
         *fills("roberta", (180, 160), (120, 115)),
         *fills("roberta_tuned", (170, 150), (115, 110)),
         *fills("llama_tuned", (190,), (125,), methods=("top_1",)),
     ]
-    assert verdicts(*rows)[:6] == [CONFIRMED] * 6
-
-
-def test_the_contrary():
-    rows = [
+    contrary = [
         *fills("bert", (210, 220), (310, 320)),
         *fills("roberta", (230, 240), (330, 340)),
         *fills("roberta_tuned", (250, 260), (350, 360)),
         *fills("llama_tuned", (205,), (300,), methods=("top_1",)),
     ]
-    assert verdicts(*rows)[:6] == [CONTRADICTED] * 6
+    # Methods of our own are not the paper's.
+    ours = [row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0)]
+    for rows, verdict in [(paper, CONFIRMED), (contrary, CONTRADICTED), (ours, NOT_TESTED), ([], NOT_TESTED)]:
+        assert verdicts(*rows) == [verdict] * 6 + [NOT_TESTED] * 2
 
 
 def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
@@ -135,14 +134,6 @@ def test_the_seeds_of_another_protocol_are_named(method, other, named):
     }
     assert found.other_protocol == (f"{places[method]}{named})",)
     assert [gap.closed for gap in found.gaps] == ([] if method == "top_k" else [None])
-
-
-def test_methods_of_our_own_are_not_the_papers():
-    assert verdicts(row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0))[0] == NOT_TESTED
-
-
-def test_nothing_to_compare_is_not_tested():
-    assert verdicts() == [NOT_TESTED] * 8
 
 
 def test_word_error_rates():
@@ -395,8 +386,6 @@ def test_restoration_beside_guessing_is_judged_by_its_interval():
     assert found[0].interval == pytest.approx((0.009, 0.013))
 
 
-@pytest.mark.parametrize(
-    ("interval", "goal"), [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)]
-)
-def test_the_goal_is_judged_by_the_interval(interval, goal):
-    assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval, 3), None, None).goal == goal
+def test_the_goal_is_judged_by_the_interval():
+    for interval, goal in [((0.1, 0.2), "for"), ((0.15, 0.25), "open"), ((0.21, 0.4), "against"), (None, None)]:
+        assert Gap("chat", "allow_list", "ours", 3, None, Share(0.15, 0.1, 0.3, interval, 3), None, None).goal == goal

@@ -1,9 +1,6 @@
 import json
 import re
 
-import pytest
-from handmade_experiment import make_experiment
-
 from tasks.cli import main
 
 
@@ -34,67 +31,20 @@ def test_json_is_all_that_is_printed(summarised, capsys):
     assert document["beyond"]["best"][0]["label"] == "Sample, minilm"
 
 
-def test_the_legend_says_why_a_claim_is_not_tested(summarised):
-    """Top-K under another protocol than Top-1: both of the claim's methods are there."""
-    path = summarised / "results" / "summary.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    for row in rows:
-        row["signature"] = "another" if row["method"] == "top_k" else row["signature"]
-    (summarised / "other.json").write_text(json.dumps(rows), encoding="utf-8")
-    assert main(["findings", "--summary", "other.json", "--output", "page.md"]) == 0
-    page = (summarised / "page.md").read_text(encoding="utf-8")
-    assert "| 2 | Top-K beats Top-1. | **not tested** |" in page
-    reasons = "its methods are not part of the experiment, none of their numbers can be compared, or no comparison has"
-    assert f"*Not tested*: {reasons} an interval.\n" in page
-    assert "against Top-1, minilm (chat, allow list): their perplexities follow different protocols" in page
-    assert "protocol than those of their data set's first Oracle: Top-K, minilm (chat, allow list);" in page
-
-
-def test_the_page_says_over_which_seeds_fills_are_ranked(experiment):
-    """Top-1 has one of two seeds, and Sample, Unigram and Oracle the other one."""
-    make_experiment(experiment, seeds=[1, 2], techniques=["allow_list"])
-    assert main(["summarise"]) == 0
-    path = experiment / "results" / "summary.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    gone = {("top_1", 1), ("sample", 2), ("unigram", 2), ("oracle", 2)}
-    path.write_text(json.dumps([row for row in rows if (row["method"], row["seed"]) not in gone]), encoding="utf-8")
-    assert main(["findings", "--output", "page.md"]) == 0
-    page = (experiment / "page.md").read_text(encoding="utf-8")
-    assert (
-        "Left out, since they have no seed in common: Top-1, minilm (chat, allow list) beside the other fills; "
-        "Top-1, minilm (chat, allow list) beside Oracle." in page
-    )
-    assert page.count("Over the seeds that all fills there have, fewer than some have: chat, allow list: 1.") == 2
-    assert re.search(r"\| Top-K, minilm \| 2 \| \S+ \[\S+ \S+\], 1 of 2 seeds \| 100%, 1 of 2 seeds \|", page)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "is no list of rows"),
-        ("[]", "is no list of rows"),
-        ('[{"dataset": "chat"}]', "is of another version: row 1 has no 'technique'"),
-    ],
-)
-def test_a_summary_of_another_version_is_one_line(summarised, capsys, text, message):
-    (summarised / "results" / "summary.json").write_text(text, encoding="utf-8")
-    capsys.readouterr()
-    assert main(["findings"]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "run 'palimpsest summarise' again" in error
-    assert error.count("\n") == 1
-
-
-def test_a_folder_is_no_summary_nor_is_a_file_that_is_not_there(summarised, capsys):
-    for name, message in (("results", "is a folder; give the file"), ("no.json", "does not exist")):
+def test_what_is_no_summary_is_one_line(summarised, capsys):
+    written = {"torn.json": "{", "empty.json": "[]", "old.json": '[{"dataset": "chat"}]'}
+    for name, text in written.items():
+        (summarised / name).write_text(text, encoding="utf-8")
+    again = "run 'palimpsest summarise' again"
+    for name, message in [
+        ("torn.json", f"is no list of rows; {again}"),
+        ("empty.json", f"is no list of rows; {again}"),
+        ("old.json", "is of another version: row 1 has no 'technique'"),
+        ("results", "is a folder; give the file"),
+        ("no.json", "does not exist"),
+    ]:
         capsys.readouterr()
         assert main(["findings", "--summary", name]) == 1
-        assert f"summary {name!r} {message}" in capsys.readouterr().err
-
-
-def test_a_score_file_that_is_missing_is_named(summarised, capsys):
-    next((summarised / "results" / "scores").rglob("minilm-top_k-1.tsv")).unlink()
-    capsys.readouterr()
-    assert main(["findings"]) == 1
-    assert "minilm-top_k-1.tsv; give their folder with --scores" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert f"summary {name!r} {message}" in error
+        assert error.count("\n") == 1

@@ -159,12 +159,3 @@ def test_what_an_interval_says():
         (0.86, 0.9, "below", 0.85, "against"),
     ]:
         assert Comparison("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
-
-
-def test_numbers_of_different_protocols_have_no_ratio():
-    first, second = row(TOP_1, 1, 150.0), row(TOP_K, 1, 140.0)
-    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=2"}]
-    found = Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below")
-    assert found.reason == "their perplexities follow different protocols"
-    rows = [{**first, "signature": "ppl|vocab=1"}, {**second, "signature": "ppl|vocab=1"}]
-    assert Experiment(rows, None, EVALUATION).compare(TOP_K, TOP_1, "below").ratio == pytest.approx(140 / 150)

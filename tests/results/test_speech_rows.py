@@ -1,7 +1,6 @@
 import pytest
 from handmade_experiment import FEW, make_experiment
 
-from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cells import expected_cells
 from tasks.results.summary.summary_document import document
@@ -56,13 +55,6 @@ def test_seeds_are_put_together(tmp_path):
     assert together["wer_difference_to_pretrained"] == pytest.approx(-0.0095)
 
 
-def test_a_missing_file_of_errors_is_named(tmp_path):
-    folder = make_experiment(tmp_path, speech_datasets=["chat"], **FEW)
-    (folder / "results" / "scores" / "chat" / "pretrained.errors.tsv").unlink()
-    with pytest.raises(CorpusError, match=r"chat/pretrained\.errors\.tsv"):
-        rows_of(folder)
-
-
 def test_the_table_says_that_the_speech_is_synthetic(rows):
     text = document(list(rows.values()))
     table = text.partition("### Word error rate in per cent, synthetic speech")[2].partition("###")[0]
@@ -70,9 +62,3 @@ def test_the_table_says_that_the_speech_is_synthetic(rows):
     assert "| Oracle | 12.0 [11.0, 13.0]" in table
     # The recogniser alone has no line in the tables of perplexities.
     assert text.count("No language model") == 2
-
-
-def test_without_speech_there_is_no_table_of_it(tmp_path):
-    rows = rows_of(make_experiment(tmp_path, **FEW))
-    assert {row["wer"] for row in rows} == {None}
-    assert "Word error rate" not in document(rows)

@@ -115,15 +115,6 @@ def test_every_missing_file_is_named_at_once(experiment, capsys):
     assert not (experiment / "results" / "summary.json").exists()
 
 
-def test_files_that_happen_to_be_there_make_no_cells(summarised):
-    """The expected cells come from ``compare``: a report of another method is no row."""
-    report = (summarised / TOP_K).read_text(encoding="utf-8")
-    (summarised / TOP_K.replace("top_k", "top_20")).write_text(report, encoding="utf-8")
-    before = rows_of(summarised)
-    assert main(["summarise"]) == 0
-    assert rows_of(summarised) == before
-
-
 def test_missing_fields_are_named_with_their_reports(experiment, capsys):
     change(experiment / TOP_K, lambda report: report["measured"].pop("oov_rate"))
     sample = experiment / "results/reports/fill/chat/allow_list/minilm-sample-1.json"
@@ -132,14 +123,6 @@ def test_missing_fields_are_named_with_their_reports(experiment, capsys):
     error = capsys.readouterr().err
     assert f"'{TOP_K}' has no measured field 'oov_rate'" in error
     assert "minilm-sample-1.json' has no measured field 'markers'" in error
-
-
-def test_restoration_may_be_undefined(experiment):
-    name = "results/reports/fill/chat/allow_list/minilm-sample-1.json"
-    change(experiment / name, lambda report: report["measured"].update(restoration_rate=None))
-    assert main(["summarise"]) == 0
-    row = next(row for row in rows_of(experiment) if (row["technique"], row["method"]) == ("allow_list", "sample"))
-    assert row["restoration_rate"] is None
 
 
 def test_what_is_measured_by_language_is_in_the_tables(experiment):
@@ -194,15 +177,6 @@ def test_timings_commit_and_machine_are_not_in_the_rows(summarised):
         )
     assert main(["summarise"]) == 0
     assert rows_of(summarised) == before
-
-
-def test_another_k_is_another_key_of_the_cells_that_follow_from_it(summarised, tmp_path, monkeypatch):
-    before = {row["key"] for row in rows_of(summarised)}
-    other = make_experiment(tmp_path / "other", k=20)
-    monkeypatch.chdir(other)
-    assert main(["summarise"]) == 0
-    changed = {row["key"] for row in rows_of(other)} - before
-    assert {key.partition("#")[0] for key in changed} == {f"chat/{name}/minilm-top_k-1" for name in MASKED}
 
 
 def test_several_datasets_and_seeds(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 import json
 
-from handmade_experiment import SIGNATURE, make_experiment
+from handmade_experiment import SIGNATURE
 
 from tasks.cli import main
 from tasks.results.measures import measure
@@ -110,24 +110,3 @@ def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, cap
     for text in (printed, (experiment / "results" / "summary.md").read_text(encoding="utf-8")):
         assert "273.0 [265, 281] ‡" in text
         assert "‡ measured by another protocol than Oracle's (vocab): does not compare." in text
-
-
-def test_the_printed_table_is_whole_and_has_both_tables(experiment, capsys):
-    assert main(["summarise"]) == 0
-    output = capsys.readouterr().out
-    assert "chat: perplexity on the unmasked test text, all words" in output
-    assert "chat: perplexity over words of the vocabulary alone" in output
-    assert max(map(len, output.splitlines()[:-2])) <= 80
-    assert "2.1% of the test words are outside the vocabulary" in output
-    assert output.splitlines()[-1] == "20 cells in results/summary.json"
-
-
-def test_several_fillers_are_told_apart(tmp_path, monkeypatch, capsys):
-    fills = [{"filler": name, "methods": ["top_1", "top_k"]} for name in ("minilm", "other")]
-    monkeypatch.chdir(make_experiment(tmp_path, fills=fills, seeds=[1, 2], techniques=["allow_list"]))
-    assert main(["summarise"]) == 0
-    output = capsys.readouterr().out
-    assert "Top-K, minilm" in output
-    assert "Top-K, other" in output
-    # 191.6 and 191.6 * 1.01: mean 192.558, standard deviation 1.916 / sqrt(2) = 1.3548.
-    assert "192.6 ± 1.4" in output

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 import tracked_state
 from handmade_experiment import COMMIT, make_experiment
 
@@ -54,17 +53,12 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     assert (raw["path"], raw["agreement"]) == ("data/private/corpora/chat/train.txt", "inside")
 
 
-def test_a_run_id_is_found_in_the_store(tracked, capsys):
+def test_a_run_id_is_answered_from_the_store_where_it_is_of_an_earlier_state(tracked, tmp_path, monkeypatch, capsys):
     assert main(["publish"]) == 0
     by_path = origin(capsys, PATH)
-    run = tracked_state.runs(tracked)[by_path["key"]]
-    assert origin(capsys, run) == {**by_path, "run_id": run}
-
-
-def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path, monkeypatch, capsys):
-    assert main(["publish"]) == 0
-    old = origin(capsys, PATH)["key"]
+    old = by_path["key"]
     run = tracked_state.runs(tracked)[old]
+    assert origin(capsys, run) == {**by_path, "run_id": run}
     other = make_experiment(tmp_path / "other", k=20)
     (tracked / "mlflow.db").rename(other / "mlflow.db")
     monkeypatch.chdir(other)
@@ -82,68 +76,38 @@ def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path,
     assert "fill.k" in output
 
 
-def test_the_text_says_what_a_reader_needs(few, capsys):
-    assert main(["where-from", PATH]) == 0
-    output = capsys.readouterr().out
-    assert output.startswith(f"{PATH}#")
-    for part in (
-        f"palimpsest restore {STAGE}",
-        "perplexity",
-        "language_model.adaptation.epochs",
-        "from constraints.txt (keyed hash",
-        "a source",
-        "made by mask@train-chat-allow_list",
-        "in a folder made by corpus@chat",
-        "machine: A Processor, 2 cores, Linux",
-        "versions: Python 3.11.15, palimpsest 0.1.0, torch 2.13.0",
-    ):
-        assert part in output
-
-
-def test_uncommitted_changes_and_changed_inputs_are_said(few, capsys):
+def test_what_keeps_the_chain_from_being_made_again_is_said(few, capsys):
+    """Uncommitted changes, a file that was made anew since, another clone, a command that was run by hand."""
     path = few / "results" / "reports" / "fill" / f"{PATH}.json"
     report = json.loads(path.read_text(encoding="utf-8"))
-    report["outputs"] = dict.fromkeys(report["outputs"], "0" * 64)
-    report["code"]["dirty"] = True
-    path.write_text(json.dumps(report), encoding="utf-8")
+    changed = {**report, "outputs": dict.fromkeys(report["outputs"], "0" * 64)}
+    path.write_text(json.dumps(changed | {"code": report["code"] | {"dirty": True}}), encoding="utf-8")
     assert main(["where-from", PATH]) == 0
     output = capsys.readouterr().out
     assert "CHANGED SINCE: fill@chat-allow_list-minilm-top_k-1 has made it anew" in output
     assert f"{COMMIT} with uncommitted changes" in output
-
-
-def test_hashes_of_another_clone_are_not_compared(few, capsys):
-    path = few / "results" / "reports" / "fill" / f"{PATH}.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**report, "hash_key": "0123456789ab"}), encoding="utf-8")
     assert main(["where-from", PATH]) == 0
     output = capsys.readouterr().out
     assert "made by fill@chat-allow_list-minilm-top_k-1 in another clone, whose hashes have another key" in output
     assert "CHANGED SINCE" not in output
-
-
-def test_a_report_that_was_not_made_through_dvc_gets_its_stage_by_name(few, capsys):
     path = few / "results" / "reports" / "perplexity" / f"{PATH}.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**report, "dvc_stage": None}), encoding="utf-8")
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"dvc_stage": None}), encoding="utf-8")
     assert origin(capsys, PATH)["stage"] == STAGE
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
+def test_unknown_names_are_one_line_with_the_nearest(tracked, capsys):
+    for name, says in [
         ("chat/allow_list/minilm-topk-1", f"(did you mean '{PATH}'?)"),
         ("evaluate@chat-oracle-2", "(did you mean 'evaluate@chat-oracle-1'?)"),
         ("something", "nothing is known of 'something'; there are 4 cells"),
         ("0" * 32, "no run '00000000000000000000000000000000' in the experiment 'palimpsest'"),
         (f"{PATH}#000000000000", "no run has the key"),
-    ],
-)
-def test_unknown_names_are_one_line_with_the_nearest(tracked, capsys, name, says):
-    assert main(["where-from", name]) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert says in error
+    ]:
+        assert main(["where-from", name]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert says in error
 
 
 def test_a_run_id_without_a_store_makes_none(few, capsys):

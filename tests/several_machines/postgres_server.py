@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,14 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from dashboards.services.service import free_port
+
 USER = "nobody"
 """PostgreSQL refuses to run as root; root runs it as this user."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class PostgresServer:

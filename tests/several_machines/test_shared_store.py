@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from postgres_server import PostgresServer, free_port, postgres_server
+from postgres_server import PostgresServer, postgres_server
 
+from dashboards.services.service import free_port
 from tasks.results.tracking.tracking_store import shown_uri
 
 CHECKOUT = Path(__file__).parents[2]

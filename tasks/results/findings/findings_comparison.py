@@ -135,7 +135,7 @@ class Experiment:
             shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             raise CorpusError(
                 f"{len(missing)} of the {len(wanted)} files of sentence scores that the summary was made from are not "
-                f"in {str(self._scores)!r}: {shown}; give their folder with --scores, or run 'dvc repro' again"
+                f"in {str(self._scores)!r}: {shown}; run 'dvc repro' again"
             )
 
     def filled(self) -> Iterator[Condition]:

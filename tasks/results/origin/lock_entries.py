@@ -28,13 +28,18 @@ def read_lock(folder: str | Path = ".") -> dict[str, Any]:
 
 def stages_of(text: str) -> dict[str, Any]:
     """The stages of the text of a ``dvc.lock`` by name; none of one that was cut off."""
+    return dict(read_mapping(text).get("stages") or {})
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """A mapping of YAML, read past DVC; empty where the text was cut off, or is something else."""
     import yaml
 
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
         return {}
-    return dict(document.get("stages") or {}) if isinstance(document, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 class LockEntries:

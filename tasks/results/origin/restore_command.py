@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from tasks.errors import CorpusError, ResourceError
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
-from tasks.parameters.parameter_file import DEFAULT_PATH
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, kept_entries, kept_lock, lock_digest, read_lock
 from tasks.results.origin.restored_state import (
@@ -30,7 +30,7 @@ from tasks.results.origin.restored_state import (
     git,
     new_worktree,
 )
-from tasks.results.origin.where_from_command import resolve
+from tasks.results.origin.where_from_command import resolve, tracked_lock
 
 SUMMARY = "bring back the code, parameters and files that a number comes from"
 
@@ -100,9 +100,6 @@ def _entries(origin: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
         if agrees(lock, Path(origin["chain"][0]["report"])):
             entries = lock.chain(origin["stage"])
             return lock_digest(entries), entries
-    from tasks.parameters.parameter_file import read_sections
-    from tasks.results.origin.tracked_origin import tracked_lock
-
     settings = read_sections(DEFAULT_PATH, ["tracking"])["tracking"]
     digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
     return digest, kept_entries(digest) if digest else {}

@@ -68,15 +68,13 @@ class RunRecord:
         return self.started + round((self.ended - self.started) * step / last) if last else self.started
 
 
-def run_records(
-    rows: Sequence[Mapping[str, Any]], reports: str | Path, settings: TrackingSettings, folder: str | Path = "."
-) -> list[RunRecord]:
-    """The records of all rows of the summary, with the artifacts that the settings ask for; ``folder`` is the checkout
-    whose ``dvc.lock`` says what the numbers come from: that part is kept in the clone's private folder.
+def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path, settings: TrackingSettings) -> list[RunRecord]:
+    """The records of all rows of the summary, with the artifacts that the settings ask for. The part of ``dvc.lock``
+    that says what the numbers come from is kept in the clone's private folder.
 
     Raises ``CorpusError`` where the summary is of another state than the reports.
     """
-    lock = LockEntries(read_lock(folder))
+    lock = LockEntries(read_lock())
     made_up = made_up_texts(reports) if settings.artifacts else {}
     records = []
     for row in rows:

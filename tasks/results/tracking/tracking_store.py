@@ -96,11 +96,11 @@ class TrackingStore:
         )
         if self.is_locked:
             return run
-        rivals = sorted(self.runs_of_key(key), key=lambda rival: rival.info.run_id)
-        if rivals and rivals[0].info.run_id != run.info.run_id:
-            self.client.delete_run(run.info.run_id)
-            return rivals[0]
-        return run
+        stays = self.run_that_stays(key)
+        if stays is None or stays.info.run_id == run.info.run_id:
+            return run
+        self.client.delete_run(run.info.run_id)
+        return stays
 
     def run_that_stays(self, key: str) -> Any | None:
         """The run of a key; of several, the one that every publisher keeps."""

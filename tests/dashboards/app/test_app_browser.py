@@ -1,11 +1,7 @@
 """The app and the report page in a real Chromium whose network is cut."""
 
 import csv
-import os
 import shutil
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +12,7 @@ import pytest
 
 from dashboards.screenshots import chromium as system_chromium
 from dashboards.services.running_service import start, wait_until_ready
-from dashboards.services.service import app_service
+from dashboards.services.service import app_service, free_port
 from dashboards.services.starting import start_services, stop_services
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
@@ -94,20 +90,6 @@ def address(project):
         service.stop(project)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def headings(page: "sync_api.Page") -> list[str]:
-    return [text.strip() for text in page.locator("[data-testid=stTable] thead th").all_inner_texts()]
-
-
-def first_column(page: "sync_api.Page") -> list[str]:
-    return [text.strip() for text in page.locator("[data-testid=stTable] tbody th").all_inner_texts()]
-
-
 def test_the_report_page_loads_with_the_network_cut(published, opened):
     with opened((published / "results" / "report.html").as_uri()) as page:
         assert page.locator("h1").count() == 1
@@ -131,21 +113,6 @@ def test_the_report_page_fits_a_telephone_and_paper(published, opened, tmp_path,
 
 
 @pytest.mark.slow
-def test_every_plot_and_table_of_the_report_page_has_words_and_can_be_reached(published, opened):
-    with opened((published / "results" / "report.html").as_uri()) as page:
-        plots = page.locator("figure svg[role=img]")
-        assert plots.count() > 3
-        assert all(len(plot.get_attribute("aria-label") or "") > 40 for plot in plots.all())
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.className") == "skip"
-        page.keyboard.press("Enter")
-        assert page.url.endswith("#main")
-        regions = page.locator("[role=region]")
-        assert {region.get_attribute("tabindex") for region in regions.all()} == {"0"}
-        assert all(region.get_attribute("aria-label") for region in regions.all())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_loads_with_the_network_cut(address, opened, scheme):
     for view, heading in (("results", "Results"), ("compare", "Compare two runs"), ("follow", "Follow")):
@@ -154,24 +121,6 @@ def test_every_view_loads_with_the_network_cut(address, opened, scheme):
             page.locator("[data-testid=stVegaLiteChart] svg.marks").first.wait_for()
             page.locator("[data-testid=stDataFrame]").last.wait_for()
             assert page.locator("[data-testid=stAlert]").count() == 0
-
-
-@pytest.mark.slow
-def test_a_filter_works_and_stands_in_the_address(address, opened):
-    with opened(address) as page:
-        page.locator("[data-testid=stTable]").wait_for()
-        assert headings(page) == ["method", "allow list (16.9% masked)", "entity tagger (3.7% masked)"]
-        page.get_by_role("button", name="Remove entity tagger").last.click()
-        page.get_by_role("button", name="Remove Top-K").last.click()
-        page.get_by_text("entity tagger (3.7% masked)").wait_for(state="detached")
-        page.locator("tbody th", has_text="Top-K").wait_for(state="detached")
-        assert headings(page) == ["method", "allow list (16.9% masked)"]
-        bookmark = page.url
-    assert "technique=allow+list" in bookmark
-    with opened(bookmark) as page:
-        page.locator("[data-testid=stTable]").wait_for()
-        assert headings(page) == ["method", "allow list (16.9% masked)"]
-        assert first_column(page) == ["Pretrained", "Oracle", "Baseline0", "Baseline1", "Sample", "Unigram"]
 
 
 @pytest.mark.slow
@@ -187,14 +136,6 @@ def test_plots_fit_a_telephone(address, opened):
         assert boxes[0]["width"] > 250
         # Below each other.
         assert boxes[1]["y"] > boxes[0]["y"] + boxes[0]["height"]
-
-
-@pytest.mark.slow
-def test_the_view_is_chosen_by_a_click(address, opened):
-    with opened(address) as page:
-        page.get_by_role("radio", name="compare").click()
-        page.get_by_role("heading", name="Compare two runs", level=1).wait_for()
-        page.wait_for_url("**/?view=compare*")
 
 
 @pytest.mark.slow
@@ -239,24 +180,6 @@ def test_the_curve_of_a_training_run_grows(address, project, opened):
             assert page.locator("[data-testid=stMetric]", has_text="training").inner_text().split() == ["training", "1"]
     finally:
         store.client.set_terminated(run.info.run_id, status="KILLED")
-
-
-@pytest.mark.slow
-def test_the_pictures_of_the_readme_are_taken(project, tmp_path):
-    # A process of its own, as 'make screenshots' starts it: Playwright runs once in each.
-    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
-    command = [sys.executable, "-P", "-m", "dashboards.screenshots", "--output", str(tmp_path / "pictures")]
-    environment["PYTHONPATH"] = str(ROOT)
-    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    names = [Path(line).name for line in done.stdout.splitlines()]
-    assert names == ["report.png", "app_results.png", "app_compare.png", "app_follow.png"]
-    for name in names:
-        content = (tmp_path / "pictures" / name).read_bytes()
-        assert content.startswith(b"\x89PNG")
-        # Width and height stand behind the first chunk's head; an empty page is a tenth of this.
-        assert (int.from_bytes(content[16:20]), int.from_bytes(content[20:24])) == (1280, 1150)
-        assert len(content) > 30_000
 
 
 @pytest.mark.slow

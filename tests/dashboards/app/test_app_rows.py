@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+from dashboards.app.follow_view import State, progress
 from dashboards.app.result_rows import in_table_order, measured, result_rows, selected_rows, summary_by_key
 from dashboards.app.tracked_runs import TrackedRun, read_curve, read_runs, run_page
 from tasks.records.cell import Cell
@@ -102,3 +105,31 @@ def test_a_run_has_a_page_where_there_is_a_server(monkeypatch):
     there = TrackingSettings(uri="http://user:secret@127.0.0.1:5000/")
     page = f"http://127.0.0.1:5000/#/experiments/1/runs/{'f' * 32}"
     assert run_page(there, run) == f"{page}?workflowType=machine_learning"
+
+
+CELL = Cell("chat", "allow_list", "top_k", "minilm", 1)
+MEASURED = run_of(CELL, perplexity=100.0)
+TRAINING = replace(run_of(CELL, train_loss=5.0), status="RUNNING", current=False, started=5, ended=None)
+
+
+def state(*runs):
+    (found,) = progress([CELL], runs)
+    return found.state, found.earlier
+
+
+def test_the_state_of_a_cell():
+    assert state() == (State.WAITING, False)
+    assert state(MEASURED) == (State.MEASURED, False)
+    assert state(TRAINING) == (State.RUNNING, False)
+    assert state(replace(TRAINING, status="FINISHED")) == (State.TRAINED, False)
+    assert state(replace(TRAINING, status="KILLED")) == (State.STOPPED, False)
+
+
+def test_a_cell_that_trains_again_keeps_its_earlier_numbers():
+    assert state(MEASURED, TRAINING) == (State.RUNNING, True)
+    # The same key: measured before, trained again.
+    assert state(replace(MEASURED, status="RUNNING")) == (State.RUNNING, True)
+
+
+def test_runs_of_cells_that_the_experiment_does_not_have_are_left_out():
+    assert progress([], [MEASURED]) == []

@@ -99,21 +99,17 @@ def test_the_recogniser_alone_stands_in_the_table_of_word_errors(app):
     assert found.loc["Oracle"].iloc[0] == "12.00 [11.00, 13.00] ▼"
 
 
-def test_nothing_chosen_is_said(app):
-    page = app()
-    page.multiselect(key="method").set_value([])
-    page.run()
-    assert not page.exception
-    assert [info.value for info in page.info] == ["No run is left by what is chosen at the side."]
-
-
-def test_without_a_technique_the_numbers_stay(app):
+def test_without_a_technique_the_numbers_stay_and_without_a_run_it_is_said(app):
     page = app()
     page.multiselect(key="technique").set_value([])
     page.run()
     assert not page.exception
     (runs,) = (frame.value for frame in page.dataframe)
     assert runs["method"].tolist() == ["no_language_model", "pretrained", "oracle"]
+    page.multiselect(key="method").set_value([])
+    page.run()
+    assert not page.exception
+    assert [info.value for info in page.info] == ["No run is left by what is chosen at the side."]
 
 
 def test_two_runs_side_by_side(app):
@@ -139,11 +135,6 @@ def test_the_fill_that_is_proposed_is_of_this_state(app, monkeypatch):
     page = app(view="compare")
     assert earlier.label in page.selectbox[1].options
     assert page.selectbox[1].value == best.key
-
-
-def test_the_same_run_twice_is_not_compared(app):
-    page = app(view="compare", a="chat/oracle-1", b="chat/oracle-1")
-    assert [info.value for info in page.info] == ["A and B are the same run: choose another."]
 
 
 def test_the_progress_of_the_experiment(app):
