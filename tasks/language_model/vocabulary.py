@@ -51,16 +51,6 @@ def _as_text(tokens: tuple[str, ...]) -> str:
     return "\n".join(tokens) + "\n"
 
 
-def count_words(path: str | Path) -> Counter[str]:
-    """How often each normalised word stands in a text file; ``CorpusError`` where it has none."""
-    counts: Counter[str] = Counter()
-    for line in read_lines(path):
-        counts.update(normalise(line))
-    if not counts:
-        raise CorpusError(f"text {str(path)!r} holds no word; a vocabulary needs generic text")
-    return counts
-
-
 def counts_of_words(path: str | Path) -> Counter[str]:
     """How often each normalised word stands in a text, given its word counts (``tasks.corpora.word_counts``)."""
     counts: Counter[str] = Counter()

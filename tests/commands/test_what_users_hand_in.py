@@ -47,7 +47,7 @@ def handed_out(tmp_path_factory):
         save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), Path("filler"))
         for command in (
             "count-words --input generic.txt --output counts.tsv",
-            "vocabulary --input generic.txt --output vocabulary.txt --set size=100",
+            "vocabulary --word-counts counts.tsv --output vocabulary.txt --set size=100",
             "pretrain --set kind=ngram --vocabulary vocabulary.txt --input generic.txt --output model",
             "mask --technique allow_list --input mail.txt --output masked.txt --kept-words kept.txt "
             "--sidecar sidecar.jsonl",

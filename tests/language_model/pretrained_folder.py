@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 
@@ -27,7 +27,7 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
     for name, count in (("text", sentences), ("valid", 50)):
         lines = [" ".join(draw.choices(_WORDS, k=draw.randint(2, 9))) for _ in range(count)]
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in [*lines, *last]), encoding="utf-8")
-    assert main(["vocabulary", "--input", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
+    make_vocabulary(folder / "text.txt", folder / "vocabulary.txt")
     options = ["--input", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
     options += ["--output", str(folder / "pretrained"), *settings(f"resources.work_folder={folder / 'work'}")]
     assert main(["pretrain", *options]) == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.errors import CorpusError, ParameterError
@@ -75,7 +75,7 @@ def test_a_share_needs_a_text() -> None:
 def test_a_transformer_is_adapted_to_both(tmp_path: Path, generic: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, vocabulary, report = (str(tmp_path / name) for name in ("text.txt", "vocabulary.txt", "report.json"))
     Path(text).write_text("a b\na b b b\n" * 30, encoding="utf-8")  # 240 targets
-    assert main(["vocabulary", "--input", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
+    make_vocabulary(generic, vocabulary, "size=30")
     small = [
         *settings(
             "architecture.layers=1", "architecture.heads=2", "architecture.width=8", "architecture.maximum_tokens=16"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stage_commands import make_vocabulary
 
 from tasks.cli import main
 from tasks.language_model.encoded_text import EncodedText, encode_text
@@ -54,7 +55,7 @@ def pretrained(folder: Path, kind: str, settings: Sequence[str]) -> Path:
     for name, lines in (("text", LINES), ("valid", VALID)):
         (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     text, valid, vocabulary = (str(folder / name) for name in ("text.txt", "valid.txt", "vocabulary.txt"))
-    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    make_vocabulary(text, vocabulary, "size=100")
     command = ["pretrain", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
     command += [part for setting in [f"kind={kind}", *settings] for part in ("--set", setting)]
     languages = ["--set", f"{kind}.languages.codes=[en, es]"]
