@@ -24,24 +24,15 @@ def test_the_page_has_every_claim_and_number(summarised, capsys):
     assert "| chat | allow list | Top-1, minilm | 8.10% [7.29%, 8.91%] | 0.08% | **more** |" in page
 
 
-def test_json_is_all_that_is_printed(summarised, capsys):
-    capsys.readouterr()
-    assert main(["findings", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [claim["number"] for claim in document["claims"]] == list(range(1, 9))
-    first = document["claims"][0]["comparisons"][0]
-    assert (first["first"], first["second"], first["outcome"]) == ("Top-1, minilm", "Baseline0", "for")
-    assert document["beyond"]["best"][0]["label"] == "Sample, minilm"
-
-
 def test_the_legend_says_why_a_claim_is_not_tested(summarised):
     """Top-K under another protocol than Top-1: both of the claim's methods are there."""
     path = summarised / "results" / "summary.json"
     rows = json.loads(path.read_text(encoding="utf-8"))
     for row in rows:
         row["signature"] = "another" if row["method"] == "top_k" else row["signature"]
-    (summarised / "other.json").write_text(json.dumps(rows), encoding="utf-8")
-    assert main(["findings", "--summary", "other.json", "--output", "page.md"]) == 0
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    (summarised / "results" / "scores").rename(summarised / "scores")
+    assert main(["findings", "--output", "page.md"]) == 0
     page = (summarised / "page.md").read_text(encoding="utf-8")
     assert "| 2 | Top-K beats Top-1. | **not tested** |" in page
     reasons = "its methods are not part of the experiment, none of their numbers can be compared, or no comparison has"
@@ -87,10 +78,13 @@ def test_a_summary_of_another_version_is_one_line(summarised, capsys, text, mess
 
 
 def test_a_folder_is_no_summary_nor_is_a_file_that_is_not_there(summarised, capsys):
-    for name, message in (("results", "is a folder; give the file"), ("no.json", "does not exist")):
+    path = summarised / "results" / "summary.json"
+    path.unlink()
+    for message in ("does not exist", "is a folder; give the file"):
         capsys.readouterr()
-        assert main(["findings", "--summary", name]) == 1
-        assert f"summary {name!r} {message}" in capsys.readouterr().err
+        assert main(["findings"]) == 1
+        assert f"summary 'results/summary.json' {message}" in capsys.readouterr().err
+        path.mkdir(exist_ok=True)
 
 
 def test_a_score_file_that_is_missing_is_named(summarised, capsys):

@@ -5,30 +5,25 @@ import tracked_state
 from handmade_experiment import COMMIT, make_experiment
 
 from tasks.cli import main
+from tasks.results.origin.where_from_command import resolve
 
 PATH = "chat/allow_list/minilm-top_k-1"
 STAGE = "evaluate@chat-allow_list-minilm-top_k-1"
 
 
-def origin(capsys, name):
-    capsys.readouterr()
-    assert main(["where-from", name, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_cell_key_stage_and_report_name_are_one_origin(few, capsys):
-    by_path = origin(capsys, PATH)
+    by_path = resolve(PATH)
     assert by_path["name"] == PATH
     assert by_path["commit"] == COMMIT
     assert by_path["dirty"] is False
     assert by_path["again"] == f"palimpsest restore {STAGE}"
     assert by_path["measured"]["perplexity"] == 445.0
     for name in (by_path["key"], STAGE, f"perplexity/{PATH}"):
-        assert origin(capsys, name) == by_path
+        assert resolve(name) == by_path
 
 
 def test_the_chain_goes_back_to_the_sources(few, capsys):
-    chain = {step["stage"]: step for step in origin(capsys, PATH)["chain"]}
+    chain = {step["stage"]: step for step in resolve(PATH)["chain"]}
     assert set(chain) == {
         STAGE,
         "adapt@chat-allow_list-minilm-top_k-1",
@@ -56,20 +51,20 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
 
 def test_a_run_id_is_found_in_the_store(tracked, capsys):
     assert main(["publish"]) == 0
-    by_path = origin(capsys, PATH)
+    by_path = resolve(PATH)
     run = tracked_state.runs(tracked)[by_path["key"]]
-    assert origin(capsys, run) == {**by_path, "run_id": run}
+    assert resolve(run) == {**by_path, "run_id": run}
 
 
 def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path, monkeypatch, capsys):
     assert main(["publish"]) == 0
-    old = origin(capsys, PATH)["key"]
+    old = resolve(PATH)["key"]
     run = tracked_state.runs(tracked)[old]
     other = make_experiment(tmp_path / "other", k=20)
     (tracked / "mlflow.db").rename(other / "mlflow.db")
     monkeypatch.chdir(other)
     for name in (old, run):
-        found = origin(capsys, name)
+        found = resolve(name)
         assert (found["key"], found["run_id"]) == (old, run)
         assert found["parameters"]["fill.k"] == "10"
         assert found["measured"]["perplexity"] == 445.0
@@ -126,7 +121,7 @@ def test_a_report_that_was_not_made_through_dvc_gets_its_stage_by_name(few, caps
     path = few / "results" / "reports" / "perplexity" / f"{PATH}.json"
     report = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**report, "dvc_stage": None}), encoding="utf-8")
-    assert origin(capsys, PATH)["stage"] == STAGE
+    assert resolve(PATH)["stage"] == STAGE
 
 
 @pytest.mark.parametrize(
