@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from user_cases import BAD_NAMES, CASES, FITTING, REPLACED, Case
+from user_cases import BAD_NAMES, CASES, FITTING, PARAMS, REPLACED, Case
 
 from tasks.cli import main
 from tasks.corpora.text_lines import read_lines
@@ -58,12 +58,13 @@ def handed_out(tmp_path_factory):
 
 
 def hand_in(case: Case) -> None:
-    """Write ``x``, or the files of the case."""
+    """Write ``x``, which is ``params.yaml`` for those who read it, or the files of the case."""
+    x = "params.yaml" if case.command == PARAMS else "x"
     parameters = (ROOT / "params.yaml").read_bytes()
-    given = case.x if isinstance(case.x, dict) else {"x": case.x}
+    given = case.x if isinstance(case.x, dict) else {x: case.x}
     kind, _, name = case.name.partition(": ")
     if kind == "params.yaml" and case.x is None:
-        given = {"x": changed_parameters(parameters, name)}
+        given = {x: changed_parameters(parameters, name)}
     for path, content in given.items():
         if content is None:
             Path(path).unlink(missing_ok=True)

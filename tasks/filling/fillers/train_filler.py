@@ -136,7 +136,7 @@ def _say(output: str, report: Report) -> None:
 
 
 def _of_model(files: TrainFillerFiles) -> dict[str, object]:
-    """The model says the kind, and ``--set kind=causal_lm`` where its configuration does not."""
+    """The model says the kind; where its configuration does not, ``--set kind=causal_lm --set model=NAME`` do."""
     if files.model is None:
         raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --name")
     return {"kind": "causal_lm" if is_causal(files.model) else "masked_lm", "model": files.model}
