@@ -559,7 +559,7 @@ REPLACED = {
         "column 1: the key 'evaluation' stands twice"),
     "a tab": ("masking:\n  allow_list", "masking:\n\tallow_list",
         "column 1: found character '\\t' that cannot start any token; indent with spaces"),
-    "a list that is not closed": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat", "params.yaml is not YAML"),
+    "a list that is not closed": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat", "is not YAML"),
     "a section of no name": ("evaluation: {", "evalution: {", "did you mean 'evaluation'?"),
     "a key of no name": ("top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, kk: 10}",
         "filling.top_k.kk: unknown key (did you mean 'k'?)"),
