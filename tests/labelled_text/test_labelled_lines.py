@@ -28,13 +28,6 @@ def test_offsets_count_characters_and_texts_may_hold_line_ends(tmp_path):
     assert list(read_labelled(file)) == [line]
 
 
-def test_overlapping_spans_are_allowed(tmp_path):
-    file = tmp_path / "gold.jsonl"
-    spans = (LabelledSpan(0, 9, "ORG"), LabelledSpan(0, 3, "PERSON"))
-    write_labelled(file, [LabelledLine("Ada & Son", spans, 1)])
-    assert next(read_labelled(file)).spans == spans
-
-
 def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):
     file = tmp_path / "gold.jsonl"
     file.write_text((GOOD + "\n{\n") * 25)
@@ -43,12 +36,3 @@ def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):
     ) as error:
         list(read_labelled(file))
     assert "line 42" not in str(error.value)
-
-
-def test_nothing_is_yielded_behind_a_bad_line(tmp_path):
-    file = tmp_path / "gold.jsonl"
-    file.write_text(GOOD + "\n{\n" + GOOD + "\n")
-    lines = read_labelled(file)
-    assert next(lines).number == 1
-    with pytest.raises(CorpusError):
-        next(lines)
