@@ -91,16 +91,6 @@ def test_documents_by_id(evaluate, tmp_path):
     assert found["token"]["f2_ci"] is None
 
 
-def test_nothing_private_is_undefined_and_not_zero(evaluate, tmp_path):
-    clean = gold_file(tmp_path / "clean.jsonl", [("we went to the harbour", [])])
-    found, _ = evaluate("--gold", clean, "--report", "-")
-    for level in ("token", "span", "entity", "document"):
-        assert (found[level]["recall"], found[level]["f2"]) == (None, None)
-        assert found[level]["precision"] == 0.0
-    assert found["per_type"] == {}
-    assert found["lines_without_private_words"]["masked_share"] == 1 / 5
-
-
 def test_clean_text(evaluate, gold, tmp_path):
     (tmp_path / "clean.txt").write_text("we went to the harbour\nthe role\n\nmy harbour\n")
     found, _ = evaluate("--gold", gold, "--clean", tmp_path / "clean.txt", "--report", "-")
