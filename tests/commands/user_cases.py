@@ -606,7 +606,7 @@ CASES += [
     Case("params.yaml: a list", PARAMS, "- 1\n", 1, "must hold sections"),
     Case("params.yaml: not there", PARAMS, {"params.yaml": None}, 1, "'params.yaml' does not exist"),
     Case("params.yaml: a folder", PARAMS, {"params.yaml": None, "params.yaml/x": ""}, 1, "'params.yaml' is a folder"),
-    Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "x"),
+    Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "nested too deeply"),
     Case("params.yaml: a billion laughs", PARAMS, "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "unknown key"),
     Case("plan: outside of a project", "plan", None, 1, "dvc.yaml"),
     Case("mask: a section that is not there", "mask --technique nope --params params.yaml" + OF_MAIL, None, 1,
