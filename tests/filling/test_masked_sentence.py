@@ -3,8 +3,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marked_text import format_masked
 
-from tasks.corpora.masked_text import Marker, format_masked
+from tasks.corpora.masked_text import Marker
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
