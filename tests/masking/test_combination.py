@@ -10,6 +10,7 @@ from tasks.corpora.words import word_spans, words_of
 from tasks.errors import ModelError, ParameterError
 from tasks.masking.combination import CombinedTechniques
 from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.taggers.spacy_tagger import set_up_spacy
 from tasks.masking.technique import Finding, MaskingTally, Technique
 from tasks.masking.techniques import AnyTechnique
 from tasks.settings.checks import check_settings
@@ -157,6 +158,7 @@ def test_a_part_that_loses_a_line(lines):
 def test_a_tagger_for_each_language(tmp_path):
     """Both taggers find a word of either language; each is asked for the words of its own alone."""
     lines = ["we went to the house with my sister yesterday", "mi hermana no quería comer nada esta mañana"]
+    set_up_spacy()
     parts = []
     for code, other, names in (("en", "es", ("house", "hermana")), ("es", "en", ("sister", "mañana"))):
         pipeline = spacy.blank(code)
