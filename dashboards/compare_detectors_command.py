@@ -1,26 +1,25 @@
 """Compare detectors: which one should mask your text?
 
-Reads the reports that 'palimpsest evaluate-masking --report' wrote for several techniques and gold sets, and writes a
-table for each gold set (F2 with its interval, recall, precision, over-masking, speed, memory, size of the model) as
-Markdown, and a plot of F2 against speed. Where there are reports of 'palimpsest mask' too, a table shows the share of
-words that each technique masks in each corpus, below the paper's. Numbers only, never text.
+Reads the reports that 'palimpsest evaluate-masking' wrote below results/reports for several techniques and gold sets,
+and writes to docs/detectors.md a table for each gold set (F2 with its interval, recall, precision, over-masking, speed,
+memory, size of the model), and beside it a plot of F2 against speed. Where there are reports of 'palimpsest mask' too,
+a table shows the share of words that each technique masks in each corpus, below the paper's. Numbers only, never text.
 
 A file that is there already keeps its own text: the tables go between the two lines
   <!-- palimpsest compare-detectors: begin -->
   <!-- palimpsest compare-detectors: end -->
 
 example:
-  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --report reports/spacy.json
-  palimpsest evaluate-masking --technique presidio --gold gold.jsonl --report reports/presidio.json
-  palimpsest compare-detectors --reports reports --output detectors.md
+  palimpsest evaluate-masking --technique spacy --gold gold.jsonl --report results/reports/spacy.json
+  palimpsest evaluate-masking --technique presidio --gold gold.jsonl --report results/reports/presidio.json
+  palimpsest compare-detectors
 """
 
 from pathlib import Path
-from typing import Annotated
 
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import Command, Options
 from tasks.results.report_index import REPORTS
 
 SUMMARY = "write tables and a plot that compare detectors"
@@ -28,52 +27,46 @@ BEGIN = "<!-- palimpsest compare-detectors: begin -->"
 END = "<!-- palimpsest compare-detectors: end -->"
 
 
-class CompareDetectorsOptions(Options):
-    """What is read and written."""
-
-    reports: Annotated[str, READ] = REPORTS
-    """reports of the stages"""
-    output: Annotated[str, WRITE] = "docs/detectors.md"
-    """the tables; the plot goes beside them, with the ending .svg"""
+PAGE = "docs/detectors.md"
+"""The tables; the plot goes beside them, with the ending .svg."""
 
 
-def run(options: CompareDetectorsOptions) -> None:
+def run(_: Options) -> None:
     """Read the reports, write tables and plot."""
     from dashboards.detector_plot import detector_plot
     from dashboards.detectors import detector_results, detector_table, masked_share_table
     from tasks.results.report_index import ReportIndex
 
-    reports = list(ReportIndex(options.reports).reports.values())
+    reports = list(ReportIndex(REPORTS).reports.values())
     results = detector_results(reports)
-    plot = Path(options.output).with_suffix(".svg")
+    plot = Path(PAGE).with_suffix(".svg")
     text = f"## Detectors\n\n![Token F2 against words per second, one panel per gold set]({plot.name})\n\n"
     text += detector_table(results)
     shares = masked_share_table(reports)
     if shares:
         text += f"\n\n## Share of words masked\n\nBeside the paper's Table 2.\n\n{shares}"
-    document = _document(options.output, text)
+    document = _document(text)
     with atomic_writer(plot) as stream:
         stream.write(detector_plot(results))
-    with atomic_writer(options.output) as stream:
+    with atomic_writer(PAGE) as stream:
         stream.write(document)
     gold_sets = len({result.gold_set for result in results})
     techniques = len({result.technique for result in results})
-    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {options.output}, plot in {plot}")
+    print(f"{techniques} techniques on {gold_sets} gold sets: tables in {PAGE}, plot in {plot}")
 
 
-def _document(path: str, text: str) -> str:
+def _document(text: str) -> str:
     """The file's own text with new tables between the two marks; a new file has nothing else."""
     block = f"{BEGIN}\n\n{text}\n\n{END}"
-    if not Path(path).exists():
+    if not Path(PAGE).exists():
         return f"{block}\n"
-    own = Path(path).read_text(encoding="utf-8")
+    own = Path(PAGE).read_text(encoding="utf-8")
     if own.count(BEGIN) != 1 or own.count(END) != 1 or own.index(END) < own.index(BEGIN):
         raise CorpusError(
-            f"{path!r} is there already and has no place for the tables; put the lines '{BEGIN}' and '{END}' into it, "
-            "or name another file"
+            f"{PAGE!r} is there already and has no place for the tables; put the lines '{BEGIN}' and '{END}' into it"
         )
     before, _, rest = own.partition(BEGIN)
     return before + block + rest.partition(END)[2]
 
 
-COMMAND = Command(CompareDetectorsOptions, run)
+COMMAND = Command(Options, run)

@@ -49,8 +49,6 @@ class RunOptions(SelectionOptions):
     put back afterwards"""
     json_: bool = False
     """print the states as JSON instead of text"""
-    verbose: bool = False
-    """also show Prefect's own log lines"""
 
 
 def run(options: RunOptions) -> int:
@@ -109,7 +107,6 @@ def run(options: RunOptions) -> int:
                     observer=progress,
                     parameters={**{name: value for name, value in asked.items() if value}, "jobs": jobs},
                     inherited=[lock.handle],
-                    verbose=options.verbose,
                 )
         recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
         if options.json_:

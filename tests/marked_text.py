@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
+from tasks.corpora.masked_text import Marker, escape
 from tasks.corpora.sidecar import write_sidecar
 from tasks.corpora.text_lines import write_lines
 from tasks.masking.technique import Finding, MarkerStyle, Technique, masked_spans, write_markers
@@ -21,6 +23,16 @@ def unmarked(line: str) -> tuple[str, list[Finding]]:
         raw += match[2]
         position = match.end()
     return raw + line[position:], findings
+
+
+def format_masked(pieces: Sequence[str | Marker]) -> str:
+    """The inverse of ``parse_masked``: escapes the text pieces and writes the markers between them.
+
+    Text pieces side by side are one text: what looks like a marker may begin in one and end in the next.
+    """
+    runs = groupby(pieces, lambda piece: isinstance(piece, Marker))
+    joined = ((is_marker, "".join(map(str, run))) for is_marker, run in runs)
+    return "".join(text if is_marker else escape(text) for is_marker, text in joined)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tasks.cli import command_parser, load_command
+from tasks.cli import command_parser, load_command, main
 
 
 def parsed(stage):
@@ -17,6 +17,12 @@ def sections_of(stage):
     """The key paths of ``params.yaml`` that a stage's command reads."""
     module, arguments = parsed(stage)
     return sorted(module.COMMAND.parse(arguments).sections)
+
+
+def make_vocabulary(text, path, *values):
+    """The vocabulary of a text, by the two commands that make one; ``values``: settings such as ``size=30``."""
+    assert main(["count-words", "--input", str(text), "--output", f"{path}.tsv"]) == 0
+    assert main(["vocabulary", "--word-counts", f"{path}.tsv", "--output", str(path), *settings(*values)]) == 0
 
 
 def settings(*values):

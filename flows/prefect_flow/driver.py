@@ -34,7 +34,6 @@ def drive(
     observer: Observer,
     parameters: Mapping[str, Any] | None = None,
     inherited: Sequence[int] = (),
-    verbose: bool = False,
 ) -> Finish:
     """Run the plan's stages and return what became of each.
 
@@ -43,7 +42,7 @@ def drive(
     Raises what kept the flow from being run at all.
     """
     close_private_folders(folder)
-    prefect_api.configure(folder, verbose=verbose)
+    prefect_api.configure(folder)
     errors: list[BaseException] = []
     # The third signal ends the process at once; the supervisor then stops what runs.
     with (

@@ -8,9 +8,7 @@ away. So ``unescape(escape(text)) == text`` for every text, and an escaped text 
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 MASK = "MASK"
 CLASSES = (
@@ -73,16 +71,6 @@ def parse_masked(line: str) -> list[str | Marker]:
     if position < len(line):
         pieces.append(unescape(line[position:]))
     return pieces
-
-
-def format_masked(pieces: Sequence[str | Marker]) -> str:
-    """The inverse of ``parse_masked``: escapes the text pieces and writes the markers between them.
-
-    Text pieces side by side are one text: what looks like a marker may begin in one and end in the next.
-    """
-    runs = groupby(pieces, lambda piece: isinstance(piece, Marker))
-    joined = ((is_marker, "".join(map(str, run))) for is_marker, run in runs)
-    return "".join(text if is_marker else escape(text) for is_marker, text in joined)
 
 
 def count_markers(line: str) -> int:

@@ -1,20 +1,28 @@
-"""Files and folders that are either the old or the complete new one, and private ones for their owner alone."""
+"""Files and folders that are either the old or the complete new one, and private ones for their owner alone.
+
+They are written beside their targets; what killed writers of a target left is removed by the next one. A writer holds a
+lock on what it writes, and the system lifts it when the process ends, however it ends. Where a file system has no locks
+nothing is taken for abandoned.
+"""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from filelock import lock_descriptor
+
 from tasks.errors import ParameterError
-from tasks.files.partial_paths import partial_file, partial_folder
 
 PRIVATE_MODE = 0o600
 PRIVATE_FOLDER_MODE = 0o700
 PUBLIC_MODE = 0o644
 PUBLIC_FOLDER_MODE = 0o755
+_PARTIAL = ".partial"
+"""Ending of what is being written."""
 PARQUET = ".parquet"
 """The ending of a folder of Parquet files that stands for a text (``tasks.corpora.parquet_lines``), and of each."""
 
@@ -72,7 +80,7 @@ def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = Fal
     target = Path(path).resolve()
     make_folder(target.parent, private=private)
     # Of mode 0600, so that a private file is never readable by others, not even for a moment.
-    handle, temporary = partial_file(target)
+    handle, temporary = _partial_file(target)
     lock = os.dup(handle)
     try:
         with _errors_name(target):
@@ -102,7 +110,7 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     """
     folder = Path(path)
     make_folder(folder.parent, private=private)
-    lock, partial = partial_folder(folder)
+    lock, partial = _partial_folder(folder)
     temporary = Path(partial)
     try:
         with _errors_name(folder):
@@ -162,9 +170,70 @@ def private_work_folder(place: str | Path) -> Iterator[Path]:
     """A folder below ``place`` for what is private and thrown away at the end; what a killed process left there, the
     next one removes."""
     make_folder(Path(place), private=True)
-    handle, name = partial_folder(Path(place) / "work")
+    handle, name = _partial_folder(Path(place) / "work")
     try:
         yield Path(name)
     finally:
         os.close(handle)
         shutil.rmtree(name)
+
+
+def _partial_file(target: Path) -> tuple[int, str]:
+    """A new file beside ``target``, mode 0600: a handle to write by, and its path.
+
+    The lock lasts until the handle and all its copies are closed.
+    """
+
+    def make(prefix: str) -> tuple[int, str]:
+        return tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=_PARTIAL)
+
+    return _locked(target, make)
+
+
+def _partial_folder(target: Path) -> tuple[int, str]:
+    """A new folder beside ``target``, mode 0700: a handle that holds its lock, and its path."""
+
+    def make(prefix: str) -> tuple[int, str]:
+        while True:
+            path = tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=_PARTIAL)
+            with suppress(FileNotFoundError):  # taken for abandoned before it could be locked
+                return os.open(path, os.O_RDONLY), path
+
+    return _locked(target, make)
+
+
+def _locked(target: Path, make: Callable[[str], tuple[int, str]]) -> tuple[int, str]:
+    """What ``make`` gives for a beginning of a name, locked."""
+    prefix = f".{target.name}."
+    _remove_abandoned(target.parent, prefix)
+    while True:
+        handle, path = make(prefix)
+        try:
+            is_ours = lock_descriptor(handle, blocking=False)
+        except OSError:
+            is_ours = True  # no locks here
+        if is_ours and os.path.exists(path):
+            return handle, path
+        os.close(handle)  # another writer has taken it for abandoned, and removes it
+
+
+def _remove_abandoned(folder: Path, prefix: str) -> None:
+    """Remove what nobody holds a lock on."""
+    with suppress(OSError):
+        names = [name for name in os.listdir(folder) if name.startswith(prefix) and name.endswith(_PARTIAL)]
+        for path in (folder / name for name in names):
+            # Put in place meanwhile, another user's, or there are no locks.
+            with suppress(OSError):
+                handle = os.open(path, (os.O_RDONLY if path.is_dir() else os.O_RDWR) | os.O_NOFOLLOW)
+                try:
+                    if lock_descriptor(handle, blocking=False):
+                        _remove(path)
+                finally:
+                    os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()

@@ -1,9 +1,9 @@
 """Mask and fill made-up sentences as an experiment masks and fills its corpus, for the report page to quote.
 
 A page may show no private sentence, and numbers alone do not say what masked and filled text looks like. So a few
-sentences that come with palimpsest, or that you give, take the way of the private ones: every technique masks them, and
-every method fills them, with the same settings, lists, filler and learned weights. The report holds them in full: give
-only text that anybody may read. A filler that was fine-tuned on one technique's text fills what that technique masks.
+sentences that come with palimpsest take the way of the private ones: every technique masks them, and every method fills
+them, with the same settings, lists, filler and learned weights. The report holds them in full. A filler that was
+fine-tuned on one technique's text fills what that technique masks.
 
 examples:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
@@ -49,8 +49,6 @@ class ExamplesFiles(CorpusFiles):
 
     masked: Annotated[str, READ]
     """masked text of the private corpus, with a folder for each technique"""
-    sentences: Annotated[str | None, READ] = None
-    """sentences of your own, one a line, that anybody may read (default: some that come with palimpsest)"""
     technique: list[str]
     """mask by each of these; by one alone with a filler that was tuned on its text, which --cell then names too"""
     method: list[str]
@@ -69,7 +67,7 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filled_corpus import Shard
 
-    raw = list(read_corpus(files.sentences or str(SENTENCES)))
+    raw = list(read_corpus(str(SENTENCES)))
     found = []
     # What has read the word counts, and loaded the filler, for all that follow.
     before: dict[bool, FillContext] = {}
@@ -117,7 +115,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
 
 
 def _inputs(_: ExamplesSettings, files: ExamplesFiles) -> list[str]:
-    read = [files.word_counts, files.generic, files.sentences]
+    read = [files.word_counts, files.generic]
     return [*filter(None, read), *(model_folders(files.filler) if files.filler else [])]
 
 

@@ -85,8 +85,6 @@ class FillFiles(GenericFiles):
     documents: Annotated[str | None, READ] = None
     """the document of each line, by any name, one a line, such as a private corpus's train.documents, or Parquet
     with a column document; read with consistent_within=document and counts.unit=document alone"""
-    allow_unmasked: bool = False
-    """copy a text without any marker, which is refused otherwise: it may be the private one"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
         """Without those that the method does not read, since a graph gives all methods the same files; and with the

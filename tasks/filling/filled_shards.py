@@ -135,10 +135,10 @@ def _masked(lines: Iterable[str], done: FilledCorpus, files: FillFiles) -> Itera
         yield line
     if is_empty:
         raise empty_text(files.input)
-    if not done.tally.markers and not files.allow_unmasked:
+    if not done.tally.markers:
         raise CorpusError(
             f"{files.input!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
-            "'palimpsest mask' wrote, or --allow-unmasked where nothing in it is private"
+            "'palimpsest mask' wrote"
         )
 
 

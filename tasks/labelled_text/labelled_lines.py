@@ -98,9 +98,8 @@ def overlap_warnings(lines: Iterable[LabelledLine]) -> list[str]:
     return [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
 
 
-def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> int:
-    """Write labelled lines to a file and return how many; ``number`` is not written: it is the line's."""
-    count = 0
+def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> None:
+    """Write labelled lines to a file; ``number`` is not written: it is the line's."""
     with line_writer(path, private=private) as stream:
         for line in lines:
             record: dict[str, Any] = {
@@ -112,8 +111,6 @@ def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: 
             if line.document is not None:
                 record["document"] = line.document
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:

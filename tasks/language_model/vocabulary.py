@@ -51,23 +51,14 @@ def _as_text(tokens: tuple[str, ...]) -> str:
     return "\n".join(tokens) + "\n"
 
 
-def count_words(path: str | Path) -> Counter[str]:
-    """How often each normalised word stands in a text file; ``CorpusError`` where it has none."""
-    return _counted(((line, 1) for line in read_lines(path)), f"text {str(path)!r} holds no word")
-
-
 def counts_of_words(path: str | Path) -> Counter[str]:
     """How often each normalised word stands in a text, given its word counts (``tasks.corpora.word_counts``)."""
-    return _counted(read_word_counts(path), f"word counts {str(path)!r} hold no word")
-
-
-def _counted(texts: Iterable[tuple[str, int]], otherwise: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for text, count in texts:
-        for word in normalise(text):
-            counts[word] += count
+    for word, count in read_word_counts(path):
+        for normalised in normalise(word):
+            counts[normalised] += count
     if not counts:
-        raise CorpusError(f"{otherwise}; a vocabulary needs generic text")
+        raise CorpusError(f"word counts {str(path)!r} hold no word; a vocabulary needs generic text")
     return counts
 
 

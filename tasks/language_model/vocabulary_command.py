@@ -4,15 +4,14 @@ The vocabulary holds special tokens, the markers such as [MASK], and the most fr
 on public text only: the file goes wherever a model goes.
 
 example:
+  palimpsest count-words --input data/generic/train.txt --output data/word_counts.tsv
   palimpsest vocabulary --word-counts data/word_counts.tsv --output models/vocabulary.txt
-  palimpsest vocabulary --input data/generic/train.txt --output models/vocabulary.txt
 """
 
 import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import ParameterError
 from tasks.language_model.settings import VocabularySettings
 from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
@@ -25,27 +24,17 @@ SUMMARY = "build the word vocabulary of the language models"
 class VocabularyFiles(StageFiles):
     """What the vocabulary is built of, and where it goes."""
 
-    input: Annotated[str | None, READ] = None
-    """generic text, one sentence a line"""
-    word_counts: Annotated[str | None, READ] = None
-    """word counts of generic text, as 'palimpsest count-words' writes them, in place of the text"""
+    word_counts: Annotated[str, READ]
+    """word counts of generic text, as 'palimpsest count-words' writes them"""
     output: Annotated[str, WRITE]
     """vocabulary file to write, one token a line"""
 
 
 def vocabulary(settings: VocabularySettings, files: VocabularyFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Count words and write the most frequent ones.
+    """Write the most frequent words; ``CorpusError`` where there is no word."""
+    from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, counts_of_words
 
-    Raises ``ParameterError`` where it is not said what to count, ``CorpusError`` where there is no word.
-    """
-    from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, count_words, counts_of_words
-
-    if files.input is not None and files.word_counts is None:
-        counts = count_words(files.input)
-    elif files.word_counts is not None and files.input is None:
-        counts = counts_of_words(files.word_counts)
-    else:
-        raise ParameterError("give --input or --word-counts, and not both")
+    counts = counts_of_words(files.word_counts)
     built = build_vocabulary(counts, settings.size, settings.minimum_count)
     built.write(files.output)
     words = sum(counts.values())

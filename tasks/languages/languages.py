@@ -10,7 +10,6 @@ A language that wordfreq has no list of may be one of them under any code: it is
 
 Examples:
   palimpsest languages --pair de,tr --input talk.txt --output tags.jsonl
-  palimpsest languages --pair de,tr --input talk.txt --sidecar masked/sidecar.jsonl
   palimpsest languages --pair de,tr --input talk.txt --labels labelled.jsonl --gold test.jsonl
 """
 
@@ -54,8 +53,6 @@ class LanguagesFiles(StageFiles):
     """text, one sentence a line"""
     output: Annotated[str | None, WRITE] = None
     """write the words and their languages here, readable for the owner alone"""
-    sidecar: Annotated[str | None, READ] = None
-    """what a technique masked of the text: how many words of each language"""
     labels: Annotated[str | None, READ] = None
     """lines whose words have languages, to learn from as well: JSON lines as in --output, or a published table"""
     gold: Annotated[str | None, READ] = None
@@ -65,12 +62,9 @@ class LanguagesFiles(StageFiles):
 
 def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tag, measure and score; ``CorpusError`` where the text or a labelled file is empty or of another form."""
-    from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import line_writer, read_lines
-    from tasks.filling.aligned_fills import side_by_side
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
-    from tasks.languages.masked_words import MaskedWords
     from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
     from tasks.languages.scores import OF_NAMES, language_scores
     from tasks.languages.segmentation import divider
@@ -90,13 +84,9 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
     gold = read_labelled_words(files.gold, codes) if files.gold else []
     mixing = Mixing(tuple(codes))
-    masked = MaskedWords(codes)
-    records = read_sidecar(files.sidecar) if files.sidecar else ([] for _ in lines())
     with line_writer(files.output, private=True) if files.output else nullcontext() as output:
-        for text, line, spans in side_by_side(read_lines(files.input), model.tag(lines()), records):
+        for line in model.tag(lines()):
             mixing.add(line.languages)
-            if files.sidecar:
-                masked.add(text, line, (span.start for span in spans))
             if output:
                 of_line = {"words": line.words, "languages": line.languages}
                 of_line |= {"code_mixing_index": round(code_mixing_index(line.languages), 1)}
@@ -106,10 +96,6 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     if plain.unlisted:
         report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
     _show(mixing, codes)
-    if files.sidecar:
-        report.measure(**masked.fields())
-        print("masked: " + ", ".join(f"{code} {share:.1%}" for code, share in masked.shares.items()), file=sys.stderr)
-        report.warnings += masked.warnings()
     if gold:
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
         for title, of_names in (("f1", False), ("names", True)):

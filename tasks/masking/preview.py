@@ -82,13 +82,7 @@ def preview_lines(
     explained = technique.explain(lines)
     for number, (line, words) in enumerate(_told(explained, languages, told) if languages else explained, start=1):
         findings = [word for word in words if isinstance(word, Finding)]
-        counts.lines += 1
-        counts.empty_lines += not line or line.isspace()
-        counts.masked_lines += bool(findings)
-        counts.words += len(words)
-        counts.masked_words += len(findings)
-        counts.labels.update(finding.label for finding in findings)
-        counts.sources.update(finding.source for finding in findings)
+        counts.count(line, len(words), findings)
         counts.reasons.update((word.label, word.source, kind_of_reason(word.reason)) for word in findings)
         shown = [word for word in words if word.end <= LONGEST_SHOWN]
         text = line[:LONGEST_SHOWN] if len(shown) == len(words) else line[: words[len(shown)].start]

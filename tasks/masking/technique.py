@@ -8,7 +8,7 @@ sidecar; the records of one marker share its index.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,6 +71,16 @@ class MaskingTally:
     """Masked words by class."""
     sources: Counter[str] = field(default_factory=Counter)
     """Masked words by technique, detector or rule."""
+
+    def count(self, line: str, words: int, findings: Sequence[Finding]) -> None:
+        """Count a line of so many words, of which these are masked."""
+        self.lines += 1
+        self.empty_lines += not line or line.isspace()
+        self.masked_lines += bool(findings)
+        self.words += words
+        self.masked_words += len(findings)
+        self.labels.update(finding.label for finding in findings)
+        self.sources.update(finding.source for finding in findings)
 
     def add(self, other: "MaskingTally") -> None:
         """Count what was counted of other lines."""
@@ -143,14 +153,7 @@ class Technique(ABC):
         ``merge`` makes one marker of equal neighbours.
         """
         for line, findings in self.findings(lines):
-            tally.lines += 1
-            tally.empty_lines += not line or line.isspace()
-            tally.words += len(self.spans(line))
-            if findings:
-                tally.masked_lines += 1
-                tally.masked_words += len(findings)
-                tally.labels.update(finding.label for finding in findings)
-                tally.sources.update(finding.source for finding in findings)
+            tally.count(line, len(self.spans(line)), findings)
             masked = write_markers(line, findings, style)
             spans = masked_spans(line, findings, style, merge=merge) if with_spans else []
             yield merge_markers(masked) if merge else masked, spans

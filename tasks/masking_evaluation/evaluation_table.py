@@ -86,15 +86,15 @@ def _over_masked(where: str, counts: Mapping[str, Any]) -> str:
 _CONTEXT = 60
 
 
-def write_errors(path: str, files: Sequence[GoldFile], judged: Sequence[Sequence[JudgedLine]]) -> int:
-    """Write one line per word; returns how many."""
+def write_errors(path: str, files: Sequence[GoldFile], judged: Sequence[Sequence[JudgedLine]]) -> None:
+    """Write one line per word."""
     records = (
         {"file": file.path, **record}
         for file, lines in zip(files, judged, strict=True)
         for line in lines
         for record in errors_of(line)
     )
-    return write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
 
 
 def errors_of(line: JudgedLine) -> Iterator[dict[str, Any]]:

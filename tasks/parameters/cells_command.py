@@ -12,7 +12,7 @@ Examples:
 
 from typing import Annotated
 
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import WRITE, Command, Options
 
 SUMMARY = "write cells.yaml as params.yaml asks for it, or check both"
 STAGE = "cells"
@@ -22,8 +22,6 @@ STAGE = "cells"
 class CellsOptions(Options):
     """What is checked and written."""
 
-    params: Annotated[str, READ] = "params.yaml"
-    """parameters; cells.yaml lies beside them"""
     check: Annotated[str | None, WRITE] = None
     """write no cells.yaml, and fail where it is older; this file is written where there is no mistake, for DVC"""
 
@@ -34,9 +32,9 @@ def run(options: CellsOptions) -> None:
 
     from tasks.corpora.text_lines import write_lines
     from tasks.parameters.cells_file import CELLS_FILE, check_cells, write_cells
-    from tasks.parameters.parameter_file import read_parameters
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    parameters, folder = read_parameters(options.params), Path(options.params).parent
+    parameters, folder = read_parameters(DEFAULT_PATH), Path()
     if options.check:
         check_cells(parameters, folder)
         write_lines(options.check, ["ok"])

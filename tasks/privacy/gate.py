@@ -81,11 +81,10 @@ def claimed_classes(mask: Mapping[str, Any]) -> frozenset[str]:
 
 def clear_words(cell: FilledCell, taggers: Iterable[EntityTagger], threads: int) -> list[ClearWords]:
     """Let each tagger read the private text, and hold what it finds against what was masked."""
-    from tasks.masking.taggers.entity_tagger import entity_tagger
 
     found = []
     for settings in taggers:
-        technique = entity_tagger(settings, threads)
+        technique = settings.build(None, threads)
         tagged: Counter[str] = Counter()
         clear: Counter[str] = Counter()
         by_line = []

@@ -3,9 +3,7 @@
 Epsilons of different noisy counts add up for each unit, a line or a document; the budget is release.epsilon_budget.
 """
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tasks.options import Command, Options
@@ -15,23 +13,11 @@ from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger
 SUMMARY = "list the releases, and the epsilon that they have spent"
 
 
-class LedgerOptions(Options):
-    """What is read."""
-
-    json_: bool = False
-    """print everything as JSON"""
-
-
-def run(options: LedgerOptions) -> None:
+def run(_: Options) -> None:
     """Print the table."""
     releases = read_ledger()
     budget = read_sections(DEFAULT_PATH, ["release"])["release"].epsilon_budget
-    sums = epsilon_sums(releases)
-    if options.json_:
-        document = {"releases": [asdict(one) for one in releases], "epsilon": sums, "budget": budget}
-        print(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(_lines(releases, sums, budget)))
+    print("\n".join(_lines(releases, epsilon_sums(releases), budget)))
 
 
 def epsilon_sums(releases: Sequence[Release]) -> list[dict[str, Any]]:
@@ -69,4 +55,4 @@ def _epsilon(epsilon: float | None, unit: str | None) -> str:
     return f"{epsilon:g}" + (f" a {unit}" if unit else "")
 
 
-COMMAND = Command(LedgerOptions, run)
+COMMAND = Command(Options, run)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from user_cases import BAD_NAMES, CASES, FITTING, REPLACED, Case
+from user_cases import BAD_NAMES, CASES, FITTING, PARAMS, REPLACED, Case
 
 from tasks.cli import main
 from tasks.corpora.text_lines import read_lines
@@ -47,7 +47,7 @@ def handed_out(tmp_path_factory):
         save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), Path("filler"))
         for command in (
             "count-words --input generic.txt --output counts.tsv",
-            "vocabulary --input generic.txt --output vocabulary.txt --set size=100",
+            "vocabulary --word-counts counts.tsv --output vocabulary.txt --set size=100",
             "pretrain --set kind=ngram --vocabulary vocabulary.txt --input generic.txt --output model",
             "mask --technique allow_list --input mail.txt --output masked.txt --kept-words kept.txt "
             "--sidecar sidecar.jsonl",
@@ -58,12 +58,13 @@ def handed_out(tmp_path_factory):
 
 
 def hand_in(case: Case) -> None:
-    """Write ``x``, or the files of the case."""
+    """Write ``x``, which is ``params.yaml`` for those who read it, or the files of the case."""
+    x = "params.yaml" if case.command == PARAMS else "x"
     parameters = (ROOT / "params.yaml").read_bytes()
-    given = case.x if isinstance(case.x, dict) else {"x": case.x}
+    given = case.x if isinstance(case.x, dict) else {x: case.x}
     kind, _, name = case.name.partition(": ")
     if kind == "params.yaml" and case.x is None:
-        given = {"x": changed_parameters(parameters, name)}
+        given = {x: changed_parameters(parameters, name)}
     for path, content in given.items():
         if content is None:
             Path(path).unlink(missing_ok=True)

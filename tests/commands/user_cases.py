@@ -37,7 +37,7 @@ JUDGE = "evaluate-masking --technique allow_list --errors o.txt --gold "
 RESCORE = "rescore --model model --dev dev.jsonl --output o.jsonl --nbest "
 TRAIN = "train-tagger --set kind=crf --set embeddings=null --set iterations=2 --output o --labelled "
 GENERATE = "generate-labelled --output o "
-PARAMS = "cells --params x"
+PARAMS = "cells"
 READERS = {
     "mask": MASK, "fill": FILL, "perplexity": PERPLEXITY, "adapt": ADAPT, "preview": PREVIEW, "count-words": COUNT,
     "pretrain": PRETRAIN,
@@ -100,9 +100,8 @@ CASES += [
     Case("adapt: usual text", ADAPT + "generic.txt", None, 0),
     Case("adapt: markers as tokens", ADAPT + "masked.txt --markers token", None, 0),
     Case("preview: usual text", PREVIEW + "mail.txt", None, 0, "mode 0600"),
-    Case("fill: raw text", FILL + "mail.txt", None, 1, "--allow-unmasked"),
-    Case("fill: raw text that is meant", FILL + "mail.txt --allow-unmasked", None, 0),
-    Case("fill: raw text from standard input", FILL + "-", "Zebulon Quux\n", 1, "--allow-unmasked"),
+    Case("fill: raw text", FILL + "mail.txt", None, 1, "has no marker such as [MASK]"),
+    Case("fill: raw text from standard input", FILL + "-", "Zebulon Quux\n", 1, "has no marker such as [MASK]"),
     Case("mask: standard input", MASK + "-", "Zebulon\nthe end\n", 0),
     Case("mask: nothing on standard input", MASK + "-", "", 1, "standard input is empty"),
     Case("mask: latin-1 on standard input", MASK + "-", b"Zebulon\n\xe9\n", 1, "standard input: line 2: byte 1 (0xe9)"),
@@ -161,7 +160,7 @@ CASES += [
     Case("corpora: JSON lines without text", "corpora --set source=x.jsonl --output o",
         {"x.jsonl": '{"body": "Zebulon"}\n'}, 1,
         "line 1 has no text field 'text'; name it with text_field"),
-    Case("vocabulary: standard output", "vocabulary --input generic.txt --output -", None, 1,
+    Case("vocabulary: standard output", "vocabulary --word-counts counts.tsv --output -", None, 1,
         "--output '-' is a stream"),
     Case("mask: a report on standard output", MASK + "mail.txt --report -", None, 0, '"measured": {'),
     Case("fill: word counts on standard input", UNIGRAM + "--word-counts -", None, 1, "--word-counts '-' is a stream"),
@@ -560,7 +559,7 @@ REPLACED = {
         "column 1: the key 'evaluation' stands twice"),
     "a tab": ("masking:\n  allow_list", "masking:\n\tallow_list",
         "column 1: found character '\\t' that cannot start any token; indent with spaces"),
-    "a list that is not closed": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat", "x is not YAML"),
+    "a list that is not closed": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat", "is not YAML"),
     "a section of no name": ("evaluation: {", "evalution: {", "did you mean 'evaluation'?"),
     "a key of no name": ("top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, kk: 10}",
         "filling.top_k.kk: unknown key (did you mean 'k'?)"),
@@ -568,7 +567,7 @@ REPLACED = {
     "k of 0": ("k: 10}\n  # For", "k: 0}\n  # For", "(got 0)"),
     "k that is not finite": ("k: 10}\n  # For", "k: .inf}\n  # For", "filling.top_k.k"),
     "a merge of nothing": (ALLOW_LIST, "allow_list: {<<: *nothing}", "undefined alias"),
-    "a tag": (ALLOW_LIST, "allow_list: !!python/object:os.system {}", "x is not YAML: line "),
+    "a tag": (ALLOW_LIST, "allow_list: !!python/object:os.system {}", "params.yaml is not YAML: line "),
     "Norway as a name": ("corpora:\n  chat:", "corpora:\n  no: {kind: files, source: x}\n  chat:",
         "(no, off and on as truth values): put quotes"),
     "yes as a technique": ("techniques: [allow_list,", "techniques: [yes,", "(got True)"),
@@ -577,13 +576,13 @@ REPLACED = {
     "a dataset twice": ("compare:\n  datasets: [chat]", "compare:\n  datasets: [chat, chat]", "stands twice"),
     "a negative seed": ("seeds: [1]", "seeds: [-1]", "compare.seeds.0"),
     "a huge seed": ("seeds: [1]", f"seeds: [{10**30}]", "compare.seeds.0"),
-    "two documents": ("evaluation: {", "---\nevaluation: {", "x is not YAML"),
+    "two documents": ("evaluation: {", "---\nevaluation: {", "params.yaml is not YAML"),
     "a date as a name": ("techniques: [allow_list,", "techniques: [2026-01-01,", "techniques.0"),
     "a source with a colon": (CORPUS, "kind: files\n    source: https://example.org/mail.txt", "a source is a path"),
     "a source that is empty": (CORPUS, "kind: files\n    source: ''", "corpora.chat"),
     "a source with a line end": (CORPUS, 'kind: files\n    source: "a\\nb"', "corpora.chat"),
     "a source that is a number": (CORPUS, "kind: files\n    source: 5", "corpora.chat"),
-    "latin-1": ("# What is compared", b"# \xe9", "'x' is not UTF-8 (byte 3)"),
+    "latin-1": ("# What is compared", b"# \xe9", "'params.yaml' is not UTF-8 (byte 3)"),
 }  # fmt: skip
 FITTING = {
     "an anchor": (ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: *a"),
@@ -605,9 +604,9 @@ CASES += [
 CASES += [
     Case("params.yaml: empty", PARAMS, "", 1, "must hold sections"),
     Case("params.yaml: a list", PARAMS, "- 1\n", 1, "must hold sections"),
-    Case("params.yaml: not there", "cells --params nope", None, 1, "'nope' does not exist"),
-    Case("params.yaml: a folder", "cells --params folder", None, 1, "'folder' is a folder"),
-    Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "x"),
+    Case("params.yaml: not there", PARAMS, {"params.yaml": None}, 1, "'params.yaml' does not exist"),
+    Case("params.yaml: a folder", PARAMS, {"params.yaml": None, "params.yaml/x": ""}, 1, "'params.yaml' is a folder"),
+    Case("params.yaml: ten thousand brackets", PARAMS, "a: " + "[" * 10_000, 1, "nested too deeply"),
     Case("params.yaml: a billion laughs", PARAMS, "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n", 1, "unknown key"),
     Case("plan: outside of a project", "plan", None, 1, "dvc.yaml"),
     Case("mask: a section that is not there", "mask --technique nope --params params.yaml" + OF_MAIL, None, 1,

@@ -27,17 +27,6 @@ def test_a_file_of_ones_own(tmp_path):
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
 
 
-def test_given_parts_stay(tmp_path):
-    (tmp_path / "books").mkdir()
-    for part, count in (("train", 50), ("valid", 7), ("test", 9)):
-        (tmp_path / "books" / f"{part}.txt").write_text("".join(f"Line {n} of {part}.\n" for n in range(count)))
-    options = ["--set", "parts=given", "--set", "cleaning.train_sentences=20", "--output", tmp_path / "out"]
-    assert corpora("--set", f"source={tmp_path}/books", *options) == 0
-    lines = {part: (tmp_path / "out" / f"{part}.txt").read_text().splitlines() for part in ("train", "valid", "test")}
-    assert {part: len(found) for part, found in lines.items()} == {"train": 20, "valid": 7, "test": 9}
-    assert all(line.endswith(f" of {part}.") for part, found in lines.items() for line in found)
-
-
 def test_a_published_corpus_is_read_by_its_kind(tmp_path):
     folder = tmp_path / "trans"
     folder.mkdir()

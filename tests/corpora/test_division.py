@@ -46,16 +46,20 @@ def test_the_document_of_each_training_line_is_written(tmp_path):
     named = [
         Document([f"Mail {number} of thread {number % 7} is here"], name=f"thread {number % 7}") for number in range(60)
     ]
-    divide(Documents(*named, *conversations(30)), SMALL, tmp_path, private=True, name="talks")
-    lines = read(tmp_path)["train"]
-    documents = (tmp_path / "train.documents").read_text().splitlines()
+    folder = tmp_path / "private"
+    divide(Documents(*named, *conversations(30)), SMALL, folder, private=True, name="talks")
+    lines = read(folder)["train"]
+    documents = (folder / "train.documents").read_text().splitlines()
     assert len(lines) == len(documents)
     numbers = {}
     for line, document in zip(lines, documents, strict=True):
         numbers.setdefault(line.split(" of ")[1], set()).add(document)
     assert all(len(found) == 1 for found in numbers.values())
     assert len(set.union(*numbers.values())) == len(numbers) > 20
-    assert (tmp_path / "train.documents").stat().st_mode & 0o777 == 0o600
+    threads = [{line.split(" of ")[1] for line in part if line.startswith("Mail")} for part in read(folder).values()]
+    assert sum(map(len, threads)) == len(set.union(*threads)) == 7
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
 
 
 def test_same_seed_same_bytes_and_another_seed_another_division(tmp_path):
@@ -81,26 +85,6 @@ def test_every_text_left_out_is_counted_by_its_reason(tmp_path):
     tally = divide(Documents(*documents), settings, tmp_path, private=False, name="talks")
     assert tally.left_out == {"empty": 2, "too_short": 1, "too_long": 1, "duplicate": 1, "beyond_limit": 0}
     assert tally.texts == 105
-
-
-def test_train_may_be_limited(tmp_path):
-    settings = SMALL.model_copy(update={"train_sentences": 33})
-    tally = divide(Documents(*conversations(40)), settings, tmp_path, private=False, name="talks")
-    assert tally.sentences["train"] == 33
-
-
-def test_documents_of_one_name_are_one_document(tmp_path):
-    documents = [Document([f"Line {number} of thread {number % 10}"], name=number % 10) for number in range(100)]
-    divide(
-        Documents(*documents),
-        CleaningSettings(valid_sentences=20, test_sentences=20),
-        tmp_path,
-        private=False,
-        name="x",
-    )
-    threads = {part: {line[-1] for line in lines} for part, lines in read(tmp_path).items()}
-    assert (len(threads["test"]), len(threads["valid"]), len(threads["train"])) == (2, 2, 6)
-    assert len(threads["test"] | threads["valid"] | threads["train"]) == 10
 
 
 def test_parts_that_the_source_brings_are_kept_and_test_comes_first(tmp_path):
@@ -137,12 +121,6 @@ def test_too_little_text_is_an_error(tmp_path, documents, message):
     with pytest.raises(CorpusError, match=message):
         divide(Documents(*documents), SMALL, tmp_path, private=False, name="talks")
     assert not list(tmp_path.iterdir())
-
-
-def test_private_parts_are_for_their_owner_alone(tmp_path):
-    divide(Documents(*conversations(40)), SMALL, tmp_path / "private", private=True, name="talks")
-    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
-    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "private").iterdir()} == {0o600}
 
 
 def test_what_a_reader_leaves_out_is_counted_among_the_texts(tmp_path):
@@ -182,6 +160,7 @@ def test_parts_that_nobody_sized_grow_with_the_corpus_up_to_a_limit(tmp_path, se
     tally = divide(Documents(*lines), CleaningSettings(), tmp_path, private=False, name="x")
 
     assert tally.sentences == {"train": sentences - test - valid, "valid": valid, "test": test}
+    assert not any(tally.left_out.values())
 
 
 def test_labels_stay_with_their_lines(tmp_path):
@@ -199,10 +178,3 @@ def test_labels_stay_with_their_lines(tmp_path):
     assert len(numbered) > 20
     assert all(f"l{line.split()[-1]}" == label for line, label in numbered)
     assert (tmp_path / "train.labels").stat().st_mode & 0o777 == 0o600
-
-
-def test_parts_that_nobody_sized_lose_nothing_of_large_documents(tmp_path):
-    tally = divide(Documents(*conversations(10, 30)), CleaningSettings(), tmp_path, private=False, name="x")
-
-    assert tally.sentences == {"train": 210, "valid": 30, "test": 60}
-    assert not any(tally.left_out.values())

@@ -2,8 +2,6 @@
 
 import pytest
 
-from tasks.corpora.division import divide
-from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.fisher import Fisher
 from tasks.errors import CorpusError
 
@@ -65,18 +63,6 @@ def test_guesses_of_the_transcriber_can_stay_but_gaps_do_not(releases):
     documents = list(Fisher(str(releases), unclear="keep").documents())
     assert documents[1].texts == ["hello", "oh yeah"]
     assert documents[0].left_out["unclear"] == 1
-
-
-def test_the_corpus_has_exact_sizes(releases, tmp_path):
-    settings = CleaningSettings(valid_sentences=1, test_sentences=1)
-    folder = releases / "LDC2004T19" / "fe_03_p1_tran" / "data" / "trans" / "000"
-    for number in range(2, 9):
-        (folder / f"fe_03_0000{number}.txt").write_text(f"# a\n\n1.0 2.0 A: call number {number} \n")
-    tally = divide(Fisher(str(releases)), settings, tmp_path / "out", private=False, name="fisher")
-    assert sum(tally.sentences.values()) + sum(tally.left_out.values()) == tally.texts == 15
-    assert (tally.sentences["valid"], tally.sentences["test"]) == (1, 1)
-    everything = "".join((tmp_path / "out" / f"{part}.txt").read_text() for part in ("train", "valid", "test"))
-    assert "the f.b.i. called me\n" in everything or tally.left_out["beyond_limit"]
 
 
 def test_what_is_no_transcript_is_said_without_its_text(releases, tmp_path):

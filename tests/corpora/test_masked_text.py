@@ -1,8 +1,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marked_text import format_masked
 
-from tasks.corpora.masked_text import CLASSES, Marker, count_markers, escape, format_masked, parse_masked, unescape
+from tasks.corpora.masked_text import CLASSES, Marker, count_markers, escape, parse_masked, unescape
 
 NEAR_MARKERS = st.text(alphabet="[]\\MASKPERONa ", max_size=30) | st.lists(
     st.sampled_from(["[MASK]", "[", "]", "\\", "MASK", ":es]", "[PERSON:de]", "[\\MASK]", "x"]), max_size=8

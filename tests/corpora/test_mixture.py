@@ -1,9 +1,5 @@
-from pathlib import Path
-
 import pytest
-import yaml
 
-from tasks.cli import main
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.mixture import AnyCorpus
@@ -62,20 +58,3 @@ def test_a_cleaning_that_would_have_no_effect_is_refused(folder):
     of = [{"kind": "files", "source": str(folder / "sea.txt"), "cleaning": {"minimum_words": 3}}]
     with pytest.raises(ParameterError, match=r"of\.0\.cleaning has no effect"):
         settings_of(folder, of=of)
-
-
-def test_the_command_reads_a_mixture_from_parameters(folder, tmp_path, capsys):
-    parameters = tmp_path / "params.yaml"
-    text = (Path(__file__).parents[2] / "params.yaml").read_text()
-    values = yaml.safe_load(text)
-    of = [{"kind": "files", "source": str(folder / name)} for name in ("sea.txt", "bank.txt")]
-    values["generic"] = {
-        "kind": "mixture",
-        "source": str(folder),
-        "of": of,
-        "cleaning": {"valid_sentences": 5, "test_sentences": 5, "seed": 1},
-    }
-    parameters.write_text(yaml.safe_dump(values))
-    out = tmp_path / "out"
-    assert main(["corpora", "--params", str(parameters), "--name", "generic", "--output", str(out)]) == 0
-    assert len((out / "train.txt").read_text().splitlines()) == 40

@@ -179,7 +179,8 @@ def test_every_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeyp
           --sidecar spans.X --report one-X
         fill --method unigram --set forbid_original=true --input masked.X --sidecar spans.X --word-counts counts-X.tsv
           --output two.X --report two-X
-        vocabulary --input two.X --output vocabulary-X.txt
+        count-words --input two.X --output filled-X.tsv
+        vocabulary --word-counts filled-X.tsv --output vocabulary-X.txt
         pretrain --set kind=ngram --input two.X --vocabulary vocabulary-X.txt --output model-X
         adapt --model model-X --input one.X --valid mail.X --output adapted-X
         perplexity --model adapted-X --input mail.X --sidecar spans.X --set bootstrap_samples=100 --report perplexity-X

@@ -8,8 +8,6 @@ from random import Random
 import pytest
 import zstandard
 
-from tasks.corpora.division import divide
-from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.pushshift import Pushshift, plain_text
 from tasks.errors import CorpusError
 
@@ -69,6 +67,7 @@ def test_comments_become_sentences_and_the_rest_is_counted(tmp_path):
     )
     texts, left_out = read(tmp_path / "RC_2019-01.zst")
     assert texts == [["I live in Leeds.", "It rains a lot there, but I like it!"]]
+    assert next(Pushshift(str(tmp_path)).documents()).name == "t3_aaaaaa"
     assert left_out == {"removed": 2, "bot": 3, "not_english": 1, "no_text": 1}
 
 
@@ -110,24 +109,6 @@ def test_a_sample_takes_whole_threads_and_the_seed_says_which(tmp_path):
         assert left_out == {"beyond_sample": 600 - len(texts)}
     assert found[1] != found[2]
     assert found[1] == read(tmp_path, sample_share=0.25, sample_seed=1)
-
-
-def test_no_thread_is_in_two_parts(tmp_path):
-    write(
-        tmp_path / "RC_2019-01.zst",
-        *(
-            comment(f"This is comment {number} of thread {number % 50}", thread=f"t3_{number % 50}")
-            for number in range(500)
-        ),
-    )
-    settings = CleaningSettings(valid_sentences=50, test_sentences=100)
-    tally = divide(Pushshift(str(tmp_path)), settings, tmp_path / "out", private=False, name="reddit")
-    assert tally.sentences == {"train": 350, "valid": 50, "test": 100}
-    threads = [
-        {line.split()[-1] for line in (tmp_path / "out" / f"{part}.txt").read_text().splitlines()}
-        for part in ("train", "valid", "test")
-    ]
-    assert [len(names) for names in threads] == [35, 5, 10]
 
 
 def test_memory_does_not_grow_with_the_dump(tmp_path):

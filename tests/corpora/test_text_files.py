@@ -58,12 +58,6 @@ def test_folder_with_parts(tmp_path):
     assert found == {"train.txt": "train", "test.txt": "test", "more.txt": None}
 
 
-def test_source_can_be_read_twice(tmp_path):
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    source = opened(tmp_path / "a.txt")
-    assert list(source.documents()) == list(source.documents())
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [

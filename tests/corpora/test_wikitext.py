@@ -4,8 +4,6 @@ import zipfile
 
 import pytest
 
-from tasks.corpora.division import divide
-from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.wikitext import WikiText, put_together
 from tasks.errors import CorpusError
 
@@ -64,15 +62,6 @@ def test_the_published_zip_file_is_read_as_it_is(folder, tmp_path):
     from_zip = WikiText(str(tmp_path / "wikitext-103-v1.zip"))
     assert [document.texts for document in from_zip.documents("train")] == ARTICLES
     assert from_zip.files == [str(tmp_path / "wikitext-103-v1.zip")]
-
-
-def test_published_parts_stay_and_test_has_the_first_right_to_a_sentence(folder, tmp_path):
-    tally = divide(WikiText(str(folder)), CleaningSettings(), tmp_path / "out", private=False, name="wiki")
-    assert tally.sentences == {"train": 3, "valid": 1, "test": 2}
-    assert tally.words == {"train": 26, "valid": 3, "test": 6}
-    assert (tmp_path / "out" / "test.txt").read_text() == "A test sentence.\nOne sentence here.\n"
-    assert tally.left_out["duplicate"] == 1
-    assert tally.texts == sum(tally.sentences.values()) + sum(tally.left_out.values())
 
 
 def test_tokens_are_put_together():

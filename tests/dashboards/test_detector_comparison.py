@@ -160,7 +160,10 @@ def test_masked_shares_beside_the_papers():
 
 
 @pytest.fixture
-def real_reports(tmp_path):
+def real_reports(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    reports = tmp_path / "results" / "reports"
     (tmp_path / "text.txt").write_text("Ann met the Quux\n")
     gold = tmp_path / "gold.jsonl"
     gold.write_text(
@@ -171,35 +174,30 @@ def real_reports(tmp_path):
     )
     (tmp_path / "few.txt").write_text("the\n")
     for name, options in (("shipped", []), ("own", ["--set", f"technique.path={tmp_path / 'few.txt'}"])):
-        target = str(tmp_path / "reports" / f"{name}.json")
+        target = str(reports / f"{name}.json")
         command = ["evaluate-masking", "--technique", "allow_list", *options, "--gold", str(gold), "--report", target]
         assert main(command) == 0
     command = ["mask", "--technique", "allow_list", "--input", str(tmp_path / "text.txt"), "--cell", "dataset=tiny"]
-    command += ["--output", str(tmp_path / "masked.txt"), "--report", str(tmp_path / "reports" / "mask.json")]
+    command += ["--output", str(tmp_path / "masked.txt"), "--report", str(reports / "mask.json")]
     assert main(command) == 0
-    return tmp_path / "reports"
-
-
-def compare(reports, folder):
-    return main(["compare-detectors", "--reports", str(reports), "--output", str(folder / "detectors.md")])
 
 
 def test_the_command_on_real_reports(real_reports, tmp_path):
-    assert compare(real_reports, tmp_path) == 0
-    text = (tmp_path / "detectors.md").read_text(encoding="utf-8")
+    assert main(["compare-detectors"]) == 0
+    text = (tmp_path / "docs" / "detectors.md").read_text(encoding="utf-8")
     assert "](detectors.svg)" in text
     assert "| allow list (few.txt) |" in text
     assert "| allow list (shipped list) |" in text
     assert "| tiny | 50.0 % | – | – |" in text
-    ElementTree.parse(tmp_path / "detectors.svg")
+    ElementTree.parse(tmp_path / "docs" / "detectors.svg")
     assert not any(word in text for word in ("Ann", "Quux", "Bob"))
 
 
 def test_a_files_own_text_stays(real_reports, tmp_path):
-    page = tmp_path / "detectors.md"
+    page = tmp_path / "docs" / "detectors.md"
     page.write_text(f"# Mine\n\n{BEGIN}\nold tables\n{END}\n\nPick the first.\n", encoding="utf-8")
     for _ in range(2):
-        assert compare(real_reports, tmp_path) == 0
+        assert main(["compare-detectors"]) == 0
         text = page.read_text(encoding="utf-8")
         assert text.startswith(f"# Mine\n\n{BEGIN}\n")
         assert text.endswith(f"{END}\n\nPick the first.\n")
@@ -207,11 +205,16 @@ def test_a_files_own_text_stays(real_reports, tmp_path):
         assert text.count("## Detectors") == 1
 
 
-def test_what_cannot_be_compared_is_refused_and_the_file_left_alone(real_reports, tmp_path, capsys):
-    (tmp_path / "detectors.md").write_text("# Mine\n")
-    (tmp_path / "empty").mkdir()
-    for reports, message in [(real_reports, "has no place for the tables"), (tmp_path / "empty", "no evaluation of")]:
-        assert compare(reports, tmp_path) == 1
-        assert message in capsys.readouterr().err
-    assert (tmp_path / "detectors.md").read_text() == "# Mine\n"
-    assert not (tmp_path / "detectors.svg").exists()
+def test_a_file_without_a_place_is_left_alone(real_reports, tmp_path, capsys):
+    (tmp_path / "docs" / "detectors.md").write_text("# Mine\n")
+    assert main(["compare-detectors"]) == 1
+    assert "has no place for the tables" in capsys.readouterr().err
+    assert (tmp_path / "docs" / "detectors.md").read_text() == "# Mine\n"
+    assert not (tmp_path / "docs" / "detectors.svg").exists()
+
+
+def test_reports_without_an_evaluation(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "reports").mkdir(parents=True)
+    assert main(["compare-detectors"]) == 1
+    assert "hold no evaluation of masking" in capsys.readouterr().err

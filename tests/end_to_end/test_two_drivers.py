@@ -361,10 +361,9 @@ def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
 
 
 def test_where_a_number_comes_from(by_dvc):
-    origin = json.loads(run(by_dvc, "palimpsest", "where-from", "mail/allow_list/tiny-top_k-1", "--json").stdout)
-    text = json.dumps(origin)
-    assert origin["again"] == "palimpsest restore evaluate@mail-allow_list-tiny-top_k-1"
-    assert "data/private/corpora/mail" in text
+    origin = run(by_dvc, "palimpsest", "where-from", "mail/allow_list/tiny-top_k-1").stdout
+    assert "palimpsest restore evaluate@mail-allow_list-tiny-top_k-1" in origin
+    assert "data/private/corpora/mail" in origin
 
 
 def test_private_text_stays_in_private_places(by_prefect):

@@ -61,14 +61,6 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
     assert "zyxwquill" not in json.dumps(report).lower()
 
 
-def test_sentences_may_be_ones_own(experiment):
-    Path("own.txt").write_text("Ottilie waits.\n", encoding="utf-8")
-    assert examples("--sentences", "own.txt", "--technique", "allow_list", "--method", "top_k") == 0
-    report = json.loads(Path("examples.json").read_text(encoding="utf-8"))
-    assert report["measured"]["raw"] == ["Ottilie waits."]
-    assert "own.txt" in report["inputs"]
-
-
 def test_a_missing_masked_corpus_is_one_line(experiment, capsys):
     Path("masked/allow_list/kept_words.txt").unlink()
     assert examples() == 1

@@ -3,8 +3,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marked_text import format_masked
 
-from tasks.corpora.masked_text import Marker, format_masked
+from tasks.corpora.masked_text import Marker
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.filling.choice import ForbiddenOriginals

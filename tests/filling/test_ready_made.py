@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 from tiny_masked_models import WORDS, random_bert, save, word_piece_tokenizer
 
 from tasks import ready_made
@@ -34,7 +34,7 @@ def content(folder):
 
 
 def test_a_language_model_is_copied_where_text_and_settings_are_the_same(shelf):
-    assert main(["vocabulary", "--input", "text.txt", "--output", "vocabulary.txt", "--set", "size=100"]) == 0
+    make_vocabulary("text.txt", "vocabulary.txt", "size=100")
 
     def pretrained(name, text="text.txt", *options):
         command = ["pretrain", "--vocabulary", "vocabulary.txt", "--input", text, "--valid", "text.txt", *SMALL]

@@ -6,7 +6,7 @@ from tasks.errors import CorpusError
 from tasks.labelled_text.generated_corpus import part_of
 from tasks.labelled_text.settings import LABEL_CLASSES
 from tasks.labelled_text.slots import SLOT_KINDS
-from tasks.labelled_text.template import Slot, Template, escape_literal, parse_template, read_templates, write_templates
+from tasks.labelled_text.template import Slot, Template, parse_template, read_templates, write_templates
 
 KINDS = ("CITY", "FIRST_NAME", "PERSON")
 
@@ -84,10 +84,6 @@ def test_every_label_of_a_slot_has_a_class():
 
     assert {kind.label for kind in SLOT_KINDS.values()} - {None} == set(LABEL_CLASSES)
     assert set(LABEL_CLASSES.values()) <= set(CLASSES)
-
-
-def test_escape_of_plain_text_is_plain():
-    assert escape_literal("No. 5, please") == "No. 5, please"
 
 
 def test_the_page_on_templates_names_every_kind_with_its_label():

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.records.stage_report import read_report
@@ -41,7 +41,7 @@ def fill_with_pretrained(folder: Path, sentences: int, last: Sequence[str] = ())
     for name, count in (("text", sentences), ("valid", 50)):
         lines = [" ".join(draw.choices(_WORDS, k=draw.randint(2, 9))) for _ in range(count)]
         write(folder / f"{name}.txt", [*lines, *last])
-    assert main(["vocabulary", "--input", str(folder / "text.txt"), "--output", str(folder / "vocabulary.txt")]) == 0
+    make_vocabulary(folder / "text.txt", folder / "vocabulary.txt")
     options = ["--input", str(folder / "valid.txt"), "--vocabulary", str(folder / "vocabulary.txt"), *SMALL]
     options += ["--output", str(folder / "pretrained"), *settings(f"resources.work_folder={folder / 'work'}")]
     assert main(["pretrain", *options]) == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pretrained_folder import SMALL, write
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.errors import CorpusError
@@ -62,7 +62,7 @@ def test_every_sentence_is_as_likely(tmp_path, vocabulary):
 def test_a_transformer_is_adapted_to_both(tmp_path, generic, capsys):
     vocabulary, report = (str(tmp_path / name) for name in ("vocabulary.txt", "report.json"))
     text = write(tmp_path / "text.txt", ["a b", "a b b b"] * 30)  # 240 targets
-    assert main(["vocabulary", "--input", str(generic), "--output", vocabulary, "--set", "size=30"]) == 0
+    make_vocabulary(generic, vocabulary, "size=30")
     command = ["pretrain", "--input", str(generic), "--vocabulary", vocabulary, *SMALL]
     assert main([*command, *settings("pretraining.epochs=0.1"), "--output", str(tmp_path / "pretrained")]) == 0
     command = ["adapt", "--model", str(tmp_path / "pretrained"), "--input", text, "--output", str(tmp_path / "adapted")]

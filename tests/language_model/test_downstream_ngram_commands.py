@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from pretrained_folder import perplexity, write
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.language_model.ngram.folder import load
@@ -25,7 +25,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, lines in (("generic", GENERIC), ("private", PRIVATE), ("masked", MASKED), ("valid", VALID)):
         write(folder / f"{name}.txt", lines)
     text, vocabulary = str(folder / "generic.txt"), str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    make_vocabulary(text, vocabulary, "size=100")
     options = ["--valid", str(folder / "valid.txt"), "--report", str(folder / "pretrained.json")]
     command = ["pretrain", "--set", "kind=ngram", "--vocabulary", vocabulary, "--input", text, *options]
     assert main([*command, "--output", str(folder / "pretrained")]) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pretrained_folder import write
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.language_model.encoded_text import EncodedText, encode_text
@@ -55,7 +55,7 @@ def either(request: pytest.FixtureRequest) -> Path:
 def pretrained(folder: Path, kind: str, small: Sequence[str]) -> Path:
     text, valid = write(folder / "text.txt", LINES), write(folder / "valid.txt", VALID)
     vocabulary = str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    make_vocabulary(text, vocabulary, "size=100")
     command = ["pretrain", "--input", text, "--valid", valid, "--vocabulary", vocabulary]
     codes = f"{kind}.languages.codes=[en, es]"
     for name, more in (("plain", []), ("factored", [codes]), ("weight0", [codes, f"{kind}.languages.weight=0"])):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pretrained_folder import SMALL, perplexity, write
-from stage_commands import settings
+from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import read_scores
@@ -25,7 +25,7 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pretrained")
     text = write(folder / "generic.txt", GENERIC)
     vocabulary = str(folder / "vocabulary.txt")
-    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=100"]) == 0
+    make_vocabulary(text, vocabulary, "size=100")
     command = ["pretrain", "--vocabulary", vocabulary, "--input", text, "--valid", text, *SMALL]
     report = ["--report", str(folder / "pretrained.json"), "--output", str(folder / "pretrained")]
     assert main([*command, *settings("pretraining.epochs=2", "pretraining.batch_tokens=64"), *report]) == 0
@@ -39,8 +39,8 @@ def adapt(pretrained: Path, text: str, output: Path, *options: str) -> int:
 
 def test_what_needs_no_torch_imports_none(tmp_path):
     code = "import sys; from tasks.cli import main; status = main(); sys.exit(status or 'torch' in sys.modules)"
-    text = write(tmp_path / "text.txt", ["the cat", "the dog"])
-    options = ["--input", text, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
+    counts = write(tmp_path / "counts.tsv", ["the\t2", "cat\t1", "dog\t1"])
+    options = ["--word-counts", counts, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
     finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]

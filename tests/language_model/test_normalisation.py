@@ -2,8 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from marked_text import format_masked
 
-from tasks.corpora.masked_text import Marker, escape, format_masked
+from tasks.corpora.masked_text import Marker, escape
 from tasks.language_model.normalisation import normalise, normalise_masked
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from stage_commands import make_vocabulary
 
 from tasks.cli import main
 from tasks.language_model.language_factors import LanguageFactors
@@ -113,7 +114,7 @@ def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path, kind):
     sizes = {"layers": 1, "heads": 2, "width": 8, "maximum_tokens": 8, "positions": kind}
     sizes |= {"languages": "[en, es]"} if kind != "rotary" else {}
     sets = [part for name, value in sizes.items() for part in ("--set", f"architecture.{name}={value}")]
-    assert main(["vocabulary", "--input", text, "--output", vocabulary, "--set", "size=60"]) == 0
+    make_vocabulary(text, vocabulary, "size=60")
     sets += ["--valid", text, "--set", "pretraining.patience=1"]
     assert main(["pretrain", "--input", text, "--vocabulary", vocabulary, "--output", pretrained, *sets]) == 0
     assert main(["adapt", "--model", pretrained, "--input", text, "--output", adapted]) == 0

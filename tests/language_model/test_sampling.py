@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tiny_language_models import WORDS, save_causal, save_transformer
+from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model import sampling
 from tasks.language_model.language_models import open_language_model

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tasks.cli import main
-from tasks.errors import ParameterError
 from tasks.languages.labelled_model import LabelledModel
 from tasks.languages.labelled_words import LabelledWords, read_labelled_words
 from tasks.languages.letters import Alphabet, LetterModel
@@ -335,11 +334,6 @@ def test_bad_labelled_lines_are_named(tmp_path, capsys):
         gold.write_text(line + "\n")
         assert main(["languages", "--pair", "en,es", "--input", str(text), "--gold", str(gold)]) == 1
         assert error in capsys.readouterr().err
-
-
-def test_one_language_is_refused_by_the_class():
-    with pytest.raises(ParameterError, match="two different codes"):
-        WordLanguages(["de"], [["Haus"]])
 
 
 def test_hindi_in_latin_letters_has_the_spellings_that_people_type():

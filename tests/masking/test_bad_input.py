@@ -90,20 +90,6 @@ def test_a_text_with_a_byte_order_mark_and_windows_line_ends(tmp_path, capsys):
     assert capsys.readouterr().out == "the [MASK]\n\nthe end\n"
 
 
-def test_lists_with_duplicates_blank_lines_mixed_case_and_a_byte_order_mark(tmp_path, capsys):
-    (tmp_path / "list.txt").write_bytes("\ufeffThe\r\nTHE\r\n\r\n  End \r\nend\r\nNew York\r\n".encode())
-    (tmp_path / "text.txt").write_text("the end of new york\n")
-    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--set", f"path={tmp_path / 'list.txt'}"]
-    assert main(["mask", *TECHNIQUES["allow_list"], *files]) == 0
-    captured = capsys.readouterr()
-    assert captured.out == "the end [MASK] [MASK] [MASK]\n"
-    assert "1 lines are not one word each and keep nothing (line 6)" in captured.err
-    (tmp_path / "vocabulary.txt").write_bytes("\ufeffThe\r\n\r\nTHE\r\nEnd\r\nof\r\n".encode())
-    files = ["--input", str(tmp_path / "text.txt"), "--output", "-", "--set", f"path={tmp_path / 'vocabulary.txt'}"]
-    assert main(["mask", *TECHNIQUES["vocabulary_threshold"], *files, "--set", "kept_words=2"]) == 0
-    assert capsys.readouterr().out == "the end [MASK] [MASK] [MASK]\n"
-
-
 LONG_LINES = {
     "sentences": "Tom's a cat; he lives in Paris. ",
     "addresses": "a@",

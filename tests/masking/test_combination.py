@@ -10,7 +10,8 @@ from tasks.corpora.words import word_spans, words_of
 from tasks.errors import ModelError, ParameterError
 from tasks.masking.combination import CombinedTechniques
 from tasks.masking.lists.kept_words import KeptWords
-from tasks.masking.technique import Finding, KeptWord, MaskingTally, Technique
+from tasks.masking.taggers.spacy_tagger import set_up_spacy
+from tasks.masking.technique import Finding, MaskingTally, Technique
 from tasks.masking.techniques import AnyTechnique
 from tasks.settings.checks import check_settings
 
@@ -49,10 +50,13 @@ def found(rule, *parts, line=LINE):
 def test_rules(rule, words):
     parts = [Finds("a", "Tom Ann 5"), Finds("b", "Ann 5 cats"), Finds("c", "saw Tom Ann")]
     assert list(found(rule, *parts)) == words.split()
-
-
-def test_two_parts_have_a_majority_where_both_agree():
     assert list(found("majority", Finds("a", "Tom Ann"), Finds("b", "Ann cats"))) == ["Ann"]
+
+
+def test_markers_are_a_setting_of_the_combination():
+    parts = [{"kind": "allow_list", "markers": {"style": "class"}}, {"kind": "vocabulary_threshold"}]
+    with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
+        check_settings(AnyTechnique, {"kind": "combination", "rule": "intersection", "parts": parts}, "options")
 
 
 def test_class_source_score_and_reason():
@@ -81,32 +85,6 @@ def test_explanations_say_what_every_part_says():
     assert words[2].reason == "found by 1 of 2, 2 needed: not on the list of 3 kept words; not found"
 
 
-FIRST, SECOND, THIRD = ({"a", "b", "c"}, {"b", "c", "d"}, {"c", "e"})
-
-
-@pytest.mark.parametrize(
-    ("rule", "lists", "taggers", "kept"),
-    [
-        ("union", [FIRST, SECOND], 0, {"b", "c"}),
-        ("union", [FIRST], 1, None),
-        ("intersection", [FIRST, SECOND], 0, {"a", "b", "c", "d"}),
-        ("intersection", [FIRST], 2, {"a", "b", "c"}),
-        ("intersection", [FIRST, SECOND], 1, {"a", "b", "c", "d"}),
-        ("intersection", [], 2, None),
-        # Two of three are needed: a word on two of the lists can be found by one part at most.
-        ("majority", [FIRST, SECOND, THIRD], 0, {"b", "c"}),
-        ("majority", [FIRST, SECOND], 1, {"b", "c"}),
-        ("majority", [FIRST], 2, None),
-        # Three of four are needed: two lists must hold a word.
-        ("majority", [FIRST, SECOND], 2, {"b", "c"}),
-        ("majority", [FIRST], 3, None),
-    ],
-)
-def test_kept_words(rule, lists, taggers, kept):
-    parts = [*(KeptWords(words, "list") for words in lists), *(Finds("tagger", "") for _ in range(taggers))]
-    assert CombinedTechniques(parts, rule).kept_words == kept
-
-
 VOCABULARY = ["a", "b", "c", "d", "e"]
 PART = st.tuples(st.booleans(), st.sets(st.sampled_from(VOCABULARY)))
 
@@ -119,6 +97,7 @@ def test_kept_words_are_those_that_no_tagger_can_have_masked(parts, rule):
     ((_, findings),) = combined.findings([" ".join(VOCABULARY)])
     masked = {VOCABULARY[finding.start // 2] for finding in findings}
     assert (combined.kept_words or set()) == set(VOCABULARY) - masked
+    assert CombinedTechniques([*lists, *eager, Finds("tagger", "")], "union").kept_words is None
 
 
 def test_report():
@@ -176,30 +155,10 @@ def test_a_part_that_loses_a_line(lines):
         list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
 
 
-def test_from_settings(tmp_path):
-    (tmp_path / "list.txt").write_text("saw\nand\n")
-    (tmp_path / "words.txt").write_text("saw\ntom\nann\n")
-    values = {
-        "kind": "combination",
-        "rule": "intersection",
-        "parts": [
-            {"kind": "allow_list", "path": str(tmp_path / "list.txt")},
-            {"kind": "vocabulary_threshold", "kept_words": 2, "path": str(tmp_path / "words.txt")},
-        ],
-    }
-    settings = check_settings(AnyTechnique, values, "options")
-    technique = settings.build(None, 1)
-    ((text, _),) = technique.mask([LINE], "mask", MaskingTally(), with_spans=False)
-    assert text == "Tom saw [MASK] and [MASK] [MASK]"
-    assert technique.kept_words == {"saw", "and", "tom"}
-    values["parts"][0]["markers"] = {"style": "class"}
-    with pytest.raises(ParameterError, match="'markers' is a setting of the combination, not of its parts"):
-        check_settings(AnyTechnique, values, "options")
-
-
 def test_a_tagger_for_each_language(tmp_path):
     """Both taggers find a word of either language; each is asked for the words of its own alone."""
     lines = ["we went to the house with my sister yesterday", "mi hermana no quería comer nada esta mañana"]
+    set_up_spacy()
     parts = []
     for code, other, names in (("en", "es", ("house", "hermana")), ("es", "en", ("sister", "mañana"))):
         pipeline = spacy.blank(code)
@@ -215,8 +174,3 @@ def test_a_tagger_for_each_language(tmp_path):
         "we went to the [PERSON] with my sister yesterday",
         "mi hermana no quería comer nada esta [PERSON]",
     ]
-
-
-def test_kept_words_are_marked_as_kept():
-    ((_, words),) = CombinedTechniques([Finds("a", "Tom"), Finds("b", "Ann")], "intersection").explain(["Tom"])
-    assert isinstance(words[0], KeptWord)

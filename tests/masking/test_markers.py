@@ -49,15 +49,3 @@ def test_merging_counts_words_as_before_and_the_sidecar_restores_the_text(lines,
         assert "".join(pieces) == line
         assert next(originals, None) is None
         assert sorted(stretches) == list(range(len(stretches)))
-
-
-def test_words_of_one_marker_keep_their_own_records():
-    technique = KeptWords(["met"], "list")
-    ((text, spans),) = technique.mask(["Tom Gray met 5 Ann"], "class", MaskingTally(), with_spans=True, merge=True)
-    assert text == "[MASK] met [NUMBER] [MASK]"
-    assert [(span.original, span.label, span.marker) for span in spans] == [
-        ("Tom", "MASK", 0),
-        ("Gray", "MASK", 0),
-        ("5", "NUMBER", 1),
-        ("Ann", "MASK", 2),
-    ]

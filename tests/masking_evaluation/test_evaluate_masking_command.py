@@ -76,32 +76,6 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     assert found["signature"].startswith("masking|unit=word|")
 
 
-def test_scope_follows_the_labels_of_the_gold(evaluate, tmp_path):
-    names = gold_file(tmp_path / "names.jsonl", [("Ann had 77 and Bob", [(0, 3, "PER")])])
-    found, _ = evaluate("--gold", names, "--report", "-")
-    # Masked: Ann had 77 Bob; the number is of a class that this gold does not annotate.
-    assert found["token"]["precision"] == 1 / 4
-    assert found["token_in_scope"]["precision"] == 1 / 3
-    assert found["token_in_scope"]["classes_out_of_scope"] == ["NUMBER"]
-    assert found["token_in_scope"]["words_out_of_scope"] == 1
-
-
-def labels(mapping):
-    """Options that say of which class the labels of a gold set are."""
-    return "--gold-set", "mail", "--set", f"evaluation.gold_sets={{mail: {{source: mail.jsonl, labels: {mapping}}}}}"
-
-
-def test_labels_by_option(evaluate, gold):
-    found, error = evaluate("--gold", gold, *labels("{nickname: null, boss: PERSON}"), "--report", "-")
-    assert found["ignored_spans"] == {"nickname": 1}
-    assert found["token"]["recall"] == 1.0
-    assert found["unmapped_labels"] == {}
-    assert found["labels_not_in_gold"] == ["boss"]
-    assert "no span of the gold has the label 'boss'" in error
-    found, _ = evaluate("--gold", gold, *labels("{nickname: PERSON}"), "--report", "-")
-    assert found["labels"]["nickname"] == "PERSON"
-
-
 def test_several_files_are_pooled_and_each_has_its_scores(evaluate, gold, tmp_path):
     second = gold_file(tmp_path / "second.jsonl", [("Ann is my Bob", [(0, 3, "PER"), (10, 13, "PER")])])
     found, _ = evaluate("--gold", gold, "--gold", second, "--report", "-")
@@ -115,16 +89,6 @@ def test_documents_by_id(evaluate, tmp_path):
     found, _ = evaluate("--gold", one, "--report", "-")
     assert (found["document"]["documents"], found["document"]["recall"]) == (1, 0.0)
     assert found["token"]["f2_ci"] is None
-
-
-def test_nothing_private_is_undefined_and_not_zero(evaluate, tmp_path):
-    clean = gold_file(tmp_path / "clean.jsonl", [("we went to the harbour", [])])
-    found, _ = evaluate("--gold", clean, "--report", "-")
-    for level in ("token", "span", "entity", "document"):
-        assert (found[level]["recall"], found[level]["f2"]) == (None, None)
-        assert found[level]["precision"] == 0.0
-    assert found["per_type"] == {}
-    assert found["lines_without_private_words"]["masked_share"] == 1 / 5
 
 
 def test_clean_text(evaluate, gold, tmp_path):
@@ -154,12 +118,6 @@ def test_errors_go_to_a_private_file_and_nothing_else_holds_text(evaluate, gold,
     assert "labels without a class: 'nickname' (1 spans)" in document["warnings"][0]
     for said in (output, error, report.read_text()):
         assert not any(word in said for word in ("Ann", "Quux", "Zed", "harbour"))
-
-
-def test_a_table_without_json(evaluate, gold):
-    output, _ = evaluate("--gold", gold)
-    assert "token                    0.800      0.571   0.741" in output
-    assert "nickname              none                   0.500        0.000       1" in output
 
 
 def test_the_stage_reads_gold_set_and_technique_from_the_parameters(evaluate, gold, tmp_path):

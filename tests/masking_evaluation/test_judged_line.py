@@ -28,12 +28,6 @@ def test_a_span_beside_a_word_does_not_touch_it():
     assert found.spans == []
 
 
-def test_an_emoji_is_a_span_without_words():
-    (line,) = judged("I <product:😂> like <LOC:Bonn>")
-    assert line.spans_without_words == 1
-    assert gold_labels(line) == [None, None, "LOC"]
-
-
 def test_a_word_of_nested_spans_belongs_to_the_longest():
     spans = (LabelledSpan(0, 3, "PER"), LabelledSpan(0, 12, "ORG"))
     line = judge(LabelledLine("Ann Lee Corp", spans, 1), [], NO_OWN)

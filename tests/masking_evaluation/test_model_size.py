@@ -16,12 +16,6 @@ def test_a_list_is_its_file(tmp_path):
     assert size_of({"kind": "allow_list", "path": str(tmp_path / "own.txt")}, [str(tmp_path / "own.txt")]) == 4
 
 
-def test_word_counts_are_the_size_of_a_threshold(tmp_path):
-    (tmp_path / "counts.tsv").write_text("the\t5\n")
-    assert size_of({"kind": "vocabulary_threshold"}, [str(tmp_path / "counts.tsv")]) == 6
-    assert size_of({"kind": "vocabulary_threshold"}) is None
-
-
 def test_a_folder_is_all_files_in_it(tmp_path):
     (tmp_path / "model" / "ner").mkdir(parents=True)
     (tmp_path / "model" / "meta.json").write_text("{}")

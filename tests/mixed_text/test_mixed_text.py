@@ -9,7 +9,6 @@ import pytest
 
 from tasks.cli import main
 from tasks.languages.word_languages import TaggedLine
-from tasks.mixed_text.language_model_text import EndpointSettings, prompts_of
 from tasks.mixed_text.switching import Splicer, SwitchStatistics
 
 ENGLISH = ["we went to the house and it was good", "they said that it was the best thing", "I know what you mean now"]
@@ -140,12 +139,6 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
     assert main([*common, "--output", str(second)]) == 0
     assert len(asked) == 2
     assert first.read_bytes() == second.read_bytes()
-
-
-def test_thirty_prompts_ship_without_a_place_left_open():
-    prompts = prompts_of(EndpointSettings(), "English", "Spanish")
-    assert len(set(prompts)) == 30
-    assert not any("{" in prompt for prompt in prompts)
 
 
 @pytest.mark.parametrize(

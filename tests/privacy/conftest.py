@@ -24,15 +24,15 @@ def lived(tmp_path_factory):
     made.run("palimpsest", "up")
     log_in(made.address("prefect"), password_in(made.folder))
     try:
-        made.run("palimpsest", "run", "--verbose")
+        made.run("palimpsest", "run")
         made.run("dvc", "remote", "add", "--default", "shared", str(made.remote))
         made.run("dvc", "push")
         made.run("dvc", "push", "--run-cache")
         break_private_lines(made.folder)
         # A corpus is looked at before any stage starts; the others are not.
-        made.run("palimpsest", "run", "--verbose", expect=1)
+        made.run("palimpsest", "run", expect=1)
         mend_corpus(made.folder)
-        made.run("palimpsest", "run", "--verbose", expect=1)
+        made.run("palimpsest", "run", expect=1)
         made.run("git", "add", "-A")
         yield made
     finally:

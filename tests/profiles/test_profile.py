@@ -85,13 +85,6 @@ def test_of_compare_each_dimension_is_replaced_by_itself(project):
     assert "  # Many.\n  seeds: [1, 2, 3]\n" in profile_text("seeds")
 
 
-def test_comments_come_along(project):
-    text = profile_text("paper")
-    assert "# WikiText-103: the published zip file unpacked" in text
-    assert "# Labelled text made from templates" in text
-    assert "The default profile" not in text
-
-
 def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project, capsys):
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(["git", "add", "."], check=True)
@@ -202,19 +195,3 @@ def test_the_papers_fillers_have_as_many_parameters_as_the_doctor_says():
     for name, model in built.items():
         count = sum(parameter.numel() for parameter in model.parameters())
         assert hub_parameters(name, ROOT) == pytest.approx(count, rel=0.01), name
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("transformers_beside_a_processor_build")
-@pytest.mark.parametrize("name", ["bert", "roberta"])
-def test_the_papers_masked_language_models_are_built_and_fill(name):
-    """At full size with random weights: they say nothing, but every weight is there and is used."""
-    import torch
-    from transformers import AutoModelForMaskedLM, BertConfig, RobertaConfig
-
-    roberta = RobertaConfig(vocab_size=50265, max_position_embeddings=514, type_vocab_size=1)
-    model = AutoModelForMaskedLM.from_config(BertConfig() if name == "bert" else roberta).eval()
-    with torch.inference_mode():
-        scores = model(input_ids=torch.arange(5, 25)[None]).logits
-    assert scores.shape == (1, 20, model.config.vocab_size)
-    assert bool(torch.isfinite(scores).all())

@@ -1,5 +1,4 @@
 import json
-import re
 
 from tasks.records.cell import Cell
 from tasks.records.run_key import cell_path_of, lineage_of, run_key
@@ -9,20 +8,11 @@ CELL = Cell("chat", "allow_list", "top_k", "minilm", 1)
 LINEAGE = {"parameters": {"epochs": 2.0}, "inputs": {"text.txt": "ab" * 32, "model": "cd" * 32}, "seed": 1}
 
 
-def test_a_key_is_the_cell_and_twelve_digits():
-    key = run_key(CELL, LINEAGE)
-    assert re.fullmatch(r"chat/allow_list/minilm-top_k-1#[0-9a-f]{12}", key)
-    assert cell_path_of(key) == CELL.path
-
-
 def test_the_key_is_the_same_in_every_process_and_version():
     """Computed once by hand: sha256 of the canonical JSON. A change would orphan every run that was ever tracked."""
     assert run_key(Cell("a", None, "oracle", None, 1), {"inputs": {}}) == "a/oracle-1#918d657a01df"
-
-
-def test_the_order_of_keys_does_not_matter():
-    turned = json.loads(json.dumps(LINEAGE))
-    turned["inputs"] = dict(reversed(turned["inputs"].items()))
+    assert cell_path_of(run_key(CELL, LINEAGE)) == CELL.path
+    turned = LINEAGE | {"inputs": dict(reversed(LINEAGE["inputs"].items()))}
     assert run_key(CELL, turned) == run_key(CELL, LINEAGE)
 
 

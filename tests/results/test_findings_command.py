@@ -1,4 +1,3 @@
-import json
 import re
 
 from tasks.cli import main
@@ -21,30 +20,20 @@ def test_the_page_has_every_claim_and_number(summarised, capsys):
     assert "| chat | allow list | Top-1, minilm | 8.10% [7.29%, 8.91%] | 0.08% | **more** |" in page
 
 
-def test_json_is_all_that_is_printed(summarised, capsys):
-    capsys.readouterr()
-    assert main(["findings", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [claim["number"] for claim in document["claims"]] == list(range(1, 9))
-    first = document["claims"][0]["comparisons"][0]
-    assert (first["first"], first["second"], first["outcome"]) == ("Top-1, minilm", "Baseline0", "for")
-    assert document["beyond"]["best"][0]["label"] == "Sample, minilm"
-
-
 def test_what_is_no_summary_is_one_line(summarised, capsys):
-    written = {"torn.json": "{", "empty.json": "[]", "old.json": '[{"dataset": "chat"}]'}
-    for name, text in written.items():
-        (summarised / name).write_text(text, encoding="utf-8")
-    again = "run 'palimpsest summarise' again"
-    for name, message in [
-        ("torn.json", f"is no list of rows; {again}"),
-        ("empty.json", f"is no list of rows; {again}"),
-        ("old.json", "is of another version: row 1 has no 'technique'"),
-        ("results", "is a folder; give the file"),
-        ("no.json", "does not exist"),
+    path = summarised / "results" / "summary.json"
+    for text, message in [
+        ("{", "is no list of rows; run 'palimpsest summarise' again"),
+        ("[]", "is no list of rows; run 'palimpsest summarise' again"),
+        ('[{"dataset": "chat"}]', "is of another version: row 1 has no 'technique'"),
+        (None, "does not exist"),
     ]:
+        path.unlink()
+        if text is not None:
+            path.write_text(text, encoding="utf-8")
         capsys.readouterr()
-        assert main(["findings", "--summary", name]) == 1
+        assert main(["findings"]) == 1
         error = capsys.readouterr().err
-        assert f"summary {name!r} {message}" in error
+        assert f"summary 'results/summary.json' {message}" in error
         assert error.count("\n") == 1
+        path.touch()

@@ -137,21 +137,19 @@ def test_a_state_comes_back_from_the_store_after_everything_has_changed(tracked,
             cached.unlink()
     capsys.readouterr()
     then = tmp_path / "then"
-    assert main(["restore", identifier, "--folder", str(then), "--json"]) == 0
-    restored = json.loads(capsys.readouterr().out)
-    assert (restored["commit"], restored["dirty"]) == (commit, True)
-    assert restored["dvc_lock"] == tracked_state.tags(tracked, identifier)["dvc_lock"]
-    assert restored["changed_parameters"] == ["evaluation.seed"]
+    assert main(["restore", identifier, "--folder", str(then)]) == 0
+    said = capsys.readouterr().out
+    assert f"commit {commit[:10]} in {then}\n" in said
+    assert f"dvc.lock {tracked_state.tags(tracked, identifier)['dvc_lock']}: " in said
+    assert "parameters set that the commit has otherwise: evaluation.seed\n" in said
+    assert "cannot be brought back: changes that were not committed when the number was made and are not" in said
     assert {stat.S_IMODE((then / name).stat().st_mode) for name in ("data", "models", "results")} == {0o700}
     assert yaml.safe_load((then / "params.yaml").read_text(encoding="utf-8"))["evaluation"]["seed"] == 7
-    assert restored["restored"] == [REPORT]
-    assert sorted(restored["missing"]) == ["corpus.txt", "model.txt"]
+    assert "1 of 3 files and folders came out of the cache\n" in said
+    for name in ("corpus.txt", "model.txt"):
+        assert f"not in the cache, its stage makes it anew: {name}\n" in said
     assert (then / REPORT).read_bytes() == kept
     assert (tracked / "source.txt").exists()
-    assert main(["restore", identifier, "--folder", str(tmp_path / "again")]) == 0
-    said = capsys.readouterr().out
-    assert "cannot be brought back: changes that were not committed when the number was made and are not" in said
-    assert "not in the cache, its stage makes it anew: model.txt" in said
     shutil.rmtree(tracked / "data" / "private" / "lineage")
     assert main(["restore", identifier, "--folder", str(tmp_path / "elsewhere")]) == 0
     assert "is not here; the clone that published it has it" in capsys.readouterr().out
@@ -210,9 +208,8 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
     (kept,) = (checkout / "data/private/lineage").iterdir()
     assert kept.name == f"{first['code']['changes']}.patch"
     assert (stat.S_IMODE(kept.stat().st_mode), stat.S_IMODE(kept.parent.stat().st_mode)) == (0o600, 0o700)
-    again = json.loads(palimpsest(checkout, "where-from", "corpus@mail", "--json"))["again"]
-    assert again == "palimpsest restore corpus@mail"
-    said = palimpsest(checkout, *again.split()[1:])
+    assert "make again  palimpsest restore corpus@mail\n" in palimpsest(checkout, "where-from", "corpus@mail")
+    said = palimpsest(checkout, "restore", "corpus@mail")
     command = said.splitlines()[-1].removeprefix("make again: ")
     then = checkout.with_name(f"{checkout.name}-{first['code']['changes'][:10]}")
     assert corpus_report(then) == first
@@ -221,10 +218,7 @@ def test_what_is_printed_makes_a_number_of_uncommitted_parameters_again(checkout
     # Even with nothing in the cache of what the stage made.
     shutil.rmtree(then / "data/private/corpora")
     shutil.rmtree(checkout / ".dvc/cache/runs")
-    for output in json.loads(palimpsest(checkout, "restore", "corpus@mail", "--folder", "../other", "--json"))[
-        "restored"
-    ]:
-        assert (checkout.parent / "other" / output).exists()
+    palimpsest(checkout, "restore", "corpus@mail", "--folder", "../other")
     set_test_sentences(checkout, 20)
     (checkout / "data/raw/mail.txt").write_text("".join(f"This is another mail {n}.\n" for n in range(80)))
     run("bash", "-c", command.replace("dvc repro", f"{sys.executable} -m dvc repro --force"), folder=checkout)
@@ -241,8 +235,7 @@ def test_what_is_printed_makes_a_number_of_a_commit_again(checkout):
     first = corpus_report(checkout)
     assert (first["code"]["dirty"], first["code"]["changes"]) == (False, None)
     set_test_sentences(checkout, 20)
-    again = json.loads(palimpsest(checkout, "where-from", "corpus@mail", "--json"))["again"]
-    command = palimpsest(checkout, *again.split()[1:]).splitlines()[-1].removeprefix("make again: ")
+    command = palimpsest(checkout, "restore", "corpus@mail").splitlines()[-1].removeprefix("make again: ")
     run("bash", "-c", command.replace("dvc repro", f"{sys.executable} -m dvc repro --force"), folder=checkout)
     second = corpus_report(checkout.with_name(f"{checkout.name}-{first['code']['commit'][:10]}"))
     for name in ("measured", "parameters", "inputs", "outputs"):

@@ -16,7 +16,7 @@ Examples:
 
 import sys
 import time
-from typing import Annotated, Literal
+from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import ModelError, ParameterError
@@ -45,8 +45,6 @@ class TrainFillerFiles(StageFiles):
     """where the filler goes"""
     model: Annotated[str | None, READ_MODEL] = None
     """hub name, folder, or package:NAME/FOLDER (or from --params)"""
-    kind: Literal["masked_lm", "causal_lm"] | None = None
-    """masked_lm or causal_lm, where the model's configuration does not say it"""
     input: Annotated[str | None, READ] = None
     """generic text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
@@ -60,9 +58,8 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
     """
     from tasks.torch_setup import set_up_torch
 
-    for option, given, said in (("--model", files.model, settings.model), ("--kind", files.kind, settings.kind)):
-        if given not in (None, said):
-            raise ParameterError(f"{option} {given!r} is not that of the settings, {said!r}; leave it out")
+    if files.model not in (None, settings.model):
+        raise ParameterError(f"--model {files.model!r} is not that of the settings, {settings.model!r}; leave it out")
     training = training_of(settings)
     if training and not files.input:
         what = "lora" if settings.kind == "causal_lm" else "train_head"
@@ -139,10 +136,10 @@ def _say(output: str, report: Report) -> None:
 
 
 def _of_model(files: TrainFillerFiles) -> dict[str, object]:
-    """The model says the kind."""
+    """The model says the kind; where its configuration does not, ``--set kind=causal_lm --set model=NAME`` do."""
     if files.model is None:
         raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --name")
-    return {"kind": files.kind or ("causal_lm" if is_causal(files.model) else "masked_lm"), "model": files.model}
+    return {"kind": "causal_lm" if is_causal(files.model) else "masked_lm", "model": files.model}
 
 
 def _inputs(settings: AnyFiller, files: TrainFillerFiles) -> list[str]:

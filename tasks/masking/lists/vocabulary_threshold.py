@@ -45,7 +45,19 @@ class VocabularyThreshold(TechniqueSettings):
 
     def build(self, word_counts: str | None, threads: int) -> "ThresholdedVocabulary":
         """From a vocabulary of the user's, from word counts, or else from published frequencies."""
-        return vocabulary_threshold(self, word_counts)
+        if self.path is not None:
+            entries = dict.fromkeys(fold(line.strip()) for line in read_lines(self.path, "word list"))
+            words = _not_empty([entry for entry in entries if entry], self.path)
+            source, where = "vocabulary in order of frequency", self.path
+        elif word_counts is not None:
+            words = _not_empty(_by_frequency(read_word_counts(word_counts)), word_counts)
+            source, where = "word counts", str(word_counts)
+        else:
+            source = where = f"published frequencies of wordfreq {version('wordfreq')}"
+            words = _by_frequency(published_frequencies().items())
+        technique = ThresholdedVocabulary(words, self, source, where)
+        technique.languages = ("en",) if self.path is word_counts is None else ()
+        return technique
 
     @property
     def files(self) -> list[str]:
@@ -93,24 +105,6 @@ class ThresholdedVocabulary(KeptWords):
             "vocabulary_size_asked": self._asked,
             "vocabulary_source": self._source,
         }
-
-
-def vocabulary_threshold(settings: VocabularyThreshold, word_counts: str | Path | None = None) -> ThresholdedVocabulary:
-    """The technique that the settings describe: from a vocabulary of the user's, from word counts, or else from
-    published frequencies."""
-    if settings.path is not None:
-        entries = dict.fromkeys(fold(line.strip()) for line in read_lines(settings.path, "word list"))
-        words = _not_empty([entry for entry in entries if entry], settings.path)
-        source, where = "vocabulary in order of frequency", settings.path
-    elif word_counts is not None:
-        words = _not_empty(_by_frequency(read_word_counts(word_counts)), word_counts)
-        source, where = "word counts", str(word_counts)
-    else:
-        source = where = f"published frequencies of wordfreq {version('wordfreq')}"
-        words = _by_frequency(published_frequencies().items())
-    technique = ThresholdedVocabulary(words, settings, source, where)
-    technique.languages = ("en",) if settings.path is word_counts is None else ()
-    return technique
 
 
 def _by_frequency(weights: Iterable[tuple[str, float]]) -> list[str]:

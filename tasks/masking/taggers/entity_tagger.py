@@ -65,7 +65,7 @@ class EntityTagger(TechniqueSettings):
 
     def build(self, word_counts: str | None, threads: int) -> "TaggedEntities":
         """With the tagger's model loaded."""
-        return entity_tagger(self, threads)
+        return TaggedEntities(load_tagger(self.tagger, threads), self.labels, self.spelled_numbers)
 
 
 class TaggedEntities(Technique):
@@ -198,8 +198,3 @@ class TaggedEntities(Technique):
         masked = "; ".join(f"{', '.join(types)} -> {label}" for label, types in sorted(by_class.items()))
         numbers = "; numbers and times in words are kept" if self._spelled_numbers == "keep" else ""
         return [f"{self.name}: entity types masked: {masked or 'none'}; kept: {kept}{numbers}"]
-
-
-def entity_tagger(settings: EntityTagger, threads: int) -> TaggedEntities:
-    """The technique that the settings describe; loads the model."""
-    return TaggedEntities(load_tagger(settings.tagger, threads), settings.labels, settings.spelled_numbers)

@@ -10,8 +10,8 @@ compare.
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from tasks.results.findings.findings_claims import is_of_the_paper
 from tasks.results.findings.findings_comparison import (
@@ -131,17 +131,6 @@ class Beyond:
     other_protocol: tuple[str, ...]
     """Fills that are in none of these but the last, since their perplexities do not compare with Oracle's, and
     references that therefore leave gaps unknown. Seeds are named where not all of a condition follow another one."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "gaps": [{**asdict(gap), "goal": gap.goal} for gap in self.gaps],
-            "best": [asdict(best) for best in self.best],
-            "best_all_words": [asdict(best) for best in self.best_all_words],
-            "restored": [{**asdict(r), "beside_guessing": r.beside_guessing} for r in self.restored],
-            "no_common_seed": list(self.no_common_seed),
-            "other_protocol": list(self.other_protocol),
-        }
 
 
 def beyond(experiment: Experiment) -> Beyond:

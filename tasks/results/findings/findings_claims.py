@@ -13,8 +13,7 @@ LLaMA's architecture). Which filler was fine-tuned on masked text, and from whic
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from tasks.results.findings.findings_comparison import (
     PERPLEXITIES,
@@ -46,17 +45,6 @@ class Finding:
     comparisons: tuple[Comparison, ...] = ()
     missing: tuple[Incomparable, ...] = ()
     """What the claim is about too, and cannot be compared."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, comparisons with their outcomes."""
-        return {
-            "number": self.number,
-            "claim": self.claim,
-            "verdict": self.verdict,
-            "evidence": self.evidence,
-            "comparisons": [comparison.as_dict() for comparison in self.comparisons],
-            "missing": [asdict(incomparable) for incomparable in self.missing],
-        }
 
 
 def findings(experiment: Experiment, *, known: bool = False) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Hold the paper's eight claims against a summary, one verdict each, with the numbers.
+"""Hold the paper's eight claims against results/summary.json, one verdict each, with the numbers.
 
 A claim is judged by differences between cells of the same seed and their intervals: a paired bootstrap over the test
 sentences, from the scores that evaluation wrote, and the spread over seeds where there are several. The verdicts are
@@ -11,31 +11,26 @@ speech have a table of word error rates in the shape of the paper's Table 6, and
 all.
 
 example:
-  palimpsest findings --summary results/summary.json --output docs/findings.md
+  palimpsest findings --output docs/findings.md
 """
 
 from typing import Annotated
 
-from tasks.options import READ, WRITE, Command, Options
+from tasks.options import WRITE, Command, Options
 from tasks.results.summary.summary_file import SUMMARY_FILE
 
 SUMMARY = "hold the paper's claims against a summary, one verdict each"
 
 
 class FindingsOptions(Options):
-    """What is read and written."""
+    """What is written."""
 
-    summary: Annotated[str, READ] = SUMMARY_FILE
-    """rows of 'palimpsest summarise', beside them the folder 'scores' that they were made from"""
     output: Annotated[str | None, WRITE] = None
     """write the findings as Markdown"""
-    json_: bool = False
-    """print the findings as JSON"""
 
 
 def run(options: FindingsOptions) -> None:
     """Judge, write, and say the verdicts."""
-    import json
     from pathlib import Path
 
     from tasks.files.atomic_file import atomic_writer
@@ -48,8 +43,8 @@ def run(options: FindingsOptions) -> None:
     from tasks.results.summary.summary_file import read_summary
 
     evaluation = EvaluationSettings()
-    rows = read_summary(options.summary)
-    experiment = Experiment(rows, Path(options.summary).parent / "scores", evaluation)
+    rows = read_summary(SUMMARY_FILE)
+    experiment = Experiment(rows, Path(SUMMARY_FILE).parent / "scores", evaluation)
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
     spoken = spoken_datasets(rows)
@@ -58,16 +53,6 @@ def run(options: FindingsOptions) -> None:
     if options.output:
         with atomic_writer(options.output) as stream:
             stream.write(page)
-    if options.json_:
-        document = {
-            **counts,
-            "claims": [finding.as_dict() for finding in claims],
-            "claims_known_words": [finding.as_dict() for finding in known],
-            "word_error_rates": [found.as_dict() for found in spoken],
-            "beyond": more.as_dict(),
-        }
-        print(json.dumps(document, indent=1, allow_nan=False))
-        return
     width = max(len(finding.verdict) for finding in claims)
     for finding in claims:
         print(f"{finding.number}. {finding.verdict:<{width}}  {finding.claim}")

@@ -11,7 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,10 +75,6 @@ class Comparison:
         if self.low is None or self.high is None or self.low <= self.limit <= self.high:
             return "open"
         return "for" if (self.high < self.limit) == (self.expected == "below") else "against"
-
-    def as_dict(self) -> dict[str, Any]:
-        """All fields and the outcome."""
-        return {**asdict(self), "outcome": self.outcome}
 
 
 @dataclass(frozen=True, slots=True)

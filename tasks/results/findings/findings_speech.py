@@ -5,8 +5,7 @@ utterances and seeds.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.measure import Row
@@ -88,10 +87,6 @@ class SpokenDataset:
         """Whether Oracle differs from the pretrained model by an interval without 0; ``None`` where none is known."""
         difference = self.oracle.differences[PRETRAINED] if self.oracle else None
         return None if difference is None or difference.undecided is None else not difference.undecided
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "adaptation_moves": self.adaptation_moves}
 
 
 def spoken_datasets(rows: Sequence[Row]) -> list[SpokenDataset]:

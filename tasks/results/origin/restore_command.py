@@ -10,7 +10,6 @@ examples:
   palimpsest restore 69eb9eaa5d664044a1ba2734fda8487f --folder ../then --pull
 """
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -45,8 +44,6 @@ class RestoreOptions(Options):
     beside this checkout)"""
     pull: bool = False
     """get files that are not here from DVC's remote"""
-    json_: bool = False
-    """print what was brought back as JSON"""
 
 
 def run(options: RestoreOptions) -> None:
@@ -75,10 +72,7 @@ def run(options: RestoreOptions) -> None:
                 raise
             # Its stages are in no commit.
             raise CorpusError(f"{origin['name']!r} cannot be brought back: {lost}") from error
-    if options.json_:
-        print(json.dumps(_document(origin, lock, state), indent=2))
-    else:
-        print("\n".join(_lines(origin, lost, lock, entries, state)))
+    print("\n".join(_lines(origin, lost, lock, entries, state)))
 
 
 def _changes(origin: Mapping[str, Any]) -> tuple[Path | None, str | None]:
@@ -103,23 +97,6 @@ def _entries(origin: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     settings = read_sections(DEFAULT_PATH, ["tracking"])["tracking"]
     digest = tracked_lock(origin.get("run_id"), origin.get("key"), settings)
     return digest, kept_entries(digest) if digest else {}
-
-
-def _document(origin: Mapping[str, Any], lock: str | None, state: RestoredState) -> dict[str, Any]:
-    return {
-        "name": origin["name"],
-        "key": origin["key"],
-        "commit": origin["commit"],
-        "dirty": origin["dirty"],
-        "changes": origin["changes"],
-        "dvc_lock": lock,
-        "folder": str(state.folder.resolve()),
-        "changed_parameters": state.changed_parameters,
-        "restored": state.restored,
-        "missing": state.missing,
-        "missing_sources": state.sources,
-        "again": _again(origin, state),
-    }
 
 
 def _again(origin: Mapping[str, Any], state: RestoredState) -> str:

@@ -7,13 +7,12 @@ answered from the reports alone; those are answered from MLflow.
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
   palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
-  palimpsest where-from evaluate@chat-oracle-1 --json
+  palimpsest where-from evaluate@chat-oracle-1
 """
 
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,18 +44,11 @@ class WhereFromOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
-    json_: bool = False
-    """print everything as JSON"""
 
 
 def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
-    origin = resolve(options.run)
-    if options.json_:
-        json.dump(origin, sys.stdout, indent=2, ensure_ascii=False)
-        print()
-    else:
-        print("\n".join(_lines(origin)))
+    print("\n".join(_lines(resolve(options.run))))
 
 
 def resolve(name: str) -> dict[str, Any]:

@@ -5,11 +5,11 @@ JSON lines {"utterance_id", "text"} or in n-best lists, where the highest score 
 language model's text is. Given the sidecars of the references, the words that each technique masks are told apart;
 given the languages that they mix, so are words by language, at switches of language and behind one: a line of a
 manifest may say them ("languages": a letter or code for each word), else they are told from all references together.
-The files with texts are private. docs/word_error_rate.md says what is counted.
+docs/word_error_rate.md says what is counted.
 
 examples:
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl
-  palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --errors errors.txt --report -
+  palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --report -
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
   palimpsest mask --technique entity_tagger --input test.txt --output masked.txt --sidecar sidecars/entity_tagger.jsonl
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
@@ -52,7 +52,11 @@ class ErrorFiles(StageFiles):
         return {**masked, **(language_groups(references, settings.languages, path) if settings.languages else {})}
 
     def count(
-        self, references: Mapping[str, str], hypotheses: Mapping[str, str], groups: "WordGroups", listing: str | None
+        self,
+        references: Mapping[str, str],
+        hypotheses: Mapping[str, str],
+        groups: "WordGroups",
+        listing: str | None = None,
     ) -> "UtteranceErrors":
         """The errors of each utterance, written where files are named for them; ``listing``: aligned, with words."""
         from tasks.speech.word_errors.error_counts_file import write_errors, write_listing
@@ -78,8 +82,6 @@ class WordErrorFiles(ErrorFiles):
     """manifest or n-best lists: what was said"""
     hypotheses: Annotated[str, READ]
     """JSON lines with text, or n-best lists: what was recognised"""
-    errors: Annotated[str | None, WRITE] = None
-    """file to write the errors to, aligned, to read by eye: private"""
 
 
 def word_error_rate(
@@ -91,7 +93,7 @@ def word_error_rate(
 
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)
     groups = files.word_groups(references, files.references, settings)
-    measured = measure_errors(files.count(references, hypotheses, groups, files.errors), settings)
+    measured = measure_errors(files.count(references, hypotheses, groups), settings)
     return Report(measured, error_warnings(measured), settings.seed, "\n".join(error_lines(measured)))
 
 

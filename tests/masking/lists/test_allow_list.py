@@ -111,13 +111,3 @@ def test_what_a_list_masks_and_keeps(line, masked):
     ((text, spans),) = technique.mask([line], "mask", MaskingTally(), with_spans=True)
     assert text == masked
     assert len(spans) == masked.count("[MASK]")
-
-
-def test_reasons():
-    technique = AllowedWords(WordList(frozenset({"the", "cat"}), []), AllowList(kind="allow_list"))
-    ((_, words),) = technique.explain(["The cat, Tom"])
-    assert [word.reason for word in words] == [
-        "on the allow list of 2 words",
-        "on the allow list of 2 words",
-        "not on the allow list of 2 words",
-    ]

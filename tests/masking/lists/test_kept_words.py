@@ -1,5 +1,3 @@
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,10 +32,8 @@ def mask(line, style="mask", with_spans=False):
 )
 def test_masked_lines(line, masked):
     assert mask(line) == masked
-
-
-def test_class_markers_by_shape():
-    assert mask("Tom tom@x.com 5pm 1,000 B2B @tom", "class") == "[MASK] [CONTACT] [NUMBER] [NUMBER] [MASK] [CONTACT]"
+    classes = "[MASK] [CONTACT] [NUMBER] [NUMBER] [MASK] [CONTACT]"
+    assert mask("Tom tom@x.com 5pm 1,000 B2B @tom", "class") == classes
 
 
 def test_spans_restore_the_line():
@@ -91,9 +87,3 @@ def test_forgetting_changes_nothing(monkeypatch):
     masked = [text for text, _ in KeptWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
     assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
     assert (tally.words, tally.masked_words) == (202, 101)
-
-
-def test_a_line_of_ten_megabytes():
-    line = "Tom's a cat; " * 800_000
-    assert mask(line) == "[MASK]'s a cat; " * 800_000
-    assert re.fullmatch(r"\[MASK\]", mask("z" * 10_000_000))

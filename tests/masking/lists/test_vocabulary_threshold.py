@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold, vocabulary_threshold
+from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
 from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
@@ -22,7 +22,7 @@ def counts(tmp_path):
     [(1, {"the"}), (2, {"the", "of"}), (3, {"the", "of", "ant"}), (4, {"the", "of", "ant", "bee"})],
 )
 def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
-    technique = vocabulary_threshold(settings(kept_words), counts)
+    technique = settings(kept_words).build(str(counts), 1)
     assert technique.kept_words == kept
     assert technique.in_force() == {
         "vocabulary_words": 5,
@@ -32,7 +32,7 @@ def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
 
 
 def test_reasons_say_the_rank(counts):
-    ((_, words),) = vocabulary_threshold(settings(2), counts).explain(["The bee, Tom"])
+    ((_, words),) = settings(2).build(str(counts), 1).explain(["The bee, Tom"])
     assert [word.reason for word in words] == [
         "rank 1 of the vocabulary; 2 are kept",
         "rank 4 of the vocabulary; 2 are kept",
@@ -41,7 +41,7 @@ def test_reasons_say_the_rank(counts):
 
 
 def test_without_a_file_the_published_frequencies_are_taken():
-    technique = vocabulary_threshold(settings(100, vocabulary_size=20_000))
+    technique = settings(100, vocabulary_size=20_000).build(None, 1)
     assert {"the", "of", "and", "you"} <= technique.kept_words
     assert len(technique.kept_words) == 100
     assert technique.in_force()["vocabulary_words"] == 20_000
@@ -52,12 +52,12 @@ def test_without_a_file_the_published_frequencies_are_taken():
 
 def test_a_vocabulary_in_order(tmp_path):
     (tmp_path / "words.txt").write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
-    assert vocabulary_threshold(settings(3, path=str(tmp_path / "words.txt"))).kept_words == {"the", "of", "bee"}
+    assert settings(3, path=str(tmp_path / "words.txt")).build(None, 1).kept_words == {"the", "of", "bee"}
 
 
 def test_more_words_than_there_are(counts):
     with pytest.raises(ParameterError, match="kept_words: 6 is more than the 5 words of the vocabulary"):
-        vocabulary_threshold(settings(6), counts)
+        settings(6).build(str(counts), 1)
     with pytest.raises(ParameterError, match="options: kept_words 6 is more than vocabulary_size 5"):
         check_settings(
             VocabularyThreshold, {"kind": "vocabulary_threshold", "kept_words": 6, "vocabulary_size": 5}, "options"
@@ -67,4 +67,4 @@ def test_more_words_than_there_are(counts):
 def test_a_vocabulary_of_the_users_goes_before_word_counts(tmp_path, counts):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(CorpusError, match="is empty"):
-        vocabulary_threshold(settings(1, path=str(tmp_path / "empty")), counts)
+        settings(1, path=str(tmp_path / "empty")).build(str(counts), 1)

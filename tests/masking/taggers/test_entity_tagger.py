@@ -99,13 +99,6 @@ def test_numbers_in_words(setting, text):
     assert technique.in_force()["spelled_numbers_kept"] == (setting == "keep")
 
 
-def test_a_class_of_ones_own_for_numbers_is_masked():
-    tagger = Scripted((0, 3, "CARDINAL"), types=["CARDINAL"])
-    technique = TaggedEntities(tagger, {"CARDINAL": "IDENTIFIER"})
-    ((masked_line, _),) = technique.mask(["one of 300 here"], "class", MaskingTally(), with_spans=False)
-    assert masked_line == "[IDENTIFIER] of 300 here"
-
-
 def test_explanations_and_scores():
     class Scored(Scripted):
         def tag(self, lines):
