@@ -11,10 +11,10 @@ from torch.optim import AdamW
 from tasks.errors import ModelError, ParameterError
 from tasks.language_model.learners import Learner, MarkedText, PlacedBatch, batches
 from tasks.language_model.transformer.batching import Batch
+from tasks.training.optimiser import ADAM_BETAS
 from tasks.unlearning.method import ForgetBatch, GradientMethod
 from tasks.unlearning.request import Request
 
-_BETAS = (0.9, 0.98)
 _LONGEST_GRADIENT = 1.0
 _BRANCHES = 4
 """Of a seed: each text has an order of its own."""
@@ -81,7 +81,7 @@ def trained_steps(
     Raises ``ModelError`` where a gradient is no longer a number.
     """
     learned = list(model.network.parameters()) if parameters is None else parameters
-    optimiser = AdamW(learned, lr=learning_rate, betas=_BETAS, weight_decay=0.0)
+    optimiser = AdamW(learned, lr=learning_rate, betas=ADAM_BETAS, weight_decay=0.0)
     for step in range(1, steps + 1):
         optimiser.zero_grad()
         with model.learning():
