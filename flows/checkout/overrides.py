@@ -27,6 +27,7 @@ import tasks
 from flows.checkout.run_lock import STATE_FOLDER
 from tasks.errors import ParameterError, StageError
 from tasks.files.atomic_file import atomic_writer
+from tasks.settings.overrides import SettingsLoader
 
 if TYPE_CHECKING:
     from tasks.settings.resources import ResourceSettings
@@ -78,7 +79,7 @@ def overridden_text(parameter_file: Path, overrides: Mapping[str, Any]) -> str:
     stream = io.StringIO()
     editor.dump(document, stream)
     try:
-        Parameters.model_validate(yaml.safe_load(stream.getvalue()))
+        Parameters.model_validate(yaml.load(stream.getvalue(), SettingsLoader))
     except ValidationError as error:
         where = "--set " + " ".join(f"{key}={value!r}" for key, value in overrides.items())
         raise ParameterError(describe_problems(error, where, Parameters)) from None

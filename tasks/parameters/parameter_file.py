@@ -30,6 +30,7 @@ from tasks.parameters.problems import problems_of
 from tasks.privacy.settings import ReleaseSettings
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.settings.base import Settings
+from tasks.settings.overrides import SettingsLoader
 from tasks.settings.problems import describe_problems
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.settings import SpeechSection
@@ -168,7 +169,7 @@ def _said(error: yaml.YAMLError) -> str:
     return f"{place}{problem}{'; indent with spaces' if repr(TAB) in problem else ''}"
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
+class _UniqueKeyLoader(SettingsLoader):
     """YAML keeps the last of two equal keys in silence; here that is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:

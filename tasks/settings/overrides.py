@@ -1,5 +1,6 @@
 """Settings that a command line changes: ``--set KEY=VALUE``, with the keys of ``params.yaml``."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_origin
@@ -11,6 +12,15 @@ from pydantic.fields import FieldInfo
 from tasks.errors import ParameterError
 from tasks.settings.base import Settings, kind_of
 from tasks.settings.problems import is_model, unfolded
+
+
+class SettingsLoader(yaml.SafeLoader):
+    """YAML as DVC reads it (1.2): ``5e-5`` is a number, and not a text as PyYAML has it."""
+
+
+SettingsLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
@@ -26,7 +36,7 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
         if key in overrides:
             raise ParameterError(f"--set: {key!r} stands twice; give it once")
         try:
-            overrides[key] = yaml.safe_load(value)
+            overrides[key] = yaml.load(value, SettingsLoader)
         except yaml.YAMLError:
             raise ParameterError(f"--set: the value {value!r} of {key!r} is not YAML; put quotes around text") from None
     return overrides

@@ -9,6 +9,7 @@ import yaml
 from tasks.audit.settings import AuditSettings
 from tasks.errors import ParameterError
 from tasks.parameters.parameter_file import read_parameters, read_sections
+from tasks.settings.overrides import parse_overrides
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,6 +39,19 @@ def problems_of(document, tmp_path) -> str:
 def test_the_shipped_file_is_valid():
     parameters = read_parameters(ROOT / "params.yaml")
     assert parameters.compare.techniques == ["allow_list", "vocabulary_threshold", "entity_tagger"]
+
+
+def test_numbers_are_those_of_dvc_in_the_file_and_on_a_command_line(document, tmp_path):
+    put(document, "language_model.adaptation.learning_rate", 0.125)
+    text = yaml.safe_dump(document).replace("learning_rate: 0.125", "learning_rate: 5e-5")
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    assert read_parameters(tmp_path / "params.yaml").language_model.adaptation.learning_rate == 5e-5
+    assert parse_overrides(["a=5e-5", "b=[1E3, 2.e+1]", "c=5e", "d=e5"]) == {
+        "a": 5e-5,
+        "b": [1e3, 20.0],
+        "c": "5e",
+        "d": "e5",
+    }
 
 
 def test_all_problems_at_once_each_with_its_key_path(document, tmp_path):
