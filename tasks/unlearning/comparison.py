@@ -132,6 +132,7 @@ class Comparison:
             row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = judge.ratio(sums, to)
         row |= judge.secrets(model).medians(settings, seed)
         row["membership"], row["membership_ci"] = judge.membership(model)
+        row["retained_membership"], row["retained_membership_ci"] = judge.membership(model, retained=True)
         attacker, unknown = self._attacker()
         for name, attack in ATTACKS.items():
             found = judge.secrets(attack(model, attacker)).medians(settings, seed, unknown)

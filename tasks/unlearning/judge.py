@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,12 +93,15 @@ class Judge:
         settings = self._settings
         return perplexity_ratio(logs, targets, settings.bootstrap_samples, settings.confidence, self._seed)
 
-    def membership(self, model: Learner) -> tuple[float | None, tuple[float, float] | None]:
-        """AUC by which ordinary lines that were to be forgotten are told from lines that nobody is trained on, and its
-        interval."""
+    def membership(self, model: Learner, *, retained: bool = False) -> tuple[float | None, tuple[float, float] | None]:
+        """AUC by which ordinary lines that were to be forgotten, or as many that are ``retained``, are told from lines
+        that nobody is trained on, and its interval."""
         trial, settings = self._trial, self._settings
-        lines = [*(line.raw for line in trial.ordinary), *trial.never_seen]
-        is_member = np.repeat([True, False], [len(trial.ordinary), len(trial.never_seen)])
+        members = [line.raw for line in trial.ordinary]
+        if retained:
+            members = Random(f"{self._seed} retained").sample(trial.retained, min(len(members), len(trial.retained)))
+        lines = [*members, *trial.never_seen]
+        is_member = np.repeat([True, False], [len(members), len(trial.never_seen)])
         audit = AuditSettings(
             bootstrap_samples=settings.bootstrap_samples, confidence=settings.confidence, seed=self._seed
         )

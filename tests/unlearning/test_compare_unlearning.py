@@ -66,6 +66,7 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
     # Of two requests, one after the other.
     assert [each["strength"] for each in rows["arithmetic"]["sweep"]] == [0.1, 0.2, 0.1, 0.2]
     assert rows["start"]["ratio_to_start"] == 1
+    assert all(0 <= row[f"{kind}membership"] <= 1 for row in rows.values() for kind in ("", "retained_"))
     assert rows["retrained"]["privacy_leakage"] == 0
     for row in rows.values():
         for attack in ("", "relearned.", "fresh.", "four_bits."):
