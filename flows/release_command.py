@@ -45,9 +45,10 @@ def run(options: ReleaseOptions) -> int:
 
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import percent
-    from tasks.privacy.release import make_release
+    from tasks.privacy.release import check_form, make_release
     from tasks.privacy.released_cell import find_cell
 
+    check_form(options.name)
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
         cell = find_cell(options.cell, REPORTS, with_model=options.with_model)

@@ -85,12 +85,17 @@ def make_release(cell: FilledCell, name: str, also: Sequence[str], parameters: P
         return Made(_write(cell, entry, card(cell, facts), home / RELEASES), checks, earlier)
 
 
-def _check_name(name: str, before: Sequence[Release]) -> None:
+def check_form(name: str) -> None:
+    """``ParameterError`` where a release cannot be called so, whatever there is."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{,99}", name):
         shown = f"--name {name[:120]!r}"
         raise ParameterError(
             f"{shown}: a release's name has letters, digits, hyphens and underscores only, 100 at most"
         )
+
+
+def _check_name(name: str, before: Sequence[Release]) -> None:
+    check_form(name)
     if name in {release.name for release in before} or (RELEASES / name).exists():
         raise ParameterError(
             f"--name {name!r}: there is such a release; give another name, what has left stays as it is"

@@ -15,7 +15,7 @@ from tasks.unlearning.method import UnlearningMethod, rising
 if TYPE_CHECKING:
     from tasks.distillation.contrast import Weighted
     from tasks.language_model.learners import Learner, MarkedText
-from tasks.unlearning.request import Request
+    from tasks.unlearning.request import Request
 
 Owner = Literal["base", "start", "refilled"]
 """The model before adaptation, the one that has to forget, or one that is adapted on what is kept and on the text to
