@@ -27,7 +27,8 @@ from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately,
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import AdaptationSettings, ArchitectureSettings, DifferentialPrivacy
 from tasks.language_model.transformer.batching import divide, make_batch
-from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
+from tasks.language_model.transformer.joined import joined, steered
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import read_report
 from tasks.settings.resources import ResourceSettings
@@ -234,11 +235,17 @@ def test_with_little_noise_it_learns_the_text(folder):
 
 def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
     numbers = write(folder / "numbers.txt", map(str, range(120)))
+    model, vocabulary = load_model(folder / "pretrained")
+    save_model(folder / "joined", joined([(model, 1.5), (model, -0.5)]), vocabulary)
+    width = model.architecture.width
+    save_model(folder / "steered", steered(model, torch.zeros(width, 1), torch.zeros(1, width)), vocabulary)
     for unit, options, said in (
         ("line", keys("adaptation.generic_share=0.1"), "mixes nothing in"),
         ("line", keys("adaptation.patience=2"), "does not stop early"),
         ("document", ["--documents", str(folder / "valid.txt")], "has 50 lines and the text 120"),
         ("document", ["--documents", numbers], "is a document of its own"),
+        ("line", ["--model", str(folder / "joined")], "is several models in one, or steered"),
+        ("line", ["--model", str(folder / "steered")], "is several models in one, or steered"),
     ):
         private = keys("adaptation.private.epsilon=8", f"adaptation.private.unit={unit}")
         assert adapted(folder, *private, *options, output="refused") == 1

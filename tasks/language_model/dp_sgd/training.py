@@ -208,6 +208,11 @@ def adapt(
             f"{model.architecture.languages!r}, and gradients are clipped line by line with 'learned' positions and "
             "without languages alone; pretrain such a one"
         )
+    if model.architecture.parts > 1 or model.architecture.steering:
+        raise ModelError(
+            f"model {files.model!r} is several models in one, or steered, and gradients are clipped line by line for one "
+            "that was trained as it is; adapt the model that it was made of"
+        )
     model.languages = None  # those of another text
     text = encode_text(files.input, vocabulary, files.markers)
     documents = _documents(private, files, text)
