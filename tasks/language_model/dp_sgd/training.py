@@ -210,8 +210,8 @@ def adapt(
         )
     if model.architecture.parts > 1 or model.architecture.steering:
         raise ModelError(
-            f"model {files.model!r} is several models in one, or steered, and gradients are clipped line by line for one "
-            "that was trained as it is; adapt the model that it was made of"
+            f"model {files.model!r} is several models in one, or steered, and gradients are clipped line by line for "
+            "one that was trained as it is; adapt the model that it was made of"
         )
     model.languages = None  # those of another text
     text = encode_text(files.input, vocabulary, files.markers)
