@@ -100,15 +100,18 @@ def _speech(recogniser: Any) -> tuple[list[str], list[Any]]:
     import numpy as np
 
     from tasks.speech.audio.settings import SynthesisSettings
-    from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voice, synthesise
+    from tasks.speech.synthesis.synthetic_corpus import Synthesiser, draw_noise, draw_voices, synthesise
 
     settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)
-    generator = np.random.default_rng(1)
+    generator, synthesiser = np.random.default_rng(1), Synthesiser()
     texts, features = [], []
     for _ in range(UTTERANCES):
         texts.append(" ".join(generator.choice(SPOKEN, int(generator.integers(5, 13)))))
-        voice, noise = draw_voice(settings, generator), draw_noise(settings, generator)
-        signal = synthesise(texts[-1], voice, noise, generator, sample_rate=settings.sample_rate)
+        (voice,) = draw_voices(settings, generator, synthesiser).values()
+        noise = draw_noise(settings, generator)
+        signal = synthesise(
+            texts[-1], voice, noise, generator, sample_rate=settings.sample_rate, synthesiser=synthesiser
+        )
         features.append(recogniser.features(signal))
     return texts, recogniser.encode(features)
 

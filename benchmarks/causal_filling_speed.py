@@ -78,15 +78,13 @@ def plain_lines() -> list[str]:
 
 def free_filler(language_model: Any) -> Any:
     """Ours; what it does not get right is of no interest here."""
-    import numpy as np
-
     from tasks.filling.causal_lm.free import FreeFiller
     from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.methods.free import Free
     from tasks.filling.methods.unigram import UnigramFiller
 
-    fallback = UnigramFiller(WordFrequencies.of([("word", 1)]), np.ones(1, dtype=bool), MarkerRandomness(1))
+    fallback = UnigramFiller({None: WordFrequencies.of([("word", 1)])}, MarkerRandomness(1))
     return FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)
 
 
