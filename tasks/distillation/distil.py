@@ -95,6 +95,14 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
         dropped_quoting=counts["quoting"],
         dropped_verbatim=counts["verbatim"],
         dropped_empty=counts["empty"],
+        # What the summary asks of every fill: nothing stands in a marker's place, and no masked word is met or missed.
+        markers=0,
+        distinct_fills=0,
+        fallback_count=None,
+        restoration=None,
+        restoration_rate=None,
+        expected_restoration_by_frequency=None,
+        languages=None,
     )
 
 
