@@ -12,6 +12,7 @@ from tasks.distillation.distil import Quoted
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
+from tasks.results.measures import MEASURES
 
 SECRET = "my name is anna and i live in rome"
 PRIVATE = [SECRET, "it is cold today", "nothing to see here at all"]
@@ -73,7 +74,12 @@ def test_the_command_writes_as_many_lines_and_no_quotation(tmp_path, capsys):
     lines = list(read_lines(tmp_path / "output.txt"))
     assert len(lines) == len(PRIVATE)
     assert {word for line in lines for word in line.split()} <= {"word", "other"}
-    assert json.loads((tmp_path / "report.json").read_text())["measured"]["dropped_quoting"] == 0
+    measured = json.loads((tmp_path / "report.json").read_text())["measured"]
+    assert measured["dropped_quoting"] == 0
+    # The summary reads it as it reads a fill's.
+    assert {each.field or each.name for each in MEASURES if each.step == "fill" and "." not in (each.field or "")} <= {
+        *measured
+    }
     # Against a model of the unwanted word, what both can write and only one is left: no 'anna' at all.
     against = ["--model", str(tmp_path / "mixed"), "--unwanted", str(tmp_path / "heard"), "--set", "strength=1"]
     assert call(*against) == 0
