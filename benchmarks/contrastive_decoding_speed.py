@@ -37,6 +37,7 @@ def run() -> list[dict[str, Any]]:
     from tasks.language_model.causal_lm.joined import JoinedModels
     from tasks.language_model.causal_lm.learner import PieceLearner
     from tasks.language_model.causal_lm.model import CausalModel, WordPieces
+    from tasks.language_model.language_models import Drawing
     from tasks.language_model.sampling import sample_pieces
     from tasks.unlearning.steps import trained_on
 
@@ -81,10 +82,10 @@ def run() -> list[dict[str, Any]]:
     for prompt in PROMPTS:
         words = tuple(prompt.split())
         start = [*pieces.start, *(piece for own in pieces.of_words(words) for piece in own)]
-        (mine,) = sample_pieces(ours, 1, 1, LONGEST, 1, prompts=(words,))
+        (mine,) = sample_pieces(ours, Drawing(1, 1, LONGEST, 1, prompts=(words,)))
         same += mine == pieces.words(by_generate(start, cached=False, sample=False))
     begun = time.process_time()
-    drawn = sample_pieces(ours, SENTENCES, pieces.size, LONGEST, 1)
+    drawn = sample_pieces(ours, Drawing(SENTENCES, pieces.size, LONGEST, 1))
     written = sum(len(piece) for words in drawn for piece in pieces.of_words(words))
     speed = written / (time.process_time() - begun)
     what = f"contrast of two SmolLM2-135M, {same} of {len(PROMPTS)} continuations equal at temperature 0"

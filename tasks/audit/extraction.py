@@ -20,6 +20,7 @@ from tasks.audit.figure import Figure, share_figure
 from tasks.audit.resampling import interval_of
 from tasks.audit.settings import AuditSettings
 from tasks.language_model.evaluation.bootstrap import resample_counts
+from tasks.language_model.language_models import Drawing
 from tasks.language_model.normalisation import normalise
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def extraction(
     of the difference to blind, from a bootstrap over documents, and at least as wide as Wilson's of so many independent
     runs. The model is asked nothing else from then on.
     """
-    written = attacked.sample(settings.sampled, _LIKELIEST, _LONGEST, settings.seed)
+    written = attacked.sample(Drawing(settings.sampled, _LIKELIEST, _LONGEST, settings.seed))
     ignored = {run for line in planted for run in runs(normalise(line))}
     times = Counter(run for words in written for run in runs(words) if run not in ignored)
     line_of: dict[Run, int | None] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tasks.language_model.causal_lm.learner import PieceLearner
-from tasks.language_model.language_models import Words
+from tasks.language_model.language_models import Drawing, Words
 from tasks.language_model.learners import Learner
 from tasks.language_model.sampling import sample_pieces, sample_words
 from tasks.language_model.transformer.learner import WordLearner
@@ -105,10 +105,11 @@ def contrasted_sentences(weighted: Sequence[Weighted], sentences: int, longest: 
     first = weighted[0].model
     if not isinstance(first, PieceLearner):
         contrasted = ContrastedWords(weighted)
-        return sample_words(contrasted, sentences, len(contrasted.vocabulary), longest, seed)
+        return sample_words(contrasted, Drawing(sentences, len(contrasted.vocabulary), longest, seed))
     from tasks.language_model.causal_lm.joined import JoinedModels
     from tasks.language_model.causal_lm.model import CausalModel
 
     network = JoinedModels([(each.model.network, each.weight, each.alpha) for each in weighted])
     pieces = first.causal.pieces
-    return sample_pieces(CausalModel(network, pieces, first.causal.name), sentences, pieces.size, longest, seed)
+    drawing = Drawing(sentences, pieces.size, longest, seed)
+    return sample_pieces(CausalModel(network, pieces, first.causal.name), drawing)

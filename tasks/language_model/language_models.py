@@ -28,6 +28,22 @@ Precision = Literal["auto", "float32", "bfloat16"]
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """Sentences that a model is to write, by itself or behind prompts, which are no part of them."""
+
+    sentences: int
+    """Behind each prompt."""
+    likeliest: int
+    """Each word, or piece of one, is one of so many likeliest."""
+    longest: int
+    """Words, or pieces, behind which a sentence is cut off."""
+    seed: int
+    prompts: "Sequence[Words]" = ((),)
+    nucleus: float = 1.0
+    """And of these one of the likeliest that together have this probability (Holtzman et al. 2020)."""
+
+
+@dataclass(frozen=True)
 class TargetScores:
     """What a model says of the targets of a ``ReferenceText``, in its order: a sentence's words, then its end."""
 
@@ -98,19 +114,8 @@ class LanguageModel(Protocol):
         The model is the search's from then on. Raises ``ModelError`` where it cannot be asked so.
         """
 
-    def sample(
-        self,
-        sentences: int,
-        likeliest: int,
-        longest: int,
-        seed: int,
-        prompts: Sequence[Words] = ((),),
-        nucleus: float = 1.0,
-    ) -> list[Words]:
-        """So many sentences behind each prompt, as the model goes on by itself; the prompt is no part of them.
-
-        Each word or piece is one of so many ``likeliest``, and of the ``nucleus``: the likeliest that together have
-        this probability. A sentence is cut off behind ``longest`` of them.
+    def sample(self, drawing: Drawing) -> list[Words]:
+        """So many sentences behind each prompt, as the model goes on by itself.
 
         The model is asked nothing else from then on.
         """

@@ -3,7 +3,6 @@ is drawn by the model's probabilities among so many ``likeliest`` ones, or of th
 together have this probability (Holtzman et al. 2020). Special tokens other than the sentence's end are never written.
 """
 
-from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tasks.language_model.causal_lm.model import CausalModel
-    from tasks.language_model.language_models import NextWords, Words
+    from tasks.language_model.language_models import Drawing, NextWords, Words
 
 _WORDS_AT_ONCE = 256
 _PIECES_AT_ONCE = 64
@@ -26,31 +25,23 @@ _FIRST = 1024
 small model takes to score them."""
 
 
-def sample_words(
-    model: "NextWords",
-    sentences: int,
-    likeliest: int,
-    longest: int,
-    seed: int,
-    prompts: "Sequence[Words]" = ((),),
-    nucleus: float = 1.0,
-) -> "list[Words]":
+def sample_words(model: "NextWords", drawing: "Drawing") -> "list[Words]":
     """Of a model of words, so many sentences behind each prompt; one is cut off behind ``longest`` words."""
     import torch
 
     columns = written_columns(model.vocabulary)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(drawing.seed)
     found: list[Words] = []
-    beginnings = [prompt for prompt in prompts for _ in range(sentences)]
+    beginnings = [prompt for prompt in drawing.prompts for _ in range(drawing.sentences)]
     for begin in range(0, len(beginnings), _WORDS_AT_ONCE):
         model.start(columns)
         some = beginnings[begin : begin + _WORDS_AT_ONCE]
         written: list[list[str]] = [[] for _ in some]
         going = np.arange(len(some))
         histories = np.concatenate([history_of(model, prompt) for prompt in some])
-        for _ in range(longest):
+        for _ in range(drawing.longest):
             distinct, row = np.unique(histories, return_inverse=True)
-            chances, places = _chances(model.scores(distinct), likeliest, nucleus)  # (D, K)
+            chances, places = _chances(model.scores(distinct), drawing)  # (D, K)
             below = chances.cumsum(dim=1, dtype=torch.float64)[row]  # (N, K)
             aim = torch.from_numpy(random.random((len(going), 1))) * below[:, -1:]
             number = torch.searchsorted(below, aim, right=True).clamp(max=below.shape[1] - 1)
@@ -78,15 +69,7 @@ def history_of(model: "NextWords", words: "Words") -> np.ndarray:
     return history
 
 
-def sample_pieces(
-    causal: "CausalModel",
-    sentences: int,
-    likeliest: int,
-    longest: int,
-    seed: int,
-    prompts: "Sequence[Words]" = ((),),
-    nucleus: float = 1.0,
-) -> "list[Words]":
+def sample_pieces(causal: "CausalModel", drawing: "Drawing") -> "list[Words]":
     """Of a model of pieces, the words that they spell; a sentence ends with its line, or behind ``longest`` pieces.
 
     Of a prompt that is too long for the model's window the end is read.
@@ -95,15 +78,15 @@ def sample_pieces(
     from tqdm import tqdm
 
     model, pieces = causal.model.eval(), causal.pieces
-    random, ends = torch.Generator().manual_seed(seed), torch.tensor(pieces.line_ends)
-    longest = min(longest, causal.maximum_pieces - len(pieces.start))
+    random, ends = torch.Generator().manual_seed(drawing.seed), torch.tensor(pieces.line_ends)
+    longest = min(drawing.longest, causal.maximum_pieces - len(pieces.start))
     room = causal.maximum_pieces - len(pieces.start) - longest
     found: list[Words] = []
-    blocks = list(product(prompts, range(0, sentences, _PIECES_AT_ONCE)))
+    blocks = list(product(drawing.prompts, range(0, drawing.sentences, _PIECES_AT_ONCE)))
     for prompt, begin in tqdm(blocks, desc="writing", unit="batch", disable=None, leave=False):
         inside = [piece for own in pieces.of_words(prompt) for piece in own]
         start = [*pieces.start, *inside[max(0, len(inside) - room) :]]
-        written: list[list[int]] = [[] for _ in range(min(_PIECES_AT_ONCE, sentences - begin))]
+        written: list[list[int]] = [[] for _ in range(min(_PIECES_AT_ONCE, drawing.sentences - begin))]
         going, read = torch.arange(len(written)), torch.tensor([start] * len(written))
         kept = None
         for _ in range(longest):
@@ -119,7 +102,7 @@ def sample_pieces(
                 # What all have in common is read once.
                 kept.batch_repeat_interleave(len(read))
             scores = output.logits[:, -1].float().cpu().expand(len(read), -1)
-            chances, places = _chances(scores, likeliest, nucleus)
+            chances, places = _chances(scores, drawing)
             drawn = places.gather(1, torch.multinomial(chances, 1, generator=random))  # (N, 1)
             on = ~torch.isin(drawn[:, 0], ends)
             going, read, drawn = going[on], torch.cat([read, drawn], dim=1)[on], drawn[on]
@@ -133,20 +116,20 @@ def sample_pieces(
     return found
 
 
-def _chances(scores: "Tensor", likeliest: int, nucleus: float) -> "tuple[Tensor, Tensor]":
+def _chances(scores: "Tensor", drawing: "Drawing") -> "tuple[Tensor, Tensor]":
     """Chances (N, K) and their columns (N, K), of scores (N, V): the highest first where not all count, and 0 outside
     the nucleus."""
     import torch
 
-    most = min(likeliest, scores.shape[1])
-    if most == scores.shape[1] and nucleus == 1:
+    most = min(drawing.likeliest, scores.shape[1])
+    if most == scores.shape[1] and drawing.nucleus == 1:
         return scores.softmax(1), torch.arange(most).expand(len(scores), -1)
-    if nucleus == 1:
+    if drawing.nucleus == 1:
         values, places = scores.topk(most, dim=1)
         return values.softmax(1), places
     whole = scores.logsumexp(1, keepdim=True)
     values, places = scores.topk(min(most, _FIRST), dim=1)
-    if bool(((values - whole).exp().sum(1) < nucleus).any()):
+    if bool(((values - whole).exp().sum(1) < drawing.nucleus).any()):
         values, places = scores.topk(most, dim=1)
     chances = (values - whole).exp()
-    return chances.masked_fill(chances.cumsum(1) - chances >= nucleus, 0), places
+    return chances.masked_fill(chances.cumsum(1) - chances >= drawing.nucleus, 0), places

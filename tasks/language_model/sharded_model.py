@@ -17,6 +17,7 @@ import numpy as np
 from tasks.corpora.text_lines import read_lines
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import (
+    Drawing,
     LanguageModel,
     NextWords,
     Precision,
@@ -124,17 +125,9 @@ class ShardedModel:
         """As the protocol says."""
         return self.model.next_words()
 
-    def sample(
-        self,
-        sentences: int,
-        likeliest: int,
-        longest: int,
-        seed: int,
-        prompts: Sequence[Words] = ((),),
-        nucleus: float = 1.0,
-    ) -> list[Words]:
+    def sample(self, drawing: Drawing) -> list[Words]:
         """As the protocol says."""
-        return self.model.sample(sentences, likeliest, longest, seed, prompts, nucleus)
+        return self.model.sample(drawing)
 
     @property
     def _reads_on(self) -> bool:

@@ -75,7 +75,7 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
 
     from tasks.audit.figure import share_figure
     from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.language_models import open_language_model
+    from tasks.language_model.language_models import Drawing, open_language_model
     from tasks.language_model.normalisation import normalise
     from tasks.torch_setup import set_up_torch
     from tasks.toxicity.classifier import LIMIT, Classifier
@@ -95,7 +95,7 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
 
         figures["last_word_accuracy"] = last_word_accuracy(model, task)
     seed, each = cell.seed or 0, settings.continuations
-    written = model.sample(each, _EVERY_WORD, settings.tokens, seed, prompts=prompts, nucleus=settings.nucleus)
+    written = model.sample(Drawing(each, _EVERY_WORD, settings.tokens, seed, prompts, settings.nucleus))
     found = classifier.probabilities([" ".join(words) for words in written])
     is_empty = np.array([not words for words in written])
     found = np.where(is_empty, 0.0, found).reshape(len(prompts), each)  # (P, N)

@@ -30,8 +30,8 @@ class Writer:
     def __init__(self, lines):
         self.lines = [tuple(line.split()) for line in lines]
 
-    def sample(self, sentences, likeliest, longest, seed):
-        return self.lines[:sentences]
+    def sample(self, drawing):
+        return self.lines[: drawing.sentences]
 
 
 def attacked(written, **options):

@@ -16,7 +16,7 @@ from tasks.language_model.causal_lm.joined import JoinedModels
 from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.causal_lm.scoring import CausalScorer
-from tasks.language_model.language_models import open_language_model
+from tasks.language_model.language_models import Drawing, open_language_model
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
@@ -111,7 +111,7 @@ def test_each_causal_model_keeps_keys_and_values_of_its_own():
     # And as a sampler asks, which drops rows that have ended: a model beside itself of weight 0 writes as by itself.
     weighted = [Weighted(one, 1.0), Weighted(other, 0.0)]
     drawn = contrasted_sentences(weighted, 6, 12, seed=3)
-    assert drawn == sample_pieces(one.causal, 6, one.causal.pieces.size, 12, 3)
+    assert drawn == sample_pieces(one.causal, Drawing(6, one.causal.pieces.size, 12, 3))
 
 
 def test_a_search_asks_joined_causal_models_as_it_asks_one():

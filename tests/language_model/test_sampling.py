@@ -6,7 +6,7 @@ import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model import sampling
-from tasks.language_model.language_models import open_language_model
+from tasks.language_model.language_models import Drawing, open_language_model
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.model import load_model
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
@@ -34,20 +34,20 @@ def test_words_are_drawn_by_the_chances_of_a_chain():
             tokens = [self.vocabulary.tokens[column] for column in self.columns]
             return torch.tensor([[each.get(token, 0) * 2.0 for token in tokens] for each in last]).log()
 
-    found = sample_words(Chain(), NUMBER, ALL, 3, seed=1)
+    found = sample_words(Chain(), Drawing(NUMBER, ALL, 3, seed=1))
     shares = {words: found.count(words) / NUMBER for words in set(found)}
     expected = {("b",): 1 / 4, ("a", "b"): 1 / 4, ("b", "b"): 1 / 8, ("b", "b", "b"): 1 / 8, ("a", "b", "b"): 1 / 4}
     assert shares == pytest.approx(expected, abs=3 * 0.5 / NUMBER**0.5)
-    assert sample_words(Chain(), 300, ALL, 3, seed=1)[:256] == found[:256]
-    assert sample_words(Chain(), NUMBER, ALL, 3, seed=2) != found
+    assert sample_words(Chain(), Drawing(300, ALL, 3, seed=1))[:256] == found[:256]
+    assert sample_words(Chain(), Drawing(NUMBER, ALL, 3, seed=2)) != found
     # Of two that are equally likely, one.
-    assert len(set(sample_words(Chain(), 300, 1, 3, seed=1))) == 1
+    assert len(set(sample_words(Chain(), Drawing(300, 1, 3, seed=1)))) == 1
 
 
 def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
     folder = save_transformer(tmp_path)
     model, vocabulary = load_model(folder)
-    found = open_language_model(folder).sample(NUMBER, ALL, 14, seed=1)  # longer than its 12 positions
+    found = open_language_model(folder).sample(Drawing(NUMBER, ALL, 14, seed=1))  # longer than its 12 positions
 
     def next_one(*words):
         logits = model.logits(torch.tensor([[START_ID, *vocabulary.encode(words)]]))[0, -1].detach()
@@ -83,7 +83,7 @@ def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(kind, tmp_path):
         pieces = [*causal.pieces.start, *(piece for (piece,) in causal.pieces.of_words(list(words)))]
         return causal.model(input_ids=torch.tensor([pieces])).logits[0, -1, wanted].softmax(0).tolist()
 
-    found = model.sample(NUMBER, ALL, 10, seed=1)
+    found = model.sample(Drawing(NUMBER, ALL, 10, seed=1))
     shares = {words: found.count(words) / NUMBER for words in [(), ("the",), ("the", "cat"), ("the", "cat", "dog")]}
     first, second, third = next_one(), next_one("the"), next_one("the", "cat")
     expected = {
@@ -95,7 +95,7 @@ def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(kind, tmp_path):
     assert shares == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
     assert {word for words in found for word in words} == {"the", "cat", "dog"}
     assert max(map(len, found)) <= 10
-    assert len(set(model.sample(100, 1, 10, seed=1))) == 1
+    assert len(set(model.sample(Drawing(100, 1, 10, seed=1)))) == 1
 
 
 @pytest.mark.parametrize("first", [1, 1024])
@@ -103,7 +103,7 @@ def test_a_nucleus_is_the_likeliest_that_together_have_its_probability(monkeypat
     """However many are looked at first."""
     monkeypatch.setattr(sampling, "_FIRST", first)
     scores = torch.tensor([[0.05, 0.5, 0.15, 0.3], [0.96, 0.01, 0.02, 0.01]]).log()
-    chances, places = sampling._chances(scores, ALL, 0.7)
+    chances, places = sampling._chances(scores, Drawing(1, ALL, 1, seed=1, nucleus=0.7))
     whole = torch.zeros(2, 4).scatter(1, places, chances)
     torch.testing.assert_close(whole, torch.tensor([[0, 0.5, 0, 0.3], [0.96, 0, 0, 0]]))
 
@@ -116,11 +116,11 @@ def test_models_of_every_kind_go_on_from_a_prompt(tmp_path):
         "llama": save_causal(tmp_path / "llama", "llama"),
     }.items():
         model = open_language_model(folder)
-        both = model.sample(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9)
+        both = model.sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
         assert len(both) == 100, kind
-        assert both == open_language_model(folder).sample(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9)
+        assert both == open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
     # The only words of the n-gram model's text behind these.
-    found = open_language_model(tmp_path / "ngram").sample(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5)
+    found = open_language_model(tmp_path / "ngram").sample(Drawing(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5))
     assert {words[:1] for words in found[:200]} == {("saw",)}
     assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}
 
@@ -134,4 +134,4 @@ def test_pieces_behind_a_prompt_have_the_chances_of_a_plain_forward_pass(tmp_pat
     (best,) = first.topk(1).indices.tolist()
     second = causal.model(input_ids=torch.tensor([[*pieces, best]])).logits[0, -1].argmax().item()
     expected = () if best in causal.pieces.line_ends else causal.pieces.words([best, second])
-    assert set(model.sample(3, 1, 2, seed=1, prompts=[words])) == {expected}
+    assert set(model.sample(Drawing(3, 1, 2, seed=1, prompts=[words]))) == {expected}

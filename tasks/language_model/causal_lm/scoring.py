@@ -16,7 +16,7 @@ from tasks.language_model.causal_lm.folder import load_by_name
 from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import Precision, TargetScores, Words, encode_sentences
+from tasks.language_model.language_models import Drawing, Precision, TargetScores, Words, encode_sentences
 from tasks.language_model.prefix_trees import TreeBatch, score_groups, score_sequences
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.transformer.batching import overlap_of
@@ -82,17 +82,9 @@ class CausalScorer:
 
         return WholeWords(self)
 
-    def sample(
-        self,
-        sentences: int,
-        likeliest: int,
-        longest: int,
-        seed: int,
-        prompts: Sequence[Words] = ((),),
-        nucleus: float = 1.0,
-    ) -> list[Words]:
+    def sample(self, drawing: Drawing) -> list[Words]:
         """As the protocol says."""
-        return sample_pieces(self.causal, sentences, likeliest, longest, seed, prompts, nucleus)
+        return sample_pieces(self.causal, drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's window is scored by the model's own code."""

@@ -9,7 +9,14 @@ import numpy as np
 
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
+from tasks.language_model.language_models import (
+    Drawing,
+    NextWords,
+    TargetScores,
+    Words,
+    encode_sentences,
+    sentence_sums,
+)
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, find
 from tasks.language_model.ngram.folder import load
 from tasks.language_model.sampling import sample_words
@@ -60,17 +67,9 @@ class NgramScorer:
         """As the protocol says."""
         return NgramNextWord(self._mixture, self._words)
 
-    def sample(
-        self,
-        sentences: int,
-        likeliest: int,
-        longest: int,
-        seed: int,
-        prompts: Sequence[Words] = ((),),
-        nucleus: float = 1.0,
-    ) -> list[Words]:
+    def sample(self, drawing: Drawing) -> list[Words]:
         """As the protocol says."""
-        return sample_words(self.next_words(), sentences, likeliest, longest, seed, prompts, nucleus)
+        return sample_words(self.next_words(), drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says."""

@@ -10,7 +10,14 @@ from torch import Tensor, distributed
 
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import NextWords, TargetScores, Words, encode_sentences, sentence_sums
+from tasks.language_model.language_models import (
+    Drawing,
+    NextWords,
+    TargetScores,
+    Words,
+    encode_sentences,
+    sentence_sums,
+)
 from tasks.language_model.prefix_trees import TreeBatch, score_groups
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.batching import (
@@ -70,17 +77,9 @@ class TransformerScorer:
 
         return TransformerNextWord(self._model, self._words)
 
-    def sample(
-        self,
-        sentences: int,
-        likeliest: int,
-        longest: int,
-        seed: int,
-        prompts: Sequence[Words] = ((),),
-        nucleus: float = 1.0,
-    ) -> list[Words]:
+    def sample(self, drawing: Drawing) -> list[Words]:
         """As the protocol says."""
-        return sample_words(self.next_words(), sentences, likeliest, longest, seed, prompts, nucleus)
+        return sample_words(self.next_words(), drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says. What is longer than the model's positions is scored as a text is, and all sentences are
