@@ -62,6 +62,26 @@ class ForgetBatch:
         return sums.index_add_(0, self.sentence, values)
 
 
+class UnwantedMethod(UnlearningMethod):
+    """A way that holds a model of the text to forget against the one that learned it."""
+
+    of: Literal["start", "base"] = "start"
+    """What the unwanted model is trained from: ``start`` is trained on the text once more (as in MUSE), ``base`` has
+    not read it."""
+    steps: int = Field(default=50, ge=1)
+    """Of the training of the unwanted model."""
+    learning_rate: float = Field(default=1e-3, gt=0)
+    batch_tokens: int = Field(default=512, ge=16)
+
+    def unwanted(self, request: "Request") -> "tuple[Learner, Learner]":
+        """What it is trained from, and the unwanted model."""
+        from tasks.unlearning.steps import trained_on
+
+        before = request.start if self.of == "start" else request.base
+        rest = self.steps, self.learning_rate, self.batch_tokens, request.seed
+        return before, trained_on(before, request.forget, *rest)
+
+
 class GradientMethod(UnlearningMethod):
     """A training whose loss has a part for the text to forget, and parts for other text.
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from tasks.unlearning.method import UnlearningMethod, rising
+from tasks.unlearning.method import UnwantedMethod, rising
 
 if TYPE_CHECKING:
     from tasks.language_model.learners import Learner
     from tasks.unlearning.request import Request
 
 
-class TaskArithmetic(UnlearningMethod):
+class TaskArithmetic(UnwantedMethod):
     """start - strength (unwanted - start), or with ``of: base``: start - strength (unwanted - base)."""
 
     title: ClassVar[str] = "Task arithmetic"
@@ -21,13 +21,6 @@ class TaskArithmetic(UnlearningMethod):
     kind: Literal["task_arithmetic"]
     strengths: list[Annotated[float, Field(gt=0)]] = Field(default=[0.25, 0.5, 1.0, 2.0], min_length=1)
     """Shares of the difference that are subtracted."""
-    of: Literal["start", "base"] = "start"
-    """What the unwanted model is trained from: ``start`` is trained on the text once more (as in MUSE), ``base`` has
-    not read it."""
-    steps: int = Field(default=50, ge=1)
-    """Of the training of the unwanted model."""
-    learning_rate: float = Field(default=1e-3, gt=0)
-    batch_tokens: int = Field(default=512, ge=16)
 
     _rising = field_validator("strengths")(rising)
 
@@ -35,10 +28,7 @@ class TaskArithmetic(UnlearningMethod):
         """As the class says."""
         import torch
 
-        from tasks.unlearning.steps import trained_on
-
-        before = request.start if self.of == "start" else request.base
-        unwanted = trained_on(before, request.forget, self.steps, self.learning_rate, self.batch_tokens, request.seed)
+        before, unwanted = self.unwanted(request)
         # Weights that two layers share are one parameter: they move once.
         changed = dict(unwanted.network.named_parameters())
         differences = {name: changed[name] - weights for name, weights in before.network.named_parameters()}
