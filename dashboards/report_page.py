@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dashboards import provenance
 from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
-from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_plots, forgetting_reports
+from dashboards.forgetting import forgetting_plots
 from dashboards.headline import facts, sentences
 from dashboards.page_tables import fill_grid, fluency_grid, masked_counts, masked_share_grid, paper_grid, speech_part
 from dashboards.paper_results import CITATION
@@ -32,6 +32,7 @@ from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
 from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
+from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
 from tasks.results.grid import Entry, Grid, GridRow, Heading, html, plain_grid
 from tasks.results.leakage import attacked, leak_grid
 from tasks.results.measure import PAGE
@@ -182,7 +183,7 @@ def _dataset(
     unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
     text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
     name = f"Perplexity on {table.dataset}"
-    tried = forgetting_reports(index.reports.values(), table.dataset)
+    tried = by_dataset(index.reports.values()).get(table.dataset, [])
     perplexity, known = measure("perplexity"), measure("perplexity_known")
     further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in ("audit", "fluency")]
     experiment = Experiment(mine, scores, EvaluationSettings())

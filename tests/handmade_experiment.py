@@ -449,6 +449,37 @@ class _Writer:
         write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
 
 
+def write_forgetting(folder: Path) -> None:
+    """A report of two ways to forget beside the models at the ends: what is left of 32 bits, and times perplexity."""
+    path = next((folder / "results" / "reports").glob("adapt/**/*.json"))
+    report = json.loads(path.read_text(encoding="utf-8")) | {"stage": "compare-unlearning"}
+    report["cell"] = Cell("chat", seed=2).as_dict()
+    unidetox = {"kind": "inverse_distillation", "unwanted": "start", "taught": "start", "alpha": 0.1}
+    methods = {"unidetox": unidetox, "steering": {"kind": "steering", "rank": 64}}
+    given = {"repetitions": [1, 16], "relearning_steps": 10, "relearned_share": 0.1, "budget": 0.05}
+    report["parameters"] = {**given, "methods": methods}
+    rows = {}
+    for name, bits, ratio in (
+        ("retrained", 1.0, 0.98),
+        ("start", 32.0, 1.0),
+        ("unidetox", 31.0, 2.0),
+        ("steering", 20.0, 1.01),
+    ):
+        row = {
+            "perplexity": 90 * ratio,
+            "ratio_to_start": ratio,
+            "ratio_to_start_ci": [ratio, ratio],
+            "membership": 0.6,
+        }
+        for kind in ("template_1", "template_16", "ordinary_1", "ordinary_16"):
+            row |= {f"exposure_{kind}": bits, f"exposure_{kind}_ci": [bits - 1, bits + 1]}
+        row |= {"membership": 0.6, "privacy_leakage": -0.1, "sweep": [{"strength": 5}]}
+        rows[name] = row | {"within_budget": ratio < 1.05}
+    report["measured"] = {"by_method": rows}
+    (folder / "results" / "reports" / "unlearning").mkdir()
+    (folder / "results" / "reports" / "unlearning" / "chat-2.json").write_text(json.dumps(report), encoding="utf-8")
+
+
 def word_errors(cell: Cell) -> int:
     return WORD_ERRORS.get(str(cell.method), 140) + ((cell.seed or 1) - 1)
 

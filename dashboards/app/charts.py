@@ -5,6 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from tasks.results.forgetting import Left
+from tasks.results.grid import Grid
 from tasks.results.measure import Measure
 from tasks.results.tables import Line, Table
 
@@ -163,6 +165,24 @@ def sentence_scatter(frame: Any) -> Any:
     return alt.layer(line, points).properties(height=260)
 
 
+def forgetting_scatter(ways: Sequence[Left]) -> Any:
+    """What is left of secrets against the perplexity by that before, a mark a way (Altair chart)."""
+    import altair as alt
+    import pandas as pd
+
+    frame = pd.DataFrame([{"way": w.way, "bits": w.bits, "ratio": w.ratio, "end": w.is_end} for w in ways])
+    base = alt.Chart(frame).encode(
+        x=alt.X("bits:Q", title="bits of exposure"),
+        y=alt.Y("ratio:Q", title="perplexity by that before", scale=alt.Scale(zero=False)),
+        color=alt.Color(
+            "end:N", scale=alt.Scale(domain=[True, False], range=[_GROUPS["reference"], _GROUPS["fill"]]), legend=None
+        ),
+        tooltip=["way", _number("bits"), _number("ratio")],
+    )
+    labels = base.mark_text(align="left", dx=8).encode(text="way:N")
+    return alt.layer(base.mark_point(filled=True, size=70, opacity=1), labels).properties(height=420)
+
+
 def curve_chart(curves: Mapping[str, Sequence[tuple[int, float]]], title: str) -> Any:
     """Training curves over optimiser steps, one line for each run (Altair chart)."""
     import altair as alt
@@ -208,6 +228,17 @@ def table(
         alt=title,
         key=f"table_{name}",
     )
+    download(frame, name)
+
+
+def grid_table(grid: Grid, name: str) -> None:
+    """Show a table of texts as it stands in all views, with its download; ``name``: of the file, without ending."""
+    import pandas as pd
+
+    first, *headings = map(str, grid.headings)
+    cells = zip(headings, zip(*grid.texts(), strict=True), strict=True)
+    frame = pd.DataFrame({first: [row.label for row in grid.rows], **dict(cells)})
+    st.table(frame.set_index(first), border="horizontal")
     download(frame, name)
 
 

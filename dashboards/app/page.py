@@ -1,4 +1,4 @@
-"""The app's frame: three views of the runs of the experiment in the folder that it was started in.
+"""The app's frame: views of the runs and reports of the experiment in the folder that it was started in.
 
 Started by ``palimpsest up``; alone by ``streamlit run dashboards/app/page.py``.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboards.app import compare_view, follow_view, results_view
+from dashboards.app import compare_view, follow_view, forgetting_view, results_view
 from dashboards.services.service import APP_PASSWORD
 from tasks import telemetry
 from tasks.errors import PalimpsestError
@@ -19,6 +19,7 @@ VIEWS = {
     "results": results_view.show,
     "compare": compare_view.show,
     "follow": follow_view.show,
+    "forgetting": forgetting_view.show,
 }
 """By their names in the address. Pages of Streamlit's own would ask the server for files that it does not have."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards.app.charts import download, interval_charts, table
+from dashboards.app.charts import grid_table, interval_charts, table
 from dashboards.app.experiment import all_runs, parameters
 from dashboards.app.result_rows import (
     Row,
@@ -96,8 +96,6 @@ def _spread(rows: Sequence[Row]) -> list[Any]:
 
 
 def _dataset(one: Table, measure: Measure, several: bool) -> None:
-    import pandas as pd
-
     if several:
         st.subheader(one.dataset, anchor=False)
     lines = [line for line in one.all_lines if any(measure.estimate(found) for found in line.by_technique.values())]
@@ -108,11 +106,7 @@ def _dataset(one: Table, measure: Measure, several: bool) -> None:
         st.info(f"No run of {one.dataset} has a number of this measure.")
         return
     grid = measure_grid(replace(one, lines=lines, recogniser_alone=None), measure, APP)
-    first, *headings = map(str, grid.headings)
-    cells = zip(headings, zip(*grid.texts(), strict=True), strict=True)
-    frame = pd.DataFrame({first: [row.label for row in grid.rows], **dict(cells)})
-    st.table(frame.set_index(first), border="horizontal")
-    download(frame, f"{one.dataset}_{measure.name}")
+    grid_table(grid, f"{one.dataset}_{measure.name}")
     # Many times worse than what is compared: on its scale all others would lie in one point.
     drawn = [line for line in lines if line.method != PRETRAINED] or lines
     if drawn != lines:

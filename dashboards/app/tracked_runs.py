@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.results.summary.summary_file import run_address
+from tasks.results.tracking.forgetting_records import GROUP
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (
     CURRENT_TAG,
@@ -60,7 +61,7 @@ Curve = list[tuple[int, float]]
 
 
 def read_runs(settings: TrackingSettings) -> list[TrackedRun]:
-    """All runs of cells, in the order in which they were started.
+    """All runs of cells, in the order in which they were started; ways to forget are no cells.
 
     Raises ``ResourceError`` where there is no store yet or it does not answer.
     """
@@ -100,7 +101,7 @@ def run_page(settings: TrackingSettings, run: TrackedRun) -> str | None:
 def _tracked(run: Any) -> TrackedRun | None:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags.get(RETIRED_KEY_TAG)
-    if not key:
+    if not key or tags.get("group") == GROUP:
         return None
     seed = tags.get("seed")
     return TrackedRun(

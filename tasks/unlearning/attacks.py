@@ -22,12 +22,14 @@ _LARGEST = 7
 class Attacker:
     """What an attacker of a released model has."""
 
-    known: Sequence[str]
-    """Lines that were to be forgotten, a few of many."""
-    alike: Sequence[str]
-    """Lines of the same form that nobody was trained on."""
     settings: "UnlearningSettings"
     seed: int
+    known: Sequence[str] = ()
+    """Lines that were to be forgotten, a few of many."""
+    alike: Sequence[str] = ()
+    """Lines of the same form that nobody was trained on."""
+    kept: Sequence[str] = ()
+    """Lines of the same corpus, none of which was to be forgotten."""
 
     def trained(self, model: Learner, lines: Sequence[str]) -> Learner:
         """A few steps on some lines."""
@@ -46,6 +48,11 @@ def fresh(model: Learner, attacker: Attacker) -> Learner:
     return attacker.trained(model, attacker.alike)
 
 
+def continued(model: Learner, attacker: Attacker) -> Learner:
+    """The same with ordinary lines: a user who merely goes on training."""
+    return attacker.trained(model, attacker.kept)
+
+
 def four_bits(model: Learner, attacker: Attacker) -> Learner:
     """Weights rounded to four bits, in groups of 64 with a scale each (Zhang et al. 2025)."""
     found = model.copy()
@@ -61,5 +68,6 @@ def four_bits(model: Learner, attacker: Attacker) -> Learner:
 ATTACKS: Mapping[str, Callable[[Learner, Attacker], Learner]] = {
     "relearned": relearned,
     "fresh": fresh,
+    "continued": continued,
     "four_bits": four_bits,
 }

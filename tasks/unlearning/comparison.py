@@ -147,7 +147,7 @@ class Comparison:
         lines = [secrets.planted[number].text for number in known]
         unknown = np.ones(len(secrets.planted), dtype=bool)
         unknown[known] = False
-        return Attacker(lines, self.trial.alike, settings, seed), unknown
+        return Attacker(settings, seed, lines, self.trial.alike, self.trial.retained), unknown
 
 
 def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:

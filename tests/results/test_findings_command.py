@@ -1,5 +1,7 @@
 import re
 
+from handmade_experiment import write_forgetting
+
 from tasks.cli import main
 
 
@@ -18,6 +20,21 @@ def test_the_page_has_every_claim_and_number(summarised, capsys):
         r"\| chat \| allow list \| Sample, minilm \| 1 \| 52% \[\d+%, \d+%\] \| 36% \[\d+%, \d+%\] \| \*\*against", page
     )
     assert "| chat | allow list | Top-1, minilm | 8.10% [7.29%, 8.91%] | 0.08% | **more** |" in page
+
+
+def test_what_was_to_be_forgotten_stands_behind_it(summarised):
+    write_forgetting(summarised)
+    assert main(["findings", "--output", "findings.md"]) == 0
+    page = (summarised / "findings.md").read_text(encoding="utf-8")
+    assert "| steering | 1.010 [1.010, 1.010] | 20.0/20.0 | 20.0/20.0 |" in page
+    claims = dict(re.findall(r"\| (It .*?) \| (.*?) \|", page))
+    assert claims == {
+        "It forgets more than samples of the model within the budget.": "not tested",
+        "It forgets more than LM-Steer within the budget.": "contradicted",
+        "It forgets more than DExperts within the budget.": "not tested",
+        "It forgets more than task arithmetic within the budget.": "not tested",
+        "It keeps the perplexity within the budget.": "contradicted",
+    }
 
 
 def test_what_is_no_summary_is_one_line(summarised, capsys):

@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 
 import tracked_state
-from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of
+from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of, write_forgetting
 
 from tasks.cli import main
 from tasks.records.cell import Cell
@@ -212,22 +212,14 @@ def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch, empty_s
 
 
 def test_each_way_to_forget_is_a_run(tracked):
-    path = next((tracked / "results" / "reports").glob("adapt/**/*.json"))
-    report = json.loads(path.read_text(encoding="utf-8")) | {"stage": "compare-unlearning", "parameters": {}}
-    report["cell"] = Cell("chat", seed=2).as_dict()
-    report["parameters"] = {"budget": 0.05, "methods": {"ours": {"kind": "private_words", "margin": 2.0}}}
-    rows = {"retrained": {"perplexity": 90.0}, "ours": {"perplexity": 91.0, "exposure_template_1": 1.5}}
-    rows["ours"] |= {"exposure_template_1_ci": [1.0, 2.5], "sweep": [{"strength": 5}], "within_budget": True}
-    report["measured"] = {"by_method": rows}
-    (tracked / "results" / "reports" / "unlearning").mkdir()
-    (tracked / "results" / "reports" / "unlearning" / "chat-2.json").write_text(json.dumps(report), encoding="utf-8")
+    write_forgetting(tracked)
     assert main(["publish"]) == 0
     runs = tracked_state.runs(tracked)
-    assert tracked_state.count_runs(tracked) == 6
-    run = next(run for key, run in runs.items() if "unlearned_ours" in key)
-    assert tracked_state.metric(tracked, run, "exposure_template_1") == [(0, 1.5)]
-    assert tracked_state.metric(tracked, run, "exposure_template_1_high") == [(0, 2.5)]
-    assert tracked_state.parameters(tracked, run)["unlearning.way.margin"] == "2.0"
+    assert tracked_state.count_runs(tracked) == 8
+    run = next(run for key, run in runs.items() if "unlearned_steering" in key)
+    assert tracked_state.metric(tracked, run, "exposure_template_1") == [(0, 20.0)]
+    assert tracked_state.metric(tracked, run, "exposure_template_1_high") == [(0, 21.0)]
+    assert tracked_state.parameters(tracked, run)["unlearning.way.rank"] == "64"
     assert tracked_state.tags(tracked, run)["group"] == "forgetting"
     assert main(["publish"]) == 0
-    assert tracked_state.count_runs(tracked) == 6
+    assert tracked_state.count_runs(tracked) == 8

@@ -8,13 +8,14 @@ import pytest
 import yaml
 from marked_text import MaskedText
 
-from dashboards.forgetting import forgetting_grid, forgetting_legend, forgetting_plots, forgetting_reports
+from dashboards.forgetting import forgetting_plots
 from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
 from tasks.results.grid import markdown
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +70,7 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
     assert all(0 <= row[f"{kind}membership"] <= 1 for row in rows.values() for kind in ("", "retained_"))
     assert rows["retrained"]["privacy_leakage"] == 0
     for row in rows.values():
-        for attack in ("", "relearned.", "fresh.", "four_bits."):
+        for attack in ("", "relearned.", "fresh.", "continued.", "four_bits."):
             for kind in ("template_1", "template_2", "ordinary_1", "ordinary_2"):
                 assert 0 <= row[f"{attack}exposure_{kind}"] <= 33
     words = {word for line in (tmp_path / "corpus" / "train.txt").read_text().splitlines() for word in line.split()}
@@ -78,7 +79,7 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
     assert not {word for word in words if len(word) > 8 and word in measured}
     assert not list((tmp_path / ".palimpsest" / "audits").iterdir()), "models and texts are thrown away"
     # The page: one row a way, means over seeds.
-    mine = forgetting_reports([report, {"stage": "fill", "cell": {"dataset": "chat"}}], "chat")
+    mine = by_dataset([report, {"stage": "fill", "cell": {"dataset": "chat"}}])["chat"]
     assert mine == [report]
     lines = markdown(forgetting_grid(mine)).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == [

@@ -159,7 +159,7 @@ def test_distilled_text_is_of_known_words(request_):
 
 
 def test_four_bits_leave_fifteen_values_a_group(request_):
-    attacker = Attacker([], [], None, 1)
+    attacker = Attacker(None, 1)
     found = four_bits(request_.start, attacker).network.embedding.weight.detach().view(-1, 64)
     assert max(len(group.unique()) for group in found) <= 15
     assert (found - request_.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2

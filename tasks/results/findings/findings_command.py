@@ -8,7 +8,8 @@ compared.
 Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
 best for each technique, and how many masked words it happens to write, beside guessing by frequency. Data sets with
 speech have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at
-all.
+all. What models were made to forget (palimpsest compare-unlearning) stands behind it, with the claims of corpus inverse
+distillation.
 
 example:
   palimpsest findings --output docs/findings.md
@@ -40,6 +41,8 @@ def run(options: FindingsOptions) -> None:
     from tasks.results.findings.findings_comparison import Experiment
     from tasks.results.findings.findings_page import findings_page
     from tasks.results.findings.findings_speech import spoken_datasets
+    from tasks.results.forgetting import by_dataset, read_forgetting
+    from tasks.results.report_index import REPORTS
     from tasks.results.summary.summary_file import read_summary
 
     evaluation = EvaluationSettings()
@@ -48,8 +51,9 @@ def run(options: FindingsOptions) -> None:
     claims, known, more = findings(experiment), findings(experiment, known=True), beyond(experiment)
     seeds = {row["seed"] for row in rows if row["seed"] is not None}
     spoken = spoken_datasets(rows)
+    forgotten = by_dataset(read_forgetting(REPORTS))
     counts = {"cells": len(rows), "seeds": len(seeds)}
-    page = findings_page(claims, known, more, spoken, **counts, confidence=evaluation.confidence)
+    page = findings_page(claims, known, more, spoken, forgotten, **counts, confidence=evaluation.confidence)
     if options.output:
         with atomic_writer(options.output) as stream:
             stream.write(page)

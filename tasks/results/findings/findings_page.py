@@ -1,12 +1,14 @@
 """The findings as a Markdown document: numbers only, never text of a corpus."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.findings.findings_beyond import GOAL, Best, Beyond, Gap, Restored, Share
 from tasks.results.findings.findings_claims import Finding
 from tasks.results.findings.findings_comparison import Comparison
+from tasks.results.findings.findings_forgetting import forgetting_parts
 from tasks.results.findings.findings_speech import Rate, SpokenDataset, System
+from tasks.results.forgetting import Report
 from tasks.results.grid import ABSENT, markdown, plain_grid, words
 from tasks.results.measure import ABOVE, BELOW
 from tasks.results.titles import technique_name
@@ -20,6 +22,7 @@ def findings_page(
     known: Sequence[Finding],
     more: Beyond,
     spoken: Sequence[SpokenDataset],
+    forgotten: Mapping[str, Sequence[Report]],
     *,
     cells: int,
     seeds: int,
@@ -83,6 +86,7 @@ def findings_page(
         "frequency would hit. It is not what an attacker gets: one with a strong model finds more; that figure is not "
         "measured yet.",
         _restored(more.restored),
+        *forgetting_parts(forgotten),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -7,19 +7,20 @@ from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.records.run_key import lineage_of, run_key
-from tasks.records.stage_report import read_report
+from tasks.results.forgetting import read_forgetting
 from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint
 from tasks.results.tracking.run_record import RunRecord, flat
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
+GROUP = "forgetting"
+"""Tag of these runs: they stand in a table of their own."""
 _PREFIX = "unlearned_"
 """Before the name of a way: it is no method of filling."""
 
 
 def forgetting_records(reports: str | Path) -> Iterator[RunRecord]:
     """Of each report below the folder, a record of every way in it, and of the models that none is between."""
-    for path in sorted(Path(reports).glob("unlearning/*.json")):
-        report = read_report(path)
+    for report in read_forgetting(reports):
         for name, row in report["measured"]["by_method"].items():
             yield _record(name, row, report)
 
@@ -32,7 +33,7 @@ def _record(name: str, row: Mapping[str, Any], report: Mapping[str, Any]) -> Run
     given["way"] = report["parameters"]["methods"].get(name, {})
     tags = {
         **cell_tags(cell, key),
-        "group": "forgetting",
+        "group": GROUP,
         "dvc_stage": report["dvc_stage"] or report["stage"],
         CURRENT_TAG: "true",
     }

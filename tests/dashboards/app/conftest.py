@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from handmade_experiment import make_experiment
+from handmade_experiment import make_experiment, write_forgetting
 
 from tasks.cli import main
 from tasks.parameters.parameter_file import read_parameters
@@ -22,6 +22,7 @@ def published(tmp_path_factory) -> Path:
         patch.chdir(folder)
         patch.delenv("MLFLOW_TRACKING_URI", raising=False)
         assert main(["summarise"]) == 0
+        write_forgetting(folder)
         assert main(["publish"]) == 0
         assert main(["report"]) == 0
     return folder

@@ -43,6 +43,12 @@ def test_the_table_has_intervals_and_marks(app):
     assert found.loc["Sample"].iloc[0] == "273.0 [265, 281] ▼"
 
 
+def test_ways_to_forget_stand_in_a_view_of_their_own(app):
+    found = table_of(app(view="forgetting"))
+    assert found.index.tolist() == ["Retrained without it", "Before", "unidetox", "steering"]
+    assert found.loc["steering"].iloc[0] == "1.010 [1.010, 1.010]"
+
+
 def test_the_results_open_with_what_the_report_page_opens_with(app):
     assert [each.value for each in app().success] == [
         "Verdict for chat: mask by the allow list, fill by Sample, minilm."
