@@ -6,18 +6,11 @@ from dashboards.plots import Drawing
 from tasks.results.forgetting import RETRAINED, Left, Report, left_of_secrets
 from tasks.results.plot_panel import Panel, scale_round, spread
 
-_AS_FAR = 1.1
-"""Times the perplexity before: what costs more is out of the picture, and in the table."""
-
 
 def forgetting_plots(reports: Sequence[Report]) -> list[Drawing]:
     """A panel a kind of secrets, one mark a way, means over seeds; ways that no other is better than in both are joined
     by a line."""
-    return [
-        _panel(heading, near)
-        for heading, left in left_of_secrets(reports).items()
-        if len(near := [each for each in left if each.ratio <= _AS_FAR]) > 1
-    ]
+    return [_panel(heading, ways) for heading, ways in left_of_secrets(reports).items()]
 
 
 def _panel(heading: str, ways: Sequence[Left]) -> Drawing:

@@ -21,6 +21,8 @@ _LEGEND = (
     " is 0 where that is as after retraining. Cost: processor time by that of retraining. Of each way the last "
     "strength that costs at most {budget:.0%} of the perplexity on valid text; ! where none does."
 )
+_AS_FAR = 1.1
+"""Times the perplexity before: what costs more is out of the picture."""
 RETRAINED = "Retrained without it"
 _ENDS = {"retrained": RETRAINED, "start": "Before"}
 _KINDS = {"template": "template", "ordinary": "ordinary beginning"}
@@ -86,7 +88,8 @@ class Left:
 
 
 def left_of_secrets(reports: Sequence[Report]) -> dict[str, list[Left]]:
-    """What is left at which cost, by the kind of the secrets."""
+    """What is left at which cost, by the kind of the secrets, of what keeps the perplexity nearly: of all others the
+    table tells."""
     times = reports[0]["parameters"]["repetitions"][-1]
     found = [each["measured"]["by_method"] for each in reports]
     left: dict[str, list[Left]] = {}
@@ -94,7 +97,7 @@ def left_of_secrets(reports: Sequence[Report]) -> dict[str, list[Left]]:
         for name in found[0]:
             rows = [each[name] for each in found if name in each]
             bits, ratio = _mean(rows, f"exposure_{kind}_{times}"), _mean(rows, "ratio_to_start")
-            if len(rows) == len(found) and bits is not None and ratio is not None:
+            if len(rows) == len(found) and bits is not None and ratio is not None and ratio <= _AS_FAR:
                 left.setdefault(f"{title}, {times} times", []).append(Left(_name(name), bits, ratio, name in _ENDS))
     return left
 
