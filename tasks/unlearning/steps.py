@@ -25,17 +25,15 @@ def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[f
 
     Raises ``ModelError`` where a weight is no longer a number, ``ParameterError`` where the refilled text is missing.
     """
-    if method.refilled_weight and request.refilled is None:
-        raise ParameterError(
-            f"{method.kind} with refilled_weight {method.refilled_weight!r} needs the text to forget with other words "
-            "in the private places; give --refilled, or another method"
-        )
     model = request.start.copy()
     reference = (request.base if method.reference == "base" else request.start).log_probabilities(request.forget)
     forget, retain, refilled = drawn_batches(
-        model, (request.forget, request.retain, request.refilled or request.retain), method.batch_tokens, request.seed
+        model,
+        (request.forget, request.retain, refilled_text(method.kind, method.refilled_weight, request)),
+        method.batch_tokens,
+        request.seed,
     )
-    kept = mean_loss if method.retain == "loss" else _divergence_from(request.start)
+    kept = mean_loss if method.retain == "loss" else divergence_from(request.start)
 
     def losses() -> Iterator[Tensor]:
         if method.reads_forgotten:
@@ -59,6 +57,19 @@ def trained_on(
     for _ in trained_steps(model, lambda: iter([mean_loss(model, next(drawn).batch)]), learning_rate, steps):
         pass
     return model
+
+
+def refilled_text(kind: str, weight: float, request: Request) -> MarkedText:
+    """What a method with this weight on it reads; any text where that is 0.
+
+    Raises ``ParameterError`` where it is missing.
+    """
+    if weight and request.refilled is None:
+        raise ParameterError(
+            f"{kind} with refilled_weight {weight!r} needs the text to forget with other words in the private places; "
+            "give --refilled, or another method"
+        )
+    return request.refilled or request.retain
 
 
 def drawn_batches(
@@ -99,7 +110,7 @@ def mean_loss(model: Learner, batch: Batch) -> Tensor:
     return model.loss(batch) / len(batch.targets)
 
 
-def _divergence_from(start: Learner) -> Callable[[Learner, Batch], Tensor]:
+def divergence_from(start: Learner) -> Callable[[Learner, Batch], Tensor]:
     """KL(start || model), in nats a target."""
 
     def divergence(model: Learner, batch: Batch) -> Tensor:
