@@ -109,6 +109,13 @@ class GradientMethod(UnlearningMethod):
     """Weight of the ordinary loss on the text to forget with other words in the private places; above 0 it has to be
     given."""
 
+    attack_steps: int = Field(default=0, ge=0)
+    """Steps of training on a few lines of the text to forget that an attacker takes before each look at others of them:
+    the gradient is that of the attacked model, so that what is forgotten stays so behind an attack (first order, after
+    Tamirisa et al. 2025, "Tamper-Resistant Safeguards for Open-Weight LLMs"). 0: nobody attacks."""
+    attack_rate: float = Field(default=1e-3, gt=0)
+    """His learning rate."""
+
     _rising = field_validator("steps")(rising)
 
     def weights(self, batch: ForgetBatch) -> "Tensor":

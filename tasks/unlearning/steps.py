@@ -25,18 +25,22 @@ def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[f
 
     Raises ``ModelError`` where a weight is no longer a number, ``ParameterError`` where the refilled text is missing.
     """
+    if method.refilled_weight and request.refilled is None:
+        raise ParameterError(
+            f"{method.kind} with refilled_weight {method.refilled_weight!r} needs the text to forget with other words "
+            "in the private places; give --refilled, or another method"
+        )
     model = request.start.copy()
     reference = (request.base if method.reference == "base" else request.start).log_probabilities(request.forget)
     forget, retain, refilled = drawn_batches(
-        model,
-        (request.forget, request.retain, refilled_text(method.kind, method.refilled_weight, request)),
-        method.batch_tokens,
-        request.seed,
+        model, (request.forget, request.retain, request.refilled or request.retain), method.batch_tokens, request.seed
     )
-    kept = mean_loss if method.retain == "loss" else divergence_from(request.start)
+    kept = mean_loss if method.retain == "loss" else _divergence_from(request.start)
 
     def losses() -> Iterator[Tensor]:
-        if method.reads_forgotten:
+        if method.reads_forgotten and method.attack_steps:
+            yield _behind_attack(model, method, request.forget, forget, reference)
+        elif method.reads_forgotten:
             yield _forgetting(model, method, request.forget, next(forget), reference)
         if method.retain_weight:
             yield method.retain_weight * kept(model, next(retain).batch)
@@ -57,19 +61,6 @@ def trained_on(
     for _ in trained_steps(model, lambda: iter([mean_loss(model, next(drawn).batch)]), learning_rate, steps):
         pass
     return model
-
-
-def refilled_text(kind: str, weight: float, request: Request) -> MarkedText:
-    """What a method with this weight on it reads; any text where that is 0.
-
-    Raises ``ParameterError`` where it is missing.
-    """
-    if weight and request.refilled is None:
-        raise ParameterError(
-            f"{kind} with refilled_weight {weight!r} needs the text to forget with other words in the private places; "
-            "give --refilled, or another method"
-        )
-    return request.refilled or request.retain
 
 
 def drawn_batches(
@@ -110,7 +101,7 @@ def mean_loss(model: Learner, batch: Batch) -> Tensor:
     return model.loss(batch) / len(batch.targets)
 
 
-def divergence_from(start: Learner) -> Callable[[Learner, Batch], Tensor]:
+def _divergence_from(start: Learner) -> Callable[[Learner, Batch], Tensor]:
     """KL(start || model), in nats a target."""
 
     def divergence(model: Learner, batch: Batch) -> Tensor:
@@ -137,3 +128,18 @@ def _forgetting(
         )
     )
     return model.loss(batch, weights.to(own)) / len(batch.targets)
+
+
+def _behind_attack(
+    model: Learner, method: GradientMethod, marked: MarkedText, drawn: Iterator[PlacedBatch], reference: np.ndarray
+) -> Tensor:
+    """A loss whose gradient is that of the forgetting part for a model that was trained on another batch of the text."""
+    attacked, known = model.copy(), next(drawn).batch
+    rest = method.attack_rate, method.attack_steps
+    for _ in trained_steps(attacked, lambda: iter([mean_loss(attacked, known)]), *rest):
+        pass
+    attacked.network.zero_grad()
+    with attacked.learning():
+        _forgetting(attacked, method, marked, next(drawn), reference).backward()
+    pairs = zip(model.network.parameters(), attacked.network.parameters(), strict=True)
+    return torch.stack([(own * other.grad).sum() for own, other in pairs if other.grad is not None]).sum()

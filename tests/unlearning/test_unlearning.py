@@ -130,6 +130,18 @@ def test_task_arithmetic_by_hand(request_):
         torch.testing.assert_close(found.network.state_dict()[name], 2 * weights - unwanted[name])
 
 
+def test_what_was_forgotten_behind_attacks_comes_back_less(request_):
+    """Nats of the private words of four secrets, when an attacker has trained on the other two."""
+    known, others = (request_.base.encode(part, map(spans_of, part)) for part in (SECRETS[:2], SECRETS[2:]))
+    left = {}
+    for attack_steps in (0, 6):
+        given = {"attack_steps": attack_steps, "attack_rate": 0.005}
+        method = PrivateWords(kind="private_words", **COMMON | {"batch_tokens": 24}, **given)
+        found = forget(method, request_, request_.retain, budget=1.0)
+        left[attack_steps] = loss(trained_on(found.model, known, 12, 0.005, 64, 1), others, private=True)
+    assert left[6] > left[0] + 2, "4.1 and 8.8 nats"
+
+
 def test_the_strength_is_the_last_within_the_budget(request_):
     def forgotten(steps, budget):
         method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": steps}, retain_weight=0)

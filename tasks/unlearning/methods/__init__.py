@@ -13,7 +13,6 @@ from tasks.unlearning.methods.misdirection import Misdirection
 from tasks.unlearning.methods.negative_preference import NegativePreference
 from tasks.unlearning.methods.overwriting import Overwriting
 from tasks.unlearning.methods.private_words import PrivateWords
-from tasks.unlearning.methods.shrinking import Shrinking
 from tasks.unlearning.methods.simple_negative_preference import SimpleNegativePreference
 from tasks.unlearning.methods.steering import Steering
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
@@ -28,7 +27,6 @@ _OWN = (
     NegativePreference,
     SimpleNegativePreference,
     Misdirection,
-    Shrinking,
     TaskArithmetic,
     Steering,
     ContrastingExpert,
