@@ -133,7 +133,7 @@ def _forgetting(
 def _behind_attack(
     model: Learner, method: GradientMethod, marked: MarkedText, drawn: Iterator[PlacedBatch], reference: np.ndarray
 ) -> Tensor:
-    """A loss whose gradient is that of the forgetting part for a model that was trained on another batch of the text."""
+    """A loss whose gradient is that of the forgetting part behind training on another batch."""
     attacked, known = model.copy(), next(drawn).batch
     rest = method.attack_rate, method.attack_steps
     for _ in trained_steps(attacked, lambda: iter([mean_loss(attacked, known)]), *rest):
