@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tasks.masking.settings import TechniqueSettings
     from tasks.records.cell import Cell
     from tasks.records.stage_report import Report
+    from tasks.settings.base import Settings
 
     _Files = TypeVar("_Files", bound=StageFiles)
     PathLike: TypeAlias = str | os.PathLike[str]
@@ -96,7 +97,7 @@ def mask(
     *,
     word_counts: PathLike | None = None,
     threads: int | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Masked:
     """Replace the private words of a text by markers (paper 3.1).
 
@@ -132,7 +133,7 @@ def fill(
     generic: Text | None = None,
     seed: int = 1,
     threads: int | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Filled:
     """Write a word in the place of each marker (paper 3.2).
 
@@ -171,7 +172,7 @@ def adapt(
     markers: MarkerUse = "none",
     seed: int | None = None,
     threads: int | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Model:
     """Train a language model further on a text (paper 3.3), and write it to the folder ``output``.
 
@@ -203,7 +204,7 @@ def perplexity(
     word_counts: PathLike | None = None,
     sidecar: PathLike | None = None,
     threads: int | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Measured:
     """How well a language model predicts a text: ``perplexity`` with its interval, and what stands beside it.
 
@@ -230,7 +231,7 @@ def rescore(
     references: PathLike | None = None,
     training_text: Sequence[PathLike] = (),
     threads: int | None = None,
-    **settings: Any,
+    **settings: object,
 ) -> Measured:
     """Word errors when a language model chooses among a recogniser's hypotheses (paper 4.2).
 
@@ -252,7 +253,9 @@ def rescore(
         return _run(COMMAND, checked, files, Cell(), threads).measured
 
 
-def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell: Cell, threads: int | None) -> Report:
+def _run(
+    command: StageCommand[Any, _Files], settings: Settings, files: _Files, cell: Cell, threads: int | None
+) -> Report:
     """Run the stage as its command does, without what it prints for a terminal."""
     from tasks import telemetry
     from tasks.command import Invocation
@@ -265,7 +268,9 @@ def _run(command: StageCommand[Any, _Files], settings: Any, files: _Files, cell:
         return Invocation(command, settings, files, cell, resources).run()
 
 
-def _settings(command: StageCommand[Any, Any], given: Any, settings: Mapping[str, Any]) -> Any:
+def _settings(
+    command: StageCommand[Any, Any], given: str | Settings | Mapping[str, Any], settings: Mapping[str, object]
+) -> Any:  # noqa: ANN401 - as the command has them
     """The settings of a stage: an object as it is, or a kind or values with further ones."""
     from tasks.errors import ParameterError
     from tasks.settings.base import Settings
@@ -285,11 +290,11 @@ def _private_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="palimpsest-")
 
 
-def _path(path: Any) -> Any:
+def _path(path: PathLike | None) -> Any:  # noqa: ANN401 - None for None alone
     return None if path is None else os.fspath(path)
 
 
-def _file(text: Any, folder: Path, name: str) -> Any:
+def _file(text: Text | None, folder: Path, name: str) -> Any:  # noqa: ANN401 - the same
     """The file of a text, written where it is in memory."""
     if text is None or isinstance(text, str | os.PathLike):
         return _path(text)
@@ -315,7 +320,7 @@ def _sentences(rows: Iterable[Any]) -> Iterator[str]:
         yield sentence
 
 
-def _lists_file(lists: Any, path: Path) -> str:
+def _lists_file(lists: Lists, path: Path) -> str:
     if isinstance(lists, str | os.PathLike):
         return os.fspath(lists)
     from tasks.corpora.text_lines import write_lines

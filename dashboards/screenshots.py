@@ -12,13 +12,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dashboards.services.running_service import start, wait_until_ready
 from dashboards.services.service import app_service, free_port
 from tasks import telemetry
 from tasks.errors import CorpusError, PalimpsestError, ResourceError
 from tasks.files.atomic_file import make_folder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ViewportSize
 
 REPORT = Path("results") / "report.html"
 VIEWS = {
@@ -27,7 +30,7 @@ VIEWS = {
     "follow": "?view=follow&live=false",
 }
 """Names of the pictures and the addresses of the app that they show."""
-_SIZE = {"width": 1280, "height": 1150}
+_SIZE: "ViewportSize" = {"width": 1280, "height": 1150}
 _START_SECONDS = 120.0
 
 
@@ -68,7 +71,7 @@ def take(output: Path) -> list[Path]:
     return paths
 
 
-def _picture(browser: Any, url: str, path: Path, of_app: bool = False) -> Path:
+def _picture(browser: "Browser", url: str, path: Path, of_app: bool = False) -> Path:
     page = browser.new_page(viewport=_SIZE, color_scheme="light")
     page.set_default_timeout(_START_SECONDS * 1000)
     page.goto(url)

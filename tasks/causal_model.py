@@ -10,12 +10,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tasks.errors import ModelError
 from tasks.language_model.settings import LoraAdaptation
 from tasks.model_source import check_model_folder, locate_model, unreachable
 from tasks.torch_setup import has_bfloat16
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel
+
+    Network: TypeAlias = PreTrainedModel | PeftModel
+    """A model of transformers as it is, or with an update of peft's."""
 
 ADAPTER = "adapter_config.json"
 _GGUF = ".gguf"
@@ -77,7 +84,7 @@ def load_causal_model(name: str, gguf_file: str | None = None, *, precision: str
 
 
 @contextmanager
-def plain_attention(model: Any) -> Iterator[None]:
+def plain_attention(model: "Network") -> Iterator[None]:
     """On a processor, attention by plain products while the model learns; elsewhere as it is.
 
     PyTorch's fused attention is several times slower backwards for short sentences: a step takes 1.2 to 1.4 times as
@@ -94,7 +101,7 @@ def plain_attention(model: Any) -> Iterator[None]:
         model.set_attn_implementation(usual)
 
 
-def lower_on_processor(model: Any) -> bool:
+def lower_on_processor(model: "Network") -> bool:
     """Whether products are to be in bfloat16 while the model learns: weights in float32 on a processor that can."""
     import torch
 
@@ -163,9 +170,9 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
         raise ModelError(f"model folder {name!r} lacks tokenizer_config.json; copy or fetch the whole model")
 
 
-def save_adapter(model: Any, folder: Path, base: str) -> None:
+def save_adapter(model: "Network", folder: Path, base: str) -> None:
     """Write an update and no row of its base but those of its own; ``base``: what the user calls that."""
-    model.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+    model.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
     # peft names the base by its place on this machine, and adds its template of a page.
     (folder / "README.md").unlink(missing_ok=True)
     document = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
@@ -173,11 +180,12 @@ def save_adapter(model: Any, folder: Path, base: str) -> None:
     (folder / ADAPTER).write_text(text + "\n", encoding="utf-8")
 
 
-def check_causal(model: Any, name: str) -> None:
+def check_causal(model: "Network", name: str) -> None:
     """Hold that scores do not change with what comes later: a masked LM loads as a causal one without complaint."""
     import torch
 
-    size = model.get_input_embeddings().weight.shape[0]
+    embeddings: Any = model.get_input_embeddings()
+    size = embeddings.weight.shape[0]
     pieces = torch.arange(1, 6).repeat(2, 1) % size  # (2, 5)
     pieces[1, 4] = (pieces[1, 4] + size // 2) % size
     with torch.inference_mode():
@@ -191,7 +199,7 @@ def check_causal(model: Any, name: str) -> None:
         )
 
 
-def with_update(model: Any, name: str, settings: LoraAdaptation, *, tokens: Sequence[int] = ()) -> Any:
+def with_update(model: "Network", name: str, settings: LoraAdaptation, *, tokens: Sequence[int] = ()) -> "PeftModel":
     """peft's model: this one, called ``name``, with a fresh update of low rank (LoRA); the embeddings of ``tokens``
     learn too.
 
@@ -229,7 +237,7 @@ def quiet_peft() -> Iterator[None]:
         yield
 
 
-def refuse_update_of_shared_weights(tuned: Any, name: str) -> None:
+def refuse_update_of_shared_weights(tuned: "PeftModel", name: str) -> None:
     """Raise ``ModelError`` where an update of low rank stands on a weight that another layer has too.
 
     That is the head of most small models, whose weight is that of the embeddings. Beside the weights the update changes

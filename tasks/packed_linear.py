@@ -4,8 +4,6 @@ PyTorch's own float32 products go through MKL, which uses half of the vector wid
 Intel's; oneDNN uses all of it. The result is the same up to the order of summation.
 """
 
-from typing import Any
-
 import torch
 
 _USUAL_ROWS = 1024
@@ -33,8 +31,7 @@ def pack_linear_layers(module: torch.nn.Module) -> int:
     packed = 0
     for name, child in module.named_children():
         if type(child) is torch.nn.Linear and child.weight.dtype == torch.float32 and child.weight.device.type == "cpu":
-            replacement: Any = PackedLinear(child)
-            setattr(module, name, replacement)
+            setattr(module, name, PackedLinear(child))
             packed += 1
         else:
             packed += pack_linear_layers(child)

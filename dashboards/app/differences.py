@@ -6,11 +6,14 @@ The scores lie beside the reports, in ``results/scores``; MLflow holds the sums 
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import NO_LANGUAGE_MODEL, score_file, word_error_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCORES = Path("results") / "scores"
 
@@ -24,7 +27,7 @@ class Comparison:
     low: float | None
     """Lower end of its interval, by paired bootstrap."""
     high: float | None
-    frame: Any
+    frame: "pd.DataFrame"
     """A line for each sentence or utterance (pandas ``DataFrame``), the largest difference first."""
 
     def apart(self, neutral: float) -> int:
@@ -126,6 +129,6 @@ def utterance_differences(first: Cell, second: Cell, settings: EvaluationSetting
     )
 
 
-def _largest_first(frame: Any) -> Any:
+def _largest_first(frame: "pd.DataFrame") -> "pd.DataFrame":
     order = frame["difference"].abs().sort_values(ascending=False, kind="stable").index
     return frame.loc[order].reset_index(drop=True)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tasks.records.cell import Cell
 from tasks.results.summary.summary_file import run_address
@@ -22,6 +22,10 @@ from tasks.results.tracking.tracking_store import (
     tracking_uri,
     unreachable_store,
 )
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def run_page(settings: TrackingSettings, run: TrackedRun) -> str | None:
     return run_address(shown_uri(uri), run.experiment_id, run.run_id)
 
 
-def _tracked(run: Any) -> TrackedRun | None:
+def _tracked(run: "Run") -> TrackedRun | None:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags.get(RETIRED_KEY_TAG)
     if not key or tags.get("group") == GROUP:
@@ -140,7 +144,7 @@ def _open(settings: TrackingSettings) -> TrackingStore | None:
 
 
 @lru_cache(maxsize=4)
-def _client(uri: str) -> Any:
+def _client(uri: str) -> "MlflowClient":
     # Somebody waits for the page.
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     return import_client()(tracking_uri=uri)

@@ -82,7 +82,9 @@ class Cluster:
         with connection, suppress(EOFError, OSError):
             connection.send(self._run(connection, *connection.recv()))
 
-    def _run(self, connection: Connection, stage: str, command: str, folder: str, environment: Any) -> tuple[int, str]:
+    def _run(
+        self, connection: Connection, stage: str, command: str, folder: str, environment: Mapping[str, str]
+    ) -> tuple[int, str]:
         """Status and what is said of one command; cancelled when whoever asked for it has gone."""
         from ray.exceptions import RayError, RayTaskError
 
@@ -102,7 +104,7 @@ class Cluster:
         return 1, f"palimpsest: error: {reason}"
 
     def _on_machines(
-        self, connection: Connection, stage: str, command: str, folder: str, environment: Any
+        self, connection: Connection, stage: str, command: str, folder: str, environment: Mapping[str, str]
     ) -> tuple[int, str]:
         import ray
 

@@ -77,7 +77,7 @@ def remove_reference(root: Path, reference: str) -> None:
     _git(root, "update-ref", "-d", reference)
 
 
-def _record(entry: Any, folder: str) -> Record:
+def _record(entry: Mapping[str, Any], folder: str) -> Record:
     """``folder``: what its paths are relative to, in the checkout."""
     above = "" if folder in ("", ".") else f"{folder}/"
     inputs = tuple(above + str(dependency["path"]) for dependency in entry.get("deps") or () if "path" in dependency)
@@ -182,7 +182,7 @@ def paths_of(name: str, root: Path) -> CorpusPaths:
     return CorpusPaths(path for text in texts if (path := _place(text, name)))
 
 
-def _outputs(stage: Any) -> Iterator[str]:
+def _outputs(stage: Mapping[str, Any]) -> Iterator[str]:
     stage = stage.get("do", stage)
     for kind in ("outs", "metrics", "plots"):
         for entry in stage.get(kind) or ():

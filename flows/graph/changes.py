@@ -11,7 +11,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dvc.dependency import ParamsDependency
+    from dvc.output import Output
     from dvc.repo import Repo
+    from dvc.stage import Stage
+    from dvc_data.hashfile.hash_info import HashInfo
 
 
 class Kind(StrEnum):
@@ -53,10 +57,10 @@ class ChangeReader:
 
     def __init__(self, repository: "Repo") -> None:
         self._repository = repository
-        self._hashes: dict[tuple[str, str], Any] = {}
+        self._hashes: dict[tuple[str, str], HashInfo] = {}
         self._parameters: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
 
-    def changes(self, stage: Any) -> Iterator[Change]:
+    def changes(self, stage: "Stage") -> Iterator[Change]:
         """All changes of one of DVC's stages; none where DVC would skip it."""
         from dvc.dependency import ParamsDependency
 
@@ -81,7 +85,7 @@ class ChangeReader:
         for entry in stage.outs:
             yield from self._file_changes(Kind.OUTPUT, entry)
 
-    def restorable(self, stage: Any) -> bool:
+    def restorable(self, stage: "Stage") -> bool:
         """Whether DVC's run-cache holds the outputs for the stage's present inputs, so that nothing is computed.
 
         Meaningful where nothing upstream is going to run. Asks the same function that DVC restores with, as a dry
@@ -112,12 +116,12 @@ class ChangeReader:
             return False
         return True
 
-    def _file_changes(self, kind: Kind, entry: Any) -> Iterator[Change]:
+    def _file_changes(self, kind: Kind, entry: "Output") -> Iterator[Change]:
         self._remember(entry)
         for name, status in entry.status().items():
             yield Change(kind, name, f"{kind} {name} {_WORDS.get(status, status)}", entry.fs_path)
 
-    def _parameter_changes(self, entry: Any) -> Iterator[Change]:
+    def _parameter_changes(self, entry: "ParamsDependency") -> Iterator[Change]:
         self._remember(entry)
         status = entry.status()
         if not status:
@@ -132,7 +136,7 @@ class ChangeReader:
             for path, text in value_changes(f"{file}{key}", recorded.get(key, _ABSENT), present.get(key, _ABSENT)):
                 yield Change(Kind.PARAMETER, path, f"parameter {path} {text}")
 
-    def _remember(self, entry: Any) -> None:
+    def _remember(self, entry: "Output") -> None:
         """Let the entry's own status reuse hashes and parameters that another stage's entry has asked for."""
         from dvc.dependency import ParamsDependency
 
@@ -140,7 +144,7 @@ class ChangeReader:
             file_key = (entry.fs_path, tuple(entry.params))
             read_params = type(entry).read_params
 
-            def parameters(flatten: bool = True, **options: Any) -> dict[str, Any]:
+            def parameters(flatten: bool = True, **options: object) -> dict[str, Any]:
                 if file_key not in self._parameters:
                     self._parameters[file_key] = read_params(entry, flatten=flatten, **options)
                 return self._parameters[file_key]
@@ -150,7 +154,7 @@ class ChangeReader:
         hash_key = (entry.fs_path, entry.hash_name)
         get_hash = type(entry).get_hash
 
-        def content_hash() -> Any:
+        def content_hash() -> "HashInfo":
             if hash_key not in self._hashes:
                 self._hashes[hash_key] = get_hash(entry)
             return self._hashes[hash_key]
@@ -165,7 +169,7 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def value_changes(key: str, before: Any, after: Any) -> Iterator[tuple[str, str]]:
+def value_changes(key: str, before: object, after: object) -> Iterator[tuple[str, str]]:
     """Key paths under ``key`` whose values differ, each with the difference in words."""
     if isinstance(before, dict) and isinstance(after, dict):
         for name in dict.fromkeys([*before, *after]):

@@ -17,6 +17,7 @@ from tasks.errors import ResourceError, StageError
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
+    from dvc.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
     return Graph({name: _node(name, stage, upstream, definitions) for name, (stage, upstream) in stages.items()})
 
 
-def _node(name: str, stage: Any, upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
+def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
     """``definitions`` holds what was read of each ``dvc.yaml``, by its path: every stage object would read it again."""
     from dvc.dependency import ParamsDependency
 
@@ -189,7 +190,7 @@ def _node(name: str, stage: Any, upstream: list[str], definitions: dict[str, Map
     )
 
 
-def _dimensions(stage: Any, definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
+def _dimensions(stage: "Stage", definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
     """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without.
 
     An entry of ``cells.yaml`` has its dimensions under ``cell``; of another foreach the key is all there is.

@@ -7,7 +7,7 @@ A source is private where a stage that reads its section of ``params.yaml`` has 
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -16,6 +16,8 @@ from tasks.errors import ParameterError
 from tasks.privacy.tracked_sources import sent_by_push
 
 if TYPE_CHECKING:
+    from dvc.stage import Stage
+
     from flows.graph.plan import Plan
 
 SOURCE = "source"
@@ -27,7 +29,7 @@ def named_sources(root: Path) -> list[tuple[tuple[str, ...], str]]:
     return list(sources_below(_parameters(root)))
 
 
-def _parameters(root: Path) -> Any:
+def _parameters(root: Path) -> object:
     # Not by ``tasks.parameters``: with it come the settings of every step, for which a plan has no time.
     file = root / "params.yaml"
     if not file.exists():
@@ -35,7 +37,7 @@ def _parameters(root: Path) -> Any:
     return yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
-def sources_below(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def sources_below(value: object, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every source in a part of ``params.yaml``, with the keys that lead to it."""
     if isinstance(value, dict):
         for key, part in value.items():
@@ -48,7 +50,7 @@ def sources_below(value: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield from sources_below(part, above)
 
 
-def refuse_pushed_sources(stages: Iterable[Any], root: Path) -> None:
+def refuse_pushed_sources(stages: "Iterable[Stage]", root: Path) -> None:
     """``ParameterError`` where DVC tracks a private source of these stages of DVC's without ``push: false``.
 
     One that DVC does not track is allowed: it never gets into the cache, so no push sends it.
@@ -62,7 +64,7 @@ def refuse_pushed_sources(stages: Iterable[Any], root: Path) -> None:
             )
 
 
-def _private_sources(stages: Iterable[Any], document: Any) -> Iterator[str]:
+def _private_sources(stages: "Iterable[Stage]", document: object) -> Iterator[str]:
     from dvc.dependency import ParamsDependency
 
     for stage in stages:
@@ -74,7 +76,7 @@ def _private_sources(stages: Iterable[Any], document: Any) -> Iterator[str]:
                     yield from (source for _, source in sources_below(_section(document, key)))
 
 
-def _section(document: Any, key: str) -> Any:
+def _section(document: object, key: str) -> object:
     for part in key.split("."):
         document = document.get(part) if isinstance(document, dict) else None
     return document

@@ -23,6 +23,7 @@ from prefect.futures import PrefectFuture
 from prefect.logging import get_run_logger
 from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed
+from prefect.states import State as PrefectState
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
@@ -117,7 +118,7 @@ def experiment(
     overrides: list[Override] = [],  # noqa: B006 - the same
     jobs: Jobs | None = None,
     new_data_only: bool = False,
-) -> Any:
+) -> dict[str, int] | PrefectState:
     """Run every stage of the experiment that changed, in the folder of the project; counts per state.
 
     A stage starts when everything upstream of it is done, those with the longest chain behind them first. A failed
@@ -141,7 +142,7 @@ def experiment(
         return _work(session)
 
 
-def _work(session: Session) -> Any:
+def _work(session: Session) -> dict[str, int] | PrefectState:
     """Bring every stage to an outcome; the flow run's result or state."""
     if flow_run.id is not None:
         # As Prefect itself names it; reports record it.

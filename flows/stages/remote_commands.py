@@ -18,7 +18,7 @@ def send_commands(address: str) -> None:
     from dvc.stage import run
     from dvc.stage.exceptions import StageCmdFailedError
 
-    def start(_executable: Any, cmd: str, **options: Any) -> None:
+    def start(_executable: object, cmd: str, **options: Any) -> None:  # noqa: ANN401 - what DVC gives Popen
         def stopped(*_: object) -> None:
             # The connection ends with this, and with it the command.
             raise StageCmdFailedError(cmd, -signal.SIGINT)

@@ -10,7 +10,12 @@ Imports nothing of this project: the supervisor loads it by its path.
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dvc.stage import Stage
 
 HEAD = "schema: '2.0'\nstages:\n"
 """How DVC's lock file begins."""
@@ -52,7 +57,7 @@ def use_entries(name: str) -> None:
 
     dump_whole = Lockfile.dump_stages
 
-    def dump(self: Any, stages: Any, **options: Any) -> None:
+    def dump(self: Lockfile, stages: "Sequence[Stage]", **options: object) -> None:
         text, made = _read(self.path), None
         if len(stages) == 1 and stages[0].name == name:
             entry = dumps_yaml({"stages": serialize.to_lockfile(stages[0], **options)}).removeprefix("stages:\n")

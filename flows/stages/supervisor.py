@@ -29,6 +29,7 @@ import signal
 import sys
 import threading
 import time
+import types
 from typing import Any, NoReturn
 
 MARK = "PALIMPSEST_RUN"
@@ -271,7 +272,7 @@ def check_forking() -> None:
     gc.freeze()  # the garbage collector writes into the objects that it looks at
 
 
-def sibling(name: str) -> Any:
+def sibling(name: str) -> types.ModuleType:
     """A module beside this file, loaded by its path: the folder is not one that modules are searched in."""
     if name not in sys.modules:
         path = os.path.join(os.path.dirname(__file__), f"{name}.py")

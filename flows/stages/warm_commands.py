@@ -107,7 +107,7 @@ def start_commands_in_forks() -> None:
     # Its thread, which watches over progress bars, would make a fork unsafe.
     tqdm.monitor_interval = 0
 
-    def start(executable: Any, cmd: str, **options: Any) -> None:
+    def start(executable: str | None, cmd: str, **options: Any) -> None:  # noqa: ANN401 - what DVC gives Popen
         arguments = forkable(cmd)
         alone = threading.active_count() == 1
         if arguments is None or not alone or not _is_ours(options["env"]):

@@ -1,6 +1,6 @@
 """The section ``audit``: how hard each cell is attacked."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -65,7 +65,7 @@ class AuditSettings(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _sizes(cls, values: Any) -> Any:
+    def _sizes(cls, values: object) -> object:
         return {**_FULL, **values} if isinstance(values, dict) and values.get("effort") == "full" else values
 
     @field_validator("shadow_models")

@@ -181,7 +181,7 @@ class NoJson(ValueError):
     """Says why a line is none, without quoting it."""
 
 
-def read_json_line(line: str) -> Any:
+def read_json_line(line: str) -> Any:  # noqa: ANN401 - what JSON can hold
     """Its value; ``NoJson`` for what is no JSON, is nested too deeply, or has a key twice: one value would be lost."""
     try:
         return json.loads(line, object_pairs_hook=_without_repetition)

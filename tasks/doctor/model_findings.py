@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tasks.doctor.finding import Check, Finding, bytes_text
 from tasks.errors import ModelError
 from tasks.language_model.settings import LanguageModelSettings
+from tasks.masking.combination import Combination
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.parameters.parameter_file import Parameters
 
@@ -57,11 +59,11 @@ def _all_models(parameters: Parameters) -> Iterator[NeededModel]:
         yield NeededModel("language_model.causal_lm.model", "hub", downstream.model)
 
 
-def _taggers(key: str, settings: Any) -> Iterator[NeededModel]:
-    if settings.kind == "combination":
+def _taggers(key: str, settings: TechniqueSettings) -> Iterator[NeededModel]:
+    if isinstance(settings, Combination):
         for number, part in enumerate(settings.parts):
             yield from _taggers(f"{key}.parts.{number}", part)
-    elif settings.kind == "entity_tagger":
+    elif isinstance(settings, EntityTagger):
         tagger = settings.tagger
         kind = {"transformers": "hub", "crf": "crf"}.get(tagger.kind, "spacy")
         yield NeededModel(f"{key}.tagger.model", kind, tagger.model)

@@ -307,7 +307,7 @@ class CountingMethod(LanguageAware):
 
     @model_validator(mode="before")
     @classmethod
-    def _counts_have_defaults(cls, values: Any) -> Any:
+    def _counts_have_defaults(cls, values: object) -> object:
         if isinstance(values, dict) and values.get("prior") == "counted" and values.get("counts") is None:
             return {**values, "counts": {}}
         return values

@@ -150,7 +150,7 @@ def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
     return line, ""
 
 
-def _why_not_a_span(span: Any, length: int) -> str:
+def _why_not_a_span(span: object, length: int) -> str:
     """What is wrong with one span of a text of ``length`` characters; empty where nothing is."""
     if not isinstance(span, dict):
         return "is not a JSON object"

@@ -138,7 +138,7 @@ def _uses_torch(settings: TechniqueSettings) -> bool:
     return "transformers" in _named(as_plain(settings), "kind")
 
 
-def _named(plain: Any, key: str) -> list[str]:
+def _named(plain: object, key: str) -> list[str]:
     """What plain settings, and those of their parts, have at a key."""
     if isinstance(plain, list):
         return [name for each in plain for name in _named(each, key)]

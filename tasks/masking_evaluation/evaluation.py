@@ -26,6 +26,10 @@ from typing import Any
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import count_words
 from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
+from tasks.masking.combination import Combination
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
+from tasks.masking.settings import TechniqueSettings
+from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.technique import Finding, Technique
 from tasks.masking_evaluation.judged_line import JudgedLine, judged_lines, share
 from tasks.masking_evaluation.label_classes import LabelMapping, MaskingEvaluationSettings, not_in_gold
@@ -181,27 +185,24 @@ def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, An
     }
 
 
-def model_size(chosen_files: list[str], settings: Any) -> int | None:
+def model_size(chosen_files: list[str], settings: TechniqueSettings) -> int | None:
     """Bytes of the files of a technique; ``None`` where it needs none of its own or they cannot be found.
 
-    ``chosen_files`` are the files that the options name (lists, word counts), ``settings`` one of
-    ``tasks.masking.settings.TechniqueSettings``. What several parts of a combination share is counted once.
+    ``chosen_files`` are the files that the options name (lists, word counts). What several parts of a
+    combination share is counted once.
     """
     places = [place for place in {*map(Path, chosen_files), *_places(settings)} if place.exists()]
     return sum(map(_bytes_of, places)) if places else None
 
 
-def _places(settings: Any) -> set[Path]:
-    match settings.kind:
-        case "allow_list":
-            from tasks.masking.lists.allow_list import SHIPPED_LIST
-
-            return {Path(settings.path) if settings.path else SHIPPED_LIST}
-        case "entity_tagger":
-            place = _place_of_model(settings.tagger.kind, settings.tagger.model)
-            return {place} if place else set()
-        case "combination":
-            return {place for part in settings.parts for place in _places(part)}
+def _places(settings: TechniqueSettings) -> set[Path]:
+    if isinstance(settings, AllowList):
+        return {Path(settings.path) if settings.path else SHIPPED_LIST}
+    if isinstance(settings, EntityTagger):
+        place = _place_of_model(settings.tagger.kind, settings.tagger.model)
+        return {place} if place else set()
+    if isinstance(settings, Combination):
+        return {place for part in settings.parts for place in _places(part)}
     return set()
 
 

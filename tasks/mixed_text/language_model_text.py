@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -140,7 +140,7 @@ def _asked(settings: EndpointSettings, prompt: str, number: int) -> str:
     class Stay(HTTPRedirectHandler):
         """The key goes to the address that was given and to no other."""
 
-        def redirect_request(self, *_: Any, **__: Any) -> None:
+        def redirect_request(self, *_: object, **__: object) -> None:
             return None
 
     if settings.url is None:

@@ -9,7 +9,7 @@ below which its files lie. ``options`` are words of its command that others have
 another one that it has anyway.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def cells_text(parameters: Parameters) -> str:
     return "".join(lines)
 
 
-def _flow(value: Any) -> str:
+def _flow(value: object) -> str:
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"))
     # PyYAML ends a document of one word so.
     return text.removesuffix("...\n").strip()
@@ -332,7 +332,7 @@ def _concluded(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
         yield dataset, {"cell": {"dataset": dataset}, "options": options} | needed
 
 
-def _brought(section: str, datasets: list[str], found: Any) -> Iterator[tuple[str, Entry]]:
+def _brought(section: str, datasets: list[str], found: Mapping[str, object]) -> Iterator[tuple[str, Entry]]:
     for dataset in datasets:
         for part in ("dev", "test"):
             yield (

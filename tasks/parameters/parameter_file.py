@@ -123,7 +123,7 @@ def read_sections(path: str | Path, sections: Sequence[str]) -> dict[str, Any]:
     return {section: section_of(parameters, section, path) for section in sections}
 
 
-def section_of(parameters: Parameters, section: str, path: str | Path = DEFAULT_PATH) -> Any:
+def section_of(parameters: Parameters, section: str, path: str | Path = DEFAULT_PATH) -> Any:  # noqa: ANN401 - what it is, the path says
     """The part of the tree under a dotted key path; ``ParameterError`` with the nearest spelling if absent."""
     value: Any = parameters
     for key in section.split("."):
@@ -142,7 +142,7 @@ def section_of(parameters: Parameters, section: str, path: str | Path = DEFAULT_
     return value
 
 
-def _load(path: str | Path) -> Any:
+def _load(path: str | Path) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:

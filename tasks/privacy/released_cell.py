@@ -40,7 +40,7 @@ class FilledCell:
     model: Path | None
 
     @property
-    def method(self) -> Any:
+    def method(self) -> Any:  # noqa: ANN401 - of the kind that filled
         """Settings of the filling, as it was done."""
         return check_settings(AnyMethod, self.fill["parameters"], f"filling of {self.cell.path}")
 

@@ -50,7 +50,7 @@ class Report:
     shown: str = ""
     """The numbers for a person to read; printed where the report itself does not go to standard output."""
 
-    def measure(self, **values: Any) -> "Report":
+    def measure(self, **values: object) -> "Report":
         """Add measured values; names carry their unit (``wall_seconds``), undefined is ``None``, never 0."""
         self.measured.update(values)
         return self
@@ -142,7 +142,7 @@ def recorded_stage(
     write_json(report_path, document)
 
 
-def write_json(path: str | Path, document: Any) -> None:
+def write_json(path: str | Path, document: object) -> None:
     """Write a JSON document with stable formatting, ``-`` to standard output; NaN and infinity raise ``ValueError``."""
     with nullcontext(sys.stdout) if path == "-" else atomic_writer(path) as stream:
         json.dump(document, stream, indent=2, ensure_ascii=False, allow_nan=False)

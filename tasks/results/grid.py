@@ -1,8 +1,8 @@
 """A table of texts, and its three forms: a terminal's, Markdown and HTML. Every table that is shown is one of these."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -111,12 +111,19 @@ class Grid:
         return not any(text.strip(f"{ABSENT} ‡") for texts in self.texts() for text in texts)
 
 
-def plain_grid(caption: str, headings: Iterable[object], rows: Iterable[Sequence[str]], **changes: Any) -> Grid:
+def plain_grid(
+    caption: str,
+    headings: Iterable[object],
+    rows: Iterable[Sequence[str]],
+    *,
+    kind: str = "plain",
+    label: str = "",
+    caption_unseen: bool = False,
+) -> Grid:
     """A table of texts; the first of each row is its label. A heading may be a text."""
     heads = [heading if isinstance(heading, Heading) else Heading(str(heading)) for heading in headings]
-    return replace(
-        Grid(caption, heads, [GridRow(row[0], [Entry(text) for text in row[1:]]) for row in rows]), **changes
-    )
+    lines = [GridRow(row[0], [Entry(text) for text in row[1:]]) for row in rows]
+    return Grid(caption, heads, lines, kind, label, caption_unseen)
 
 
 def words(*headings: str) -> list[Heading]:

@@ -10,7 +10,10 @@ import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
 
 MODULE = "tasks.results.logged_language_model"
 
@@ -21,7 +24,9 @@ class LoggedLanguageModel:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+    def predict(
+        self, model_input: "pandas.DataFrame | Iterable[str]", params: dict[str, Any] | None = None
+    ) -> "pandas.DataFrame":
         """One row for each sentence, in order, as a data frame.
 
         ``log_probability`` in nats over its normalised words and its end; ``targets``, how many these are;
@@ -51,7 +56,7 @@ class LoggedLanguageModel:
         return pandas.DataFrame({"log_probability": sums, "targets": targets, "perplexity": perplexity})
 
 
-def _strings(model_input: Any) -> Iterable[Any]:
+def _strings(model_input: "pandas.DataFrame | Iterable[str]") -> Iterable[Any]:
     """The sentences of whatever MLflow hands over."""
     if isinstance(model_input, str):
         return [model_input]

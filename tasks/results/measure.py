@@ -45,7 +45,7 @@ class Reference:
         return f"{ {-1: self.sides[0], 0: 'not told apart from', 1: self.sides[1]}[way] } {self.name}"
 
 
-def at_path(record: Any, path: Sequence[str]) -> Any:
+def at_path(record: object, path: Sequence[str]) -> Any:  # noqa: ANN401 - a value of a JSON document
     """What stands at the end of a path of fields; ``None`` where a record on the way lacks it."""
     for name in path:
         record = record.get(name) if isinstance(record, Mapping) else None

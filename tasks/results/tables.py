@@ -178,16 +178,16 @@ def number_text(number: Estimate | None, digits: int = 1) -> str:
     return str(number_entry(number, digits))
 
 
-def number_entry(number: Estimate | None, digits: int = 1, **changes: Any) -> Entry:
+def number_entry(number: Estimate | None, digits: int = 1, *, sign: str = "", columns: int = 1) -> Entry:
     """A number and its interval, or its deviation over several seeds."""
     if number is None:
-        return Entry(**changes)
+        return Entry(sign=sign, columns=columns)
     interval = ""
     if number.deviation is not None:
         interval = f"± {_value(number.deviation, digits)}"
     elif number.low is not None and number.high is not None:
         interval = f"[{_limit(number.low, digits)}, {_limit(number.high, digits)}]"
-    return Entry(_value(number.value, digits), interval, **changes)
+    return Entry(_value(number.value, digits), interval, sign, columns=columns)
 
 
 def _value(value: float, digits: int) -> str:

@@ -68,7 +68,7 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
     return found
 
 
-def any_of(group: str, own: Sequence[type[Settings]]) -> Any:
+def any_of(group: str, own: Sequence[type[Settings]]) -> Any:  # noqa: ANN401 - a type itself
     """The type of settings that are of any of these kinds."""
     return Annotated[Union[tuple(registered(group, tuple(own)).values())], Field(discriminator="kind")]  # noqa: UP007
 

@@ -9,7 +9,7 @@ from tasks.errors import ParameterError
 from tasks.settings.problems import describe_problems
 
 
-def check_settings(kind: Any, values: Mapping[str, Any], where: str) -> Any:
+def check_settings(kind: Any, values: Mapping[str, Any], where: str) -> Any:  # noqa: ANN401 - a union, too
     """Build settings from command-line options; ``ParameterError`` names the option or key path."""
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     try:
@@ -18,7 +18,7 @@ def check_settings(kind: Any, values: Mapping[str, Any], where: str) -> Any:
         raise ParameterError(describe_problems(error, where, kind)) from None
 
 
-def as_plain(settings: Any) -> Any:
+def as_plain(settings: object) -> Any:  # noqa: ANN401 - what JSON can hold
     """Settings as the plain lists and dictionaries that a report records."""
     if isinstance(settings, BaseModel):
         return settings.model_dump(mode="json")

@@ -54,7 +54,7 @@ def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str,
     return changed
 
 
-def put_setting(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+def put_setting(values: dict[str, Any], path: Sequence[str], value: object) -> None:
     """Put one value where its key path leads."""
     head, *rest = path
     if not rest:
@@ -67,7 +67,7 @@ def put_setting(values: dict[str, Any], path: Sequence[str], value: Any) -> None
     values[head] = below
 
 
-def of_kind(values: Mapping[str, Any], overrides: Sequence[str], settings: Any) -> dict[str, Any]:
+def of_kind(values: Mapping[str, Any], overrides: Sequence[str], settings: object) -> dict[str, Any]:
     """Those values of a section that the settings have fields for: of the kind that ``--set`` says, or the section."""
     said = [text.partition("=")[2] for text in overrides if text.startswith("kind=")]
     kind = said[-1] if said else values.get("kind")
@@ -86,7 +86,7 @@ def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, An
     return found
 
 
-def setting_lines(kind: Any) -> list[str]:
+def setting_lines(kind: object) -> list[str]:
     """What ``--set`` takes: each key with the text that stands under its field, and its default.
 
     Of several kinds, first what all of them know, and below each kind what it alone knows.
@@ -142,6 +142,6 @@ def _shown(value: object) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _models(kind: Any) -> list[type[Settings]]:
+def _models(kind: object) -> list[type[Settings]]:
     """The settings classes in a type."""
     return [model for model in unfolded([kind]) if is_model(model)]

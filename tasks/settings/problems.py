@@ -4,14 +4,17 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from tasks.spelling import nearest
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
-def describe_problems(error: ValidationError, where: str | Path, kind: Any) -> str:
+
+def describe_problems(error: ValidationError, where: str | Path, kind: object) -> str:
     """All problems in one line: key path, bad value, what is allowed, the nearest spelling.
 
     ``where`` names the file or the options, ``kind`` is the type that the settings should have had.
@@ -50,7 +53,7 @@ def describe_problems(error: ValidationError, where: str | Path, kind: Any) -> s
     return f"{where}: {count}" + "; ".join(problems)
 
 
-def _key_path(location: Sequence[str | int], kind: Any) -> list[str]:
+def _key_path(location: Sequence[str | int], kind: object) -> list[str]:
     """The keys a reader sees: a location without the tags of discriminated unions that pydantic puts into it."""
     current: list[Any] = [kind]
     path = []
@@ -61,7 +64,7 @@ def _key_path(location: Sequence[str | int], kind: Any) -> list[str]:
     return path
 
 
-def _allowed_keys(problem: Any, kind: Any) -> list[str]:
+def _allowed_keys(problem: "ErrorDetails", kind: object) -> list[str]:
     """The field names of the model that refused a key, found by walking the types along the location."""
     current: list[Any] = [kind]
     for part in problem["loc"][:-1]:
@@ -86,7 +89,7 @@ def _step(kinds: list[Any], part: str | int) -> list[Any]:
     return following
 
 
-def is_model(candidate: Any) -> bool:
+def is_model(candidate: object) -> bool:
     """Whether a type is a settings class."""
     return isinstance(candidate, type) and issubclass(candidate, BaseModel)
 

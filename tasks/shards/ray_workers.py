@@ -16,7 +16,8 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from tasks import telemetry
 from tasks.errors import ResourceError
@@ -25,6 +26,9 @@ from tasks.shards.shard_store import read_pickle, shard_path, write_pickle
 from tasks.shards.work_key import surroundings
 from tasks.shards.workers import Make, Work, WorkerLost, error_of, nothing
 
+if TYPE_CHECKING:
+    from ray.actor import ActorClass, ActorMethod
+
 NAMESPACE = "palimpsest"
 SHARE_OF_LABEL = 0.001
 """Of it a stage or an actor asks for so much: it marks a machine, and limits nothing."""
@@ -32,7 +36,7 @@ _SECONDS_TO_ANSWER = 5
 _MADE, _FAILED = "make.pickle", "failed.pickle"
 
 
-def connect(cluster: ClusterSettings) -> Any:
+def connect(cluster: ClusterSettings) -> ModuleType:
     """The module ``ray``, connected; what is connected already stays so.
 
     Raises ``ResourceError`` where Ray is not installed, or no cluster of this version answers at the address.
@@ -65,7 +69,7 @@ def connect(cluster: ClusterSettings) -> Any:
     return ray
 
 
-def machines_with(ray: Any, cluster: ClusterSettings) -> list[dict[str, float]]:
+def machines_with(ray: ModuleType, cluster: ClusterSettings) -> list[dict[str, float]]:
     """What each machine for private text has; ``ResourceError`` where there is none."""
     label = cluster.private_nodes
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get(label)]
@@ -77,7 +81,7 @@ def machines_with(ray: Any, cluster: ClusterSettings) -> list[dict[str, float]]:
     return nodes
 
 
-def room_of(ray: Any, cluster: ClusterSettings, threads: int, *, on_gpu: bool) -> int:
+def room_of(ray: ModuleType, cluster: ClusterSettings, threads: int, *, on_gpu: bool) -> int:
     """How many workers the machines for private text have room for when they are idle.
 
     ``ResourceError`` where there is no such machine.
@@ -157,7 +161,7 @@ def ray_workers(
 class RayWorker:
     """See ``Worker``: one actor after the other."""
 
-    def __init__(self, ray: Any, actor: Any, folder: Path) -> None:
+    def __init__(self, ray: ModuleType, actor: "ActorClass[ShardActor]", folder: Path) -> None:
         self._ray, self._ask, self._folder = ray, actor, folder
         self._lock, self._is_over = threading.Lock(), False
         self._actor: Any = None
@@ -170,7 +174,7 @@ class RayWorker:
             self._actor = self._ask.remote(str(self._folder))
         self._answer(self._actor.begin)
 
-    def compute(self, index: int, shard: object) -> Any:
+    def compute(self, index: int, shard: object) -> object:
         """Write what the actor is to read, and read what it has written."""
         given = _given(self._folder, index)
         write_pickle(given, shard)
@@ -185,7 +189,7 @@ class RayWorker:
             self._is_over = True
             self._ray.kill(self._actor)
 
-    def _answer(self, method: Any, *numbers: int) -> object:
+    def _answer(self, method: "ActorMethod", *numbers: int) -> object:
         try:
             return self._ray.get(method.remote(*numbers))
         except self._ray.exceptions.RayError:

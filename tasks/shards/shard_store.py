@@ -29,7 +29,7 @@ class ShardStore:
             if file.name != LOCK and (file.suffix != ".shard" or not resume):
                 file.unlink()
 
-    def load(self, index: int) -> Any:
+    def load(self, index: int) -> Any:  # noqa: ANN401 - what was saved
         """A finished shard, or ``None`` where there is none."""
         try:
             return read_pickle(shard_path(self.folder, index))
@@ -74,6 +74,6 @@ def write_pickle(path: Path, value: object) -> None:
         raise
 
 
-def read_pickle(path: Path) -> Any:
+def read_pickle(path: Path) -> Any:  # noqa: ANN401 - what was written
     """What ``write_pickle`` wrote: nobody else can write into a private folder."""
     return pickle.loads(path.read_bytes())

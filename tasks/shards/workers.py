@@ -52,7 +52,7 @@ class Worker(Protocol):
     def begin(self) -> None:
         """Return when it can have a shard."""
 
-    def compute(self, index: int, shard: object) -> Any:
+    def compute(self, index: int, shard: object) -> object:
         """What came of a shard, which is kept by now; raises the worker's error, or ``WorkerLost``."""
 
     def end(self) -> None:
@@ -151,7 +151,7 @@ class LocalWorker:
     def begin(self) -> None:
         """It starts with its first shard."""
 
-    def compute(self, index: int, shard: object) -> Any:
+    def compute(self, index: int, shard: object) -> object:
         """``ResourceError`` where the process has ended."""
         with self._lock:
             if self._is_over:

@@ -9,13 +9,19 @@ import random
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.spacy_tagger import load_pipeline, set_up_spacy
 from tasks.tagger_training.settings import SpacyTraining
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.pipeline import EntityRecognizer
+    from spacy.tokens import Doc, Span
+    from spacy.training import Example
 
 ONTONOTES_TYPES = {
     "PERSON": "PERSON",
@@ -117,7 +123,9 @@ def train_spacy(
     }
 
 
-def _update(pipeline: Any, examples: list[Any], settings: SpacyTraining, generator: random.Random) -> tuple[float, int]:
+def _update(
+    pipeline: "Language", examples: "list[Example]", settings: SpacyTraining, generator: random.Random
+) -> tuple[float, int]:
     """Train; returns the summed loss of the last epoch and the number of updates."""
     from thinc.api import Adam
 
@@ -152,7 +160,7 @@ def _batches(examples: list[Any], words: int) -> Iterable[list[Any]]:
         yield batch
 
 
-def _recogniser(pipeline: Any, name: str) -> Any:
+def _recogniser(pipeline: "Language", name: str) -> "EntityRecognizer":
     if "ner" not in pipeline.pipe_names:
         raise ModelError(
             f"spaCy pipeline {name!r} has no trainable recogniser 'ner'; it has {', '.join(pipeline.pipe_names)}"
@@ -161,10 +169,10 @@ def _recogniser(pipeline: Any, name: str) -> Any:
 
 
 def _entities(
-    reference: Any, line: LabelledLine, class_of: Callable[[str], str | None], counts: dict[str, int]
-) -> list[Any]:
+    reference: "Doc", line: LabelledLine, class_of: Callable[[str], str | None], counts: dict[str, int]
+) -> "list[Span]":
     """The spans of a line as spaCy's, the longest first where they overlap."""
-    entities: list[Any] = []
+    entities: list[Span] = []
     taken: set[int] = set()
     for span in sorted(line.spans, key=lambda span: (span.start - span.end, span.start)):
         label = spacy_type(span.label, class_of)

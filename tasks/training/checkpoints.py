@@ -189,7 +189,7 @@ class CheckpointStore:
             self.folder.close()
 
 
-def hash_of(document: Any) -> str:
+def hash_of(document: object) -> str:
     """Hash of what JSON can hold."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
@@ -200,7 +200,7 @@ def work_key(
     packages: Sequence[str],
     libraries: Sequence[str],
     log_every_steps: int,
-    **decisive: Any,
+    **decisive: object,
 ) -> str:
     """One hash of everything that decides what a training run comes to: the name of its checkpoints' folder.
 

@@ -97,7 +97,7 @@ def _trainer_options(plan: RankPlan) -> dict[str, Any]:
     from lightning.pytorch.plugins.environments import TorchElasticEnvironment
     from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy
 
-    strategy: Any
+    strategy: DDPStrategy | ModelParallelStrategy
     if plan.strategy == "ddp":
         strategy = DDPStrategy(timeout=_TIMEOUT)
     else:

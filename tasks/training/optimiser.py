@@ -1,7 +1,7 @@
 """How weights are moved: AdamW, the learning rate of each step, and the arithmetic."""
 
 import math
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import nn
@@ -37,7 +37,7 @@ def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps
     return optimiser, LambdaLR(optimiser, lambda step: rate_factor(step, total_steps, settings.warmup_share))
 
 
-def set_schedule(schedule: Any, step: int) -> None:
+def set_schedule(schedule: LambdaLR, step: int) -> None:
     """Set the learning rate to what it is after ``step`` steps."""
     schedule.last_epoch, schedule._step_count = step, step + 1
     rates = [base * factor(step) for base, factor in zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)]

@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from lightning.pytorch import LightningModule
@@ -23,6 +23,9 @@ from tasks.training.ranks.group import RankGroup
 from tasks.training.record import StepLosses, TrainingRecord
 from tasks.training.stage import Log
 from tasks.training.tensors import all_finite, capture, restore, restore_generators
+
+if TYPE_CHECKING:
+    from lightning.pytorch.utilities.types import OptimizerLRScheduler
 
 
 class StepBatch(Protocol):
@@ -88,7 +91,7 @@ class ResumableTraining(LightningModule, ABC):
         model: nn.Module,
         settings: OptimisationSettings,
         batches: Batches,
-        valid: Any,
+        valid: object,
         run: TrainingRun,
         record: TrainingRecord,
         losses: Sequence[str] = ("train_loss",),
@@ -236,7 +239,8 @@ class ResumableTraining(LightningModule, ABC):
         tensors = self.group.tensors_from_first(found.tensors if found else None)
         self._resumed = Checkpoint(state, tensors)
         restore(self.model, self._optimiser, tensors)
-        set_schedule(self.trainer.lr_scheduler_configs[0].scheduler, state["step"])
+        schedule: Any = self.trainer.lr_scheduler_configs[0].scheduler
+        set_schedule(schedule, state["step"])
         self.record.go_on_from(state)
         *totals, targets = state["interval"]
         # What all ranks had gathered by then is now the first one's.
@@ -267,7 +271,7 @@ class ResumableTraining(LightningModule, ABC):
             self.begin()
         self._clock = time.perf_counter()
 
-    def _terminate(self, *_: Any) -> None:
+    def _terminate(self, *_: object) -> None:
         self._terminated = True
 
     @property
@@ -276,11 +280,11 @@ class ResumableTraining(LightningModule, ABC):
 
     # What Lightning asks for ------------------------------------------------------------------------------------
 
-    def configure_gradient_clipping(self, optimizer: Any, *_: Any, **__: Any) -> None:
+    def configure_gradient_clipping(self, optimizer: torch.optim.Optimizer, *_: object, **__: object) -> None:
         """Scale the gradient down to the largest norm allowed; Lightning's own clipping refuses a fused optimiser."""
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.gradient_clip)
 
-    def configure_optimizers(self) -> Any:
+    def configure_optimizers(self) -> "OptimizerLRScheduler":
         """AdamW and its schedule of learning rates."""
         optimiser, schedule = make_optimiser(self.model, self.settings, self.run.total_steps)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}

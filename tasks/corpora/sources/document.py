@@ -113,7 +113,7 @@ def package_file(package: str, inside: str) -> Path:
     return path
 
 
-def read_package_json(path: Path) -> Any:
+def read_package_json(path: Path) -> Any:  # noqa: ANN401 - what JSON can hold
     """Parse a JSON file of a package; ``CorpusError`` where it is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -23,7 +23,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,11 @@ from tasks.filling.masked_lm.candidate_words import (
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.model_source import locate_model, unreachable
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
+    from tasks.causal_model import Network
+
 _MOST_POSITIONS = 2048
 """Longer sentences are seen through a window, also where a model has room for more."""
 _ENOUGH_PIECES = {"cpu": 128, "cuda": 4096}
@@ -54,7 +59,7 @@ _ANCHOR = "\n"
 class CausalLanguageModel:
     """A model with its tokenizer, ready to write."""
 
-    def __init__(self, model: Any, tokenizer: Any, name: str, *, instruction: str | None = None) -> None:
+    def __init__(self, model: "Network", tokenizer: "Tokenizer", name: str, *, instruction: str | None = None) -> None:
         """``instruction``: that of the prompts the model was tuned on. Raises ``ModelError`` where the model is not
         causal, or does not read a text in parts as it reads the whole."""
         self.model: Any = model.eval()
@@ -135,8 +140,8 @@ class CausalLanguageModel:
 
     def decode(self, pieces: Sequence[int]) -> str:
         """The text of pieces, character by character as the model wrote it."""
-        text: str = self.tokenizer.decode(pieces, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return text
+        text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
 
 
 def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
@@ -180,11 +185,13 @@ class CausalWords:
     """``(V,)`` indices into ``candidates`` each, -1 where the piece alone is no word."""
     continues: np.ndarray
     """``(V,)`` booleans: carries on the word of the piece before."""
-    tokenizer: Any
+    tokenizer: "Tokenizer"
     known_words: Collection[str]
 
     @classmethod
-    def of(cls, tokenizer: Any, size: int, *, name: str, known_words: Collection[str] | None = None) -> "CausalWords":
+    def of(
+        cls, tokenizer: "Tokenizer", size: int, *, name: str, known_words: Collection[str] | None = None
+    ) -> "CausalWords":
         """``size``: ``V``, which may be more than the tokenizer has; ``known_words``: folded, ``None`` or empty for no
         list."""
         candidates = candidate_words(tokenizer, name=name, known_words=known_words)
@@ -222,7 +229,7 @@ class CausalWords:
         ordered = sorted(known_words)
         begins = np.zeros(len(self.continues), dtype=bool)
         for entry in np.flatnonzero(self.begins[0] | self.begins[1]).tolist():
-            text = self.tokenizer.convert_tokens_to_string(self.tokenizer.convert_ids_to_tokens([entry])).strip()
+            text = self._spelled([entry])
             # Of a letter whose bytes are pieces, the first one says nothing yet.
             beginning = fold(text).rstrip("\ufffd")
             at = bisect_left(ordered, beginning)
@@ -236,9 +243,13 @@ class CausalWords:
             known_words=known_words,
         )
 
+    def _spelled(self, pieces: list[int]) -> str:
+        names: Any = self.tokenizer.convert_ids_to_tokens(pieces)
+        return self.tokenizer.convert_tokens_to_string(names).strip()
+
     def text(self, pieces: Sequence[int]) -> str | None:
         """The word that several pieces make, or ``None`` where they make none."""
-        text: str = self.tokenizer.convert_tokens_to_string(self.tokenizer.convert_ids_to_tokens(list(pieces))).strip()
+        text = self._spelled(list(pieces))
         if not is_word(text) or MASK in text or (self.known_words and fold(text) not in self.known_words):
             return None
         return text

@@ -8,7 +8,7 @@ stay as they are.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,6 +22,11 @@ from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+    from tasks.causal_model import Network
 
 _WEIGHT_DECAY = 0.0
 _VALID_SENTENCES = 100
@@ -98,7 +103,7 @@ def _with_spaces_moved(parts: Sequence[str]) -> list[str]:
 
 def train_lora(
     language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining
-) -> tuple[Any, dict[str, Any]]:
+) -> "tuple[PeftModel, dict[str, Any]]":
     """Tune; returns the model with its update (peft's) and what was measured.
 
     Of ``lines_left_out`` so many are ``lines_with_marker_strings``: they hold markers, or strings that look like them.
@@ -111,7 +116,7 @@ def train_lora(
     prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
     torch.manual_seed(settings.seed)
     tuned = with_update(language_model.model, language_model.name, settings)
-    inner = tuned.get_base_model()
+    inner: Any = tuned.get_base_model()
     weights = [weight for weight in tuned.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=BETAS, weight_decay=_WEIGHT_DECAY)
     tuned.train()
@@ -220,7 +225,7 @@ def _prompts(
 
 
 def _output_scores(
-    language_model: CausalLanguageModel, model: Any, batch: Sequence[PromptedSentence]
+    language_model: CausalLanguageModel, model: "Network", batch: Sequence[PromptedSentence]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores ``(N, V)`` float32 for the ``N`` pieces of the outputs, and these pieces ``(N,)``."""
     longest = max(len(prompt.pieces) for prompt in batch)

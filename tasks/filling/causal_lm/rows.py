@@ -25,6 +25,8 @@ from tasks.errors import ModelError
 from tasks.filling.masked_lm.marker_scores import scores_at
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
 
 
@@ -49,7 +51,7 @@ _NOTHING = 1e-5
 """and so much where all are equal."""
 
 
-def window_of(config: Any) -> int | None:
+def window_of(config: "PreTrainedConfig") -> int | None:
     """The narrowest attention window that a configuration names, in columns; ``None`` where it names none."""
     if hasattr(config, "get_text_config"):
         config = config.get_text_config(decoder=True)
@@ -61,7 +63,7 @@ def window_of(config: Any) -> int | None:
     return min(found, default=None)
 
 
-def _widths(value: Any) -> list[int]:
+def _widths(value: object) -> list[int]:
     if isinstance(value, list | tuple):
         return [width for part in value for width in _widths(part)]
     return [value] if isinstance(value, int) and value > 0 else []
@@ -269,7 +271,7 @@ class CausalRows:
             copies._cache = self._gathered_cache(index, order)
         return copies
 
-    def _gathered_cache(self, rows: torch.Tensor, order: torch.Tensor) -> Any:
+    def _gathered_cache(self, rows: torch.Tensor, order: torch.Tensor) -> DynamicCache:
         """Keys and values of rows ``(N,)`` at columns ``(N, P')``."""
         cache = DynamicCache()
         for number, layer in enumerate(self._cache.layers):

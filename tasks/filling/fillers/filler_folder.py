@@ -22,7 +22,7 @@ import os
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.causal_model import ADAPTER, gguf_file_in, save_adapter
 from tasks.errors import ModelError, ParameterError
@@ -30,6 +30,12 @@ from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
 from tasks.filling.fillers.settings import misfit
 from tasks.filling.settings import KINDS, FillingMethod
 from tasks.model_source import check_model_folder, locate_model, unreachable
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
+    from tasks.causal_model import Network
 
 RECORD = "causal_filler.json"
 _CAUSAL_ENDINGS = ("ForCausalLM", "LMHeadModel")
@@ -159,7 +165,9 @@ def check_filler_folder(path: str | Path) -> None:
         )
 
 
-def save_filler(model: Any, tokenizer: Any, path: str | Path, record: CausalFillerRecord | None = None) -> None:
+def save_filler(
+    model: "Network", tokenizer: "Tokenizer", path: str | Path, record: CausalFillerRecord | None = None
+) -> None:
     """Write the folder, of a causal filler with its ``record``; an earlier one stays until the new one is complete."""
     check_filler_folder(path)
     record = record.moved_to(path) if record else None
@@ -168,7 +176,7 @@ def save_filler(model: Any, tokenizer: Any, path: str | Path, record: CausalFill
             # Its tokenizer is the base's.
             save_adapter(model, fresh, record.base)
         else:
-            model.save_pretrained(fresh, safe_serialization=True)
+            model.save_pretrained(str(fresh), safe_serialization=True)
             tokenizer.save_pretrained(fresh)
         if record is not None:
             record.write(fresh)
@@ -235,7 +243,7 @@ def located(name: str) -> str:
     return source
 
 
-def apply_update(model: Any, fresh: Collection[str], source: str) -> None:
+def apply_update(model: "nn.Module", fresh: Collection[str], source: str) -> None:
     """Change a base's weights in place to those of the filler; ``fresh``: names of those that the base had not.
 
     Raises ``ModelError`` where they do not belong together.
@@ -258,7 +266,9 @@ def apply_update(model: Any, fresh: Collection[str], source: str) -> None:
                 weights[name].add_(change)
 
 
-def write_update(trained: Any, base: Any, fresh: Collection[str], base_name: str, folder: str | Path) -> None:
+def write_update(
+    trained: "nn.Module", base: "nn.Module", fresh: Collection[str], base_name: str, folder: str | Path
+) -> None:
     """Write what training changed; ``trained`` and ``base`` are models of one architecture, ``fresh`` as above."""
     import torch
     from safetensors.torch import save_file

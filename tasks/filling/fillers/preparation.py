@@ -13,7 +13,7 @@ Fine-tuning a causal LM with LoRA on in-domain text (paper 3.2): prompts of inst
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -44,9 +44,13 @@ from tasks.filling.masked_lm.masked_training import (
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.records.stage_report import Report
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
 
 def initialise_fresh_weights(
-    model: Any, missing: Sequence[str], piece_counts: np.ndarray, random: np.random.Generator
+    model: "PreTrainedModel", missing: Sequence[str], piece_counts: np.ndarray, random: np.random.Generator
 ) -> list[str]:
     """Set the weights that the source did not hold, and return their names.
 
@@ -55,7 +59,7 @@ def initialise_fresh_weights(
     other biases 0. Any other matrix is drawn from a normal distribution of the model's own width.
     """
     names = []
-    embeddings = model.get_input_embeddings().weight  # (V, H)
+    embeddings = model.get_input_embeddings().get_parameter("weight")  # (V, H)
     frequencies = (piece_counts + 0.1) / (piece_counts + 0.1).sum()
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -77,7 +81,13 @@ def initialise_fresh_weights(
 
 
 def train_head(
-    model: Any, tokenizer: Any, missing: Sequence[str], lines: Sequence[str], settings: HeadTraining, *, name: str
+    model: "PreTrainedModel",
+    tokenizer: "Tokenizer",
+    missing: Sequence[str],
+    lines: Sequence[str],
+    settings: HeadTraining,
+    *,
+    name: str,
 ) -> dict[str, Any]:
     """Train in place; returns what was measured: fresh weights, steps, pieces, the loss curve in nats per masked word.
 
@@ -119,7 +129,7 @@ def _target_counts(masker: WordMasker, sentences: Sequence[Sequence[int]], vocab
     return counts
 
 
-def _groups(model: Any, fresh: Sequence[str], settings: HeadTraining) -> list[dict[str, Any]]:
+def _groups(model: "PreTrainedModel", fresh: Sequence[str], settings: HeadTraining) -> list[dict[str, Any]]:
     """Head and body, each with its peak rate. The word embeddings stay as they are: most of their rows would hardly be
     seen, and their gradient is half the cost of a step."""
     model.get_input_embeddings().weight.requires_grad_("embeddings" in fresh)

@@ -128,7 +128,7 @@ def refuse_lost(measured: Mapping[str, Any], left: Collection[str | None], home:
             )
 
 
-def series_name(key: bytes, of: Sequence[str | None], *counted: Any) -> str:
+def series_name(key: bytes, of: Sequence[str | None], *counted: object) -> str:
     """The id of a series by its corpus and technique (``of``), settings and counted words; keyed, since names of
     corpora are nobody's business."""
     return hmac.new(key, json.dumps(["series", of, *counted]).encode(), "sha256").hexdigest()[:16]

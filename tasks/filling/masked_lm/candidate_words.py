@@ -23,13 +23,16 @@ A word may have two entries, one behind a space and one for the start of a line 
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
 from tasks.filling.fill_words import has_stray_mark, is_strong, strong_words
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 SENTENCE_PIECE_SIGN = "▁"
 _SPACE_SIGNS = ("Ġ", SENTENCE_PIECE_SIGN)
@@ -70,7 +73,7 @@ class CandidateWords:
         return self.line_start_is_spaced if line_start and not text_before else text_before[-1:].isspace()
 
 
-def candidate_words(tokenizer: Any, *, name: str, known_words: Collection[str] | None = None) -> CandidateWords:
+def candidate_words(tokenizer: "Tokenizer", *, name: str, known_words: Collection[str] | None = None) -> CandidateWords:
     """Find the words of a tokenizer's vocabulary.
 
     ``known_words``: folded words of a word list, or ``None`` to go by the rules alone; an empty list is none.
@@ -131,7 +134,7 @@ def is_word(text: str) -> bool:
     return fold(text) not in _DEBRIS and not is_strong(text) and not has_stray_mark(text)
 
 
-def _word_of(piece: str, sign: str | None, tokenizer: Any) -> str | None:
+def _word_of(piece: str, sign: str | None, tokenizer: "Tokenizer") -> str | None:
     """The text of an entry that begins a word, or ``None`` for any other entry."""
     if sign is None:
         return None if piece.startswith(_CONTINUATION) else piece
@@ -142,22 +145,22 @@ def _word_of(piece: str, sign: str | None, tokenizer: Any) -> str | None:
     return bare if bare.isascii() else tokenizer.convert_tokens_to_string([piece]).strip()
 
 
-def special_entries(tokenizer: Any) -> set[int]:
+def special_entries(tokenizer: "Tokenizer") -> set[int]:
     """The special and the added entries of a vocabulary."""
     return {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
 
 
-def space_sign(tokenizer: Any) -> str | None:
+def space_sign(tokenizer: "Tokenizer") -> str | None:
     """The sign for a space that begins words in this vocabulary, or ``None`` for WordPiece and word vocabularies."""
     second_word = tokenizer.tokenize("a a")[1:]
     return next((sign for sign in _SPACE_SIGNS if any(piece.startswith(sign) for piece in second_word)), None)
 
 
-def _first_piece(tokenizer: Any, word: str) -> str:
+def _first_piece(tokenizer: "Tokenizer", word: str) -> str:
     return next(iter(tokenizer.tokenize(word)), "")
 
 
-def continues_word(tokenizer: Any) -> list[int]:
+def continues_word(tokenizer: "Tokenizer") -> list[int]:
     """The entries that carry on the word of the piece before them."""
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
     excluded = special_entries(tokenizer)
@@ -171,7 +174,7 @@ def continues_word(tokenizer: Any) -> list[int]:
     ]
 
 
-def without_sign(tokenizer: Any) -> list[int]:
+def without_sign(tokenizer: "Tokenizer") -> list[int]:
     """The entries that may stand within a word, as its space sign is missing; none in a vocabulary without such signs,
     where those that carry on a word have a sign of their own."""
     sign = space_sign(tokenizer)
@@ -180,7 +183,7 @@ def without_sign(tokenizer: Any) -> list[int]:
     return [entry for piece, entry in tokenizer.get_vocab().items() if not piece.startswith(sign)]
 
 
-def holds_word(tokenizer: Any) -> list[int]:
+def holds_word(tokenizer: "Tokenizer") -> list[int]:
     """The entries with a letter or digit, with a part of one, or with what may be one (the unknown piece): what follows
     them without a space is of their word."""
     excluded = special_entries(tokenizer)

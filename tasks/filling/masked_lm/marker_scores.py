@@ -25,6 +25,9 @@ import torch
 from tasks.errors import ModelError, ResourceError
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from tasks.causal_model import Network
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window
 
 
@@ -33,14 +36,14 @@ _SAME = 1e-3
 
 
 def scores_at(
-    model: Any,
+    model: "Network",
     rows: torch.Tensor,
     positions: torch.Tensor,
     *,
     cut: torch.nn.Module | None = None,
     input_ids: torch.Tensor,
     attention_mask: torch.Tensor | None = None,
-    **inputs: Any,
+    **inputs: object,
 ) -> torch.Tensor:
     """Vocabulary scores ``(N, V)`` at the places ``(rows[n], positions[n])`` of ``(B, T)`` pieces, ``input_ids``.
 
@@ -51,7 +54,7 @@ def scores_at(
     was_cut = False
     in_body = False
 
-    def keep_places(_module: Any, _arguments: Any, output: Any) -> Any:
+    def keep_places(_module: object, _arguments: object, output: Any) -> Any:  # noqa: ANN401 - as the module has it
         nonlocal was_cut
         was_cut = True
         hidden = output if isinstance(output, torch.Tensor) else output[0]
@@ -63,11 +66,11 @@ def scores_at(
         output.last_hidden_state = chosen
         return output
 
-    def enter_body(_module: Any, _arguments: Any) -> None:
+    def enter_body(_module: object, _arguments: object) -> None:
         nonlocal in_body
         in_body = True
 
-    def keep_places_without_body(module: Any, arguments: Any, output: Any) -> Any:
+    def keep_places_without_body(module: object, arguments: object, output: Any) -> Any:  # noqa: ANN401 - as the module has it
         return output if in_body else keep_places(module, arguments, output)
 
     body = model.base_model
@@ -85,14 +88,14 @@ def scores_at(
     return scores.squeeze(1) if was_cut else scores[rows, positions]
 
 
-def _decoder_inside(model: Any) -> torch.nn.Module | None:
+def _decoder_inside(model: "Network") -> torch.nn.Module | None:
     """The decoder inside the body, which some models (OPT, BART) call without calling the body, or ``None``."""
     decoder = model.get_decoder() if hasattr(model, "get_decoder") else None
     is_inside = isinstance(decoder, torch.nn.Module) and decoder is not model and decoder is not model.base_model
     return decoder if is_inside else None
 
 
-def earliest_cut(model: Any) -> torch.nn.Module:
+def earliest_cut(model: "PreTrainedModel") -> torch.nn.Module:
     """The earliest module behind which only chosen places are needed: the last layer's attention, or the body.
 
     Whether the attention will do is tried out on a few pieces: where the layer adds or mixes anything later

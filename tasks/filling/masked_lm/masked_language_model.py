@@ -11,7 +11,7 @@ that are scored: every marker has at least an eighth of the window on either sid
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
@@ -20,6 +20,10 @@ from tasks.filling.fillers.filler_folder import apply_update, base_of_update
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
 from tasks.filling.masked_lm.marker_scores import BatchHalving, check_scores, earliest_cut, scores_at
 from tasks.model_source import check_model_folder, locate_model, unreachable
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _SHARED = 0.75
 """Markers of a long sentence share a window where they stand within this share of it."""
@@ -123,7 +127,7 @@ _LONGEST_WINDOW = 512
 class MaskedLanguageModel:
     """A model with its tokenizer, ready to score fills."""
 
-    def __init__(self, model: Any, tokenizer: Any, name: str) -> None:
+    def __init__(self, model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> None:
         """Raises ``ModelError`` where the tokenizer has no mask token, splits it, or is not the model's own."""
         if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
             raise ModelError(
@@ -347,7 +351,7 @@ def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int
     return entries
 
 
-def _special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+def _special_frame(tokenizer: "Tokenizer") -> tuple[list[int], list[int]]:
     """The special pieces that the tokenizer puts before and behind a sentence."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]
@@ -357,7 +361,7 @@ def _special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
     return [], []
 
 
-def _positions(model: Any, tokenizer: Any) -> int:
+def _positions(model: "PreTrainedModel", tokenizer: "Tokenizer") -> int:
     """How many pieces the model takes at once; at most 512, enough context for one word."""
     limits = [_LONGEST_WINDOW, tokenizer.model_max_length]
     positions = getattr(model.config, "max_position_embeddings", None)

@@ -14,7 +14,7 @@ These numbers compare training runs of one filler. They do not say how good its 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -32,6 +32,10 @@ from tasks.filling.masked_lm.candidate_words import (
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _POOL_SENTENCES = 8192
 """So many sentences at a time are sorted by length; whole batches are then put in random order."""
@@ -52,7 +56,7 @@ class MaskedBatch:
     targets: torch.Tensor
     """``(N,)`` the piece that stood there."""
 
-    def scores(self, model: Any, cut: torch.nn.Module) -> torch.Tensor:
+    def scores(self, model: "PreTrainedModel", cut: torch.nn.Module) -> torch.Tensor:
         """``(N, V)`` of all pieces at the masked places; ``cut``: as ``scores_at`` takes it."""
         given = {"input_ids": self.pieces, "attention_mask": self.attention}
         return scores_at(model, self.rows, self.positions, cut=cut, **given)
@@ -65,7 +69,7 @@ class MaskedBatch:
 class WordMasker:
     """Makes batches of one tokenizer's pieces."""
 
-    def __init__(self, tokenizer: Any, candidates: CandidateWords, vocabulary_size: int) -> None:
+    def __init__(self, tokenizer: "Tokenizer", candidates: CandidateWords, vocabulary_size: int) -> None:
         self._tokenizer = tokenizer
         self._maskable = np.zeros(vocabulary_size, dtype=bool)  # (V,)
         self._maskable[candidates.spaced] = True
@@ -143,7 +147,7 @@ _WEIGHT_DECAY = 0.01
 
 
 def train_on_masked_words(
-    model: Any,
+    model: "PreTrainedModel",
     masker: WordMasker,
     sentences: Sequence[Sequence[int]],
     settings: MaskedTraining,
@@ -160,7 +164,7 @@ def train_on_masked_words(
     ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model.to(device)
+    model.to(device)  # type: ignore[arg-type]  # its decorator forgets self
     optimiser = torch.optim.AdamW(list(groups), betas=BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
     # Short sentences: the plain attention takes half the time of the fused one in training.
     attention = model.config._attn_implementation
@@ -219,7 +223,9 @@ LONGEST_SENTENCE = 128
 _TEST_SENTENCES = 32
 
 
-def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: str) -> dict[str, Any]:
+def masked_accuracy(
+    model: "PreTrainedModel", tokenizer: "Tokenizer", lines: Sequence[str], *, name: str
+) -> dict[str, Any]:
     """Guess the same words of the same lines every time, in float32.
 
     Returns ``valid_words`` (how many), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
@@ -238,7 +244,7 @@ def masked_accuracy(model: Any, tokenizer: Any, lines: Sequence[str], *, name: s
 
 
 def accuracy_of_pieces(
-    model: Any, masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
+    model: "PreTrainedModel", masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
 ) -> dict[str, Any]:
     """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context."""
     random = np.random.default_rng(_TEST_SEED)

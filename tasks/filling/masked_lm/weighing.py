@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,9 @@ from tasks.filling.masked_lm.places import candidate_log_probabilities, places_o
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
 from tasks.filling.methods.unigram import UnigramFiller
+
+if TYPE_CHECKING:
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
 _START = {"filler": 1.0, "frequency": 0.0, "average": 0.0}
 """Weights of ``sample``."""
@@ -88,7 +91,7 @@ def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) 
 
 
 def prepared_weighing(
-    model: Any,
+    model: "MaskedLanguageModel",
     candidates: CandidateWords,
     kept: KeptWords,
     frequencies: WordFrequencies,
@@ -175,7 +178,7 @@ class _Learner:
 
     def __init__(
         self,
-        model: Any,
+        model: "MaskedLanguageModel",
         candidates: CandidateWords,
         kept: KeptWords,
         settings: LogLinear,

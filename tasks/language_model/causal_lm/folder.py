@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, quiet_peft, save_adapter
 from tasks.errors import ModelError
@@ -20,6 +20,9 @@ from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.model_folder import SETTINGS, check_file, check_replaceable, hash_of_file, read_settings
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
 from tasks.model_source import locate_model, unreachable
+
+if TYPE_CHECKING:
+    from tasks.causal_model import Network
 
 KIND: Kind = "causal_lm"
 FORMAT = 1
@@ -205,7 +208,7 @@ def _load_base(model: str, gguf_file: str | None, precision: str) -> CausalModel
     return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model)
 
 
-def _base_hash(model: str, gguf_file: str | None, loaded: Any) -> str | None:
+def _base_hash(model: str, gguf_file: str | None, loaded: "Network") -> str | None:
     """Hash over the files of a local base, or the commit of one from the hub."""
     source = Path(locate_model(model))
     if not source.is_dir():

@@ -7,10 +7,14 @@ unwanted model those of the other one from the second piece on.
 import copy
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache
+    from transformers.modeling_outputs import CausalLMOutputWithPast
 
 
 class JoinedModels(nn.Module):
@@ -50,7 +54,9 @@ class JoinedModels(nn.Module):
         for model in self.models:
             model.set_attn_implementation(name)
 
-    def forward(self, input_ids: Tensor, past_key_values: Any = None, use_cache: bool = False, **options: Any) -> Any:
+    def forward(
+        self, input_ids: Tensor, past_key_values: "DynamicCache | None" = None, use_cache: bool = False, **more: object
+    ) -> "CausalLMOutputWithPast":
         """Scores (B, T, V) float32 as ``logits``, and the keys and values of all models."""
         from transformers import DynamicCache
         from transformers.modeling_outputs import CausalLMOutputWithPast
@@ -64,7 +70,7 @@ class JoinedModels(nn.Module):
             own = DynamicCache() if use_cache else None
             if own is not None and before:
                 own.layers = before[number * share : (number + 1) * share]
-            output = model(input_ids=input_ids, past_key_values=own, use_cache=use_cache, **options)
+            output = model(input_ids=input_ids, past_key_values=own, use_cache=use_cache, **more)
             after += own.layers if own is not None else []
             scores = output.logits.float().log_softmax(-1)
             if alpha:

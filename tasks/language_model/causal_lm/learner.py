@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -17,6 +17,10 @@ from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.language_models import LanguageModel, encode_sentences
 from tasks.language_model.learners import Learner, MarkedText, words_of
 from tasks.language_model.transformer.batching import Batch
+
+if TYPE_CHECKING:
+    from tasks.causal_model import Network
+    from tasks.language_model.causal_lm.joined import JoinedModels
 
 
 class PieceLearner(Learner):
@@ -40,7 +44,7 @@ class PieceLearner(Learner):
         """As the class says."""
         return self._with(copy.deepcopy(self.network))
 
-    def _with(self, network: Any) -> "PieceLearner":
+    def _with(self, network: "Network | JoinedModels") -> "PieceLearner":
         return PieceLearner(CausalModel(network, self.causal.pieces, self.causal.name), self.record)
 
     @property

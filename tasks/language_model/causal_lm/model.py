@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,6 +30,12 @@ from tasks.language_model.transformer.batching import (
     target_places,
 )
 from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
+    from tasks.causal_model import Network
+    from tasks.language_model.causal_lm.joined import JoinedModels
 
 _LINE_END = "\n"
 """Words are encoded behind one, since many tokenizers treat the very beginning of a text apart."""
@@ -70,7 +76,7 @@ class PieceText:
 class WordPieces:
     """A tokenizer as a language model of words uses it."""
 
-    def __init__(self, tokenizer: Any, name: str) -> None:
+    def __init__(self, tokenizer: "Tokenizer", name: str) -> None:
         """Raises ``ModelError`` where the tokenizer has no piece for the end of a line."""
         self._tokenizer, self._name = tokenizer, name
         self.hash = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
@@ -90,7 +96,8 @@ class WordPieces:
         from tokenizers import AddedToken
 
         self._tokenizer.add_tokens([AddedToken(marker, special=True, normalized=False) for marker in markers])
-        self.markers = {marker: self._tokenizer.convert_tokens_to_ids(marker) for marker in markers}
+        ids: Any = self._tokenizer.convert_tokens_to_ids(list(markers))
+        self.markers = dict(zip(markers, ids, strict=True))
 
     def save(self, folder: str | Path) -> None:
         """Write the tokenizer beside a model."""
@@ -119,7 +126,7 @@ class WordPieces:
 
     def words(self, pieces: Sequence[int]) -> tuple[str, ...]:
         """The normalised words that pieces spell."""
-        return tuple(normalise(self._tokenizer.decode(pieces, skip_special_tokens=True)))
+        return tuple(normalise(str(self._tokenizer.decode(list(pieces), skip_special_tokens=True))))
 
     def _plain(self, texts: Sequence[str]) -> list[list[int]]:
         if not texts:
@@ -182,8 +189,8 @@ _BATCH_PIECES = {"cpu": 512, "cuda": 8192}
 class CausalModel:
     """The model (of transformers or peft), its tokenizer, and where it comes from."""
 
-    def __init__(self, model: Any, pieces: WordPieces, name: str) -> None:
-        self.model = model
+    def __init__(self, model: "Network | JoinedModels", pieces: WordPieces, name: str) -> None:
+        self.model: Any = model
         self.pieces = pieces
         self.name = name
         positions = getattr(model.config, "max_position_embeddings", None) or _MOST_POSITIONS

@@ -5,6 +5,7 @@ so a word costs its own pieces, however many words stand before it, and all word
 batch. Pieces and sentence ends are those of rescoring, and so are the numbers.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ class WholeWords:
         visible = torch.from_numpy(seen).to(self._device)
         mask = torch.zeros(visible.shape, dtype=dtype, device=self._device)
         mask.masked_fill_(~visible, torch.finfo(dtype).min)
-        cache: Any = DynamicCache()
+        cache = DynamicCache()
         if past:
             flat = torch.from_numpy(np.maximum(chain, 0)).flatten().to(self._device)
             for number, tables in enumerate(self._table):
@@ -188,7 +189,7 @@ class WholeWords:
         inside = np.arange(inputs) < np.array([len(pieces) for _, pieces, _ in asked])[:, None]  # (N, L)
         own = np.full((count, inputs), -1)
         own[inside] = np.arange(self._used, self._used + int(inside.sum()))
-        self._store(cache, past, torch.from_numpy(inside).to(self._device))
+        self._store(cache.layers, past, torch.from_numpy(inside).to(self._device))
         targets = np.full((count, inputs), -1)
         for index, (_, _, wanted) in enumerate(asked):
             targets[index, : len(wanted)] = wanted
@@ -201,10 +202,10 @@ class WholeWords:
             sums = np.bincount(row, weights=scores.double().cpu().numpy(), minlength=count)
         return [rows[mask_of] for rows, mask_of in zip(own, inside, strict=True)], sums
 
-    def _store(self, cache: Any, past: int, inside: Tensor) -> None:
+    def _store(self, layers: Sequence[Any], past: int, inside: Tensor) -> None:
         """Write the keys and values of the pieces that were read, (N, L) of which some are padding, to the table."""
         end = self._used + int(inside.sum())
-        for number, layer in enumerate(cache.layers):
+        for number, layer in enumerate(layers):
             new = [part[:, :, past:].transpose(1, 2)[inside] for part in (layer.keys, layer.values)]  # (M, H, D)
             if number == len(self._table):
                 empty = (part.new_empty(_FIRST_CAPACITY, *part.shape[1:]) for part in new)

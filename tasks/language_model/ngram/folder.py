@@ -18,7 +18,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from tasks.language_model.model_folder import (
 from tasks.language_model.ngram.backoff_model import BackoffModel, BackoffOrder, NgramMixture, find
 from tasks.language_model.settings import Kind
 from tasks.language_model.vocabulary import START_ID, Vocabulary, checked_vocabulary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NEVER = -99.0
 """Stands for the logarithm of 0, as everywhere in this format."""
@@ -54,7 +57,7 @@ def write_arpa(path: str | Path, model: BackoffModel, vocabulary: Vocabulary) ->
         stream.write(b"\\data\\\n")
         for length, chosen in enumerate(listed, start=1):
             stream.write(f"ngram {length}={len(chosen)}\n".encode())
-        texts: Any = words
+        texts = words
         for length, (order, chosen) in enumerate(zip(model.orders, listed, strict=True), start=1):
             stream.write(f"\n\\{length}-grams:\n".encode())
             if length > 1:
@@ -73,7 +76,7 @@ def _listed(order: BackoffOrder) -> np.ndarray:
     return np.flatnonzero(np.isfinite(order.log_probability) | (order.keys == START_ID))
 
 
-def _as_text(logarithms: np.ndarray) -> Any:
+def _as_text(logarithms: np.ndarray) -> "pa.Array":
     """Natural logarithms to decimal ones as text, with the digits of single precision."""
     import pyarrow as pa
 
@@ -95,7 +98,7 @@ def read_arpa(path: str | Path, vocabulary: Vocabulary) -> BackoffModel:
     return BackoffModel(orders, len(vocabulary))
 
 
-def _columns(section: memoryview, highest: bool) -> tuple[Any, list[np.ndarray]]:
+def _columns(section: memoryview, highest: bool) -> "tuple[pa.Array, list[np.ndarray]]":
     """The n-grams (an Arrow array of texts) and the columns of numbers of one section."""
     import pyarrow as pa
     from pyarrow import csv
@@ -112,7 +115,7 @@ def _columns(section: memoryview, highest: bool) -> tuple[Any, list[np.ndarray]]
 
 
 def _order(
-    texts: Any, columns: Sequence[np.ndarray], below: list[BackoffOrder], vocabulary: Vocabulary
+    texts: "pa.Array", columns: Sequence[np.ndarray], below: list[BackoffOrder], vocabulary: Vocabulary
 ) -> BackoffOrder:
     """The table of one section; words are looked up, and keys made from the tables below."""
     import pyarrow as pa

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,9 @@ from tasks.training.record import TrainingRecord
 from tasks.training.resumable_training import ResumableTraining, TrainingRun
 from tasks.training.stage import Log, log_nothing
 from tasks.training.tensors import BEST, whole_weights
+
+if TYPE_CHECKING:
+    from torch.distributed.device_mesh import DeviceMesh
 
 _COMPILERS = ("g++", "clang++", "c++")
 
@@ -61,7 +64,7 @@ def compile_model(model: nn.Module, compiled: bool) -> Iterator[None]:
         model._compiled_call_impl = None
 
 
-def divide_model(model: TransformerLanguageModel, mesh: Any) -> None:
+def divide_model(model: TransformerLanguageModel, mesh: "DeviceMesh") -> None:
     """Divide the weights among the ranks of ``mesh`` (FSDP2), in place: each block, and the rest together."""
     from torch.distributed.fsdp import fully_shard
 
@@ -115,7 +118,7 @@ class LanguageModelTraining(ResumableTraining):
             return hidden
         return hidden.index_select(0, batch.positions)
 
-    def on_train_batch_end(self, outputs: Any, part: TrainingBatch, batch_index: int) -> None:
+    def on_train_batch_end(self, outputs: object, part: TrainingBatch, batch_index: int) -> None:
         """A step is done after its last part."""
         if part.is_last_part:
             self.end_step(part, part.step_targets)
@@ -187,7 +190,8 @@ class LanguageModelTraining(ResumableTraining):
     def configure_model(self) -> None:
         """Divide the model among ranks where the strategy says so."""
         if self.group.plan.strategy == "fsdp":
-            mesh: Any = self.device_mesh
+            mesh = self.device_mesh
+            assert mesh is not None  # the strategy makes it
             divide_model(self.model, mesh["data_parallel"])
 
     def on_train_end(self) -> None:

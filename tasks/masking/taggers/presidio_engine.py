@@ -7,13 +7,18 @@ and no lemmatizer, which take most of its time.
 
 import re
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
 from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from tasks.masking.taggers.presidio_recognisers import recognisers
+from tasks.masking.taggers.spacy_tagger import labels_of
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
 
 LANGUAGE = "en"
 TYPES_OF_LABELS = {
@@ -45,7 +50,7 @@ _CLEAR_TIME = re.compile(
 class Artifacts(NlpArtifacts):
     """What recognisers and context words ask of a text; made when it is asked for."""
 
-    def __init__(self, document: Any, engine: "PipelineEngine") -> None:
+    def __init__(self, document: "Doc", engine: "PipelineEngine") -> None:
         self.tokens, self.nlp_engine = document, engine
         self.entities, self.scores = engine.entities_of(document)
 
@@ -68,8 +73,8 @@ class Artifacts(NlpArtifacts):
 class PipelineEngine(SpacyNlpEngine):
     """presidio's NLP engine round a pipeline that is loaded already."""
 
-    def __init__(self, pipeline: Any) -> None:
-        labels = {label for name in pipeline.pipe_names for label in pipeline.get_pipe(name).labels}
+    def __init__(self, pipeline: "Language") -> None:
+        labels = labels_of(pipeline)
         self.mapping = {label: TYPES_OF_LABELS.get(label, label) for label in labels - IGNORED_LABELS}
         configuration = NerModelConfiguration(
             model_to_presidio_entity_mapping=self.mapping, labels_to_ignore=sorted(IGNORED_LABELS)
@@ -77,22 +82,22 @@ class PipelineEngine(SpacyNlpEngine):
         super().__init__(ner_model_configuration=configuration)
         self.nlp: Any = {LANGUAGE: pipeline}
 
-    def entities_of(self, document: Any) -> tuple[list[Any], list[float]]:
+    def entities_of(self, document: "Doc") -> tuple[list[Any], list[float]]:
         """Entities under presidio's types, and their scores."""
-        return self._get_updated_entities(document.ents, self._get_scores_for_entities(document))
+        return self._get_updated_entities(list(document.ents), self._get_scores_for_entities(document))
 
-    def _get_scores_for_entities(self, doc: Any) -> list[float]:
+    def _get_scores_for_entities(self, doc: "Doc") -> list[float]:
         usual = self.ner_model_configuration.default_score or 0.0
         return [
             VAGUE_TIME_SCORE if entity.label_ in _TIMES and not _CLEAR_TIME.search(entity.text) else usual
             for entity in doc.ents
         ]
 
-    def _doc_to_nlp_artifact(self, doc: Any, language: str) -> Any:
+    def _doc_to_nlp_artifact(self, doc: "Doc", language: str) -> Artifacts:
         return Artifacts(doc, self)
 
 
-def analyzer_engine(pipeline: Any) -> Any:
+def analyzer_engine(pipeline: "Language") -> AnalyzerEngine:
     """presidio's ``AnalyzerEngine`` for English with our recognisers and the entities of a pipeline."""
     engine = PipelineEngine(pipeline)
     by_pipeline = SpacyRecognizer(supported_language=LANGUAGE, supported_entities=sorted(set(engine.mapping.values())))

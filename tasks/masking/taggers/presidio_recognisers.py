@@ -3,10 +3,14 @@
 Importing presidio imports PyTorch and transformers; ``tasks.torch_setup`` must have been set up before.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
 from tasks.masking.taggers.presidio_patterns import PATTERN_GROUPS
+
+if TYPE_CHECKING:
+    from presidio_analyzer import EntityRecognizer, RecognizerResult
+    from presidio_analyzer.nlp_engine import NlpArtifacts
 
 _COUNTRY_RECOGNISERS = (
     "AbaRoutingRecognizer",
@@ -39,7 +43,7 @@ _OPEN_HOST = r"((www\d{0,3}[.])?[a-z0-9.\-]{1,253}[.]"
 _PATH = r"(?:/[^\s()<>\"']*)?)"
 
 
-def recognisers() -> list[Any]:
+def recognisers() -> "list[EntityRecognizer]":
     """presidio's own recognisers for English, in its order, then those of other countries, then ours."""
     import regex
     from presidio_analyzer import Pattern, PatternRecognizer, RecognizerRegistry, predefined_recognizers
@@ -71,7 +75,7 @@ def recognisers() -> list[Any]:
     return chosen
 
 
-def _card_recogniser() -> Any:
+def _card_recogniser() -> "EntityRecognizer":
     """Cards of 12 to 19 digits by their checksum; presidio's own pattern knows 12 to 17 of some issuers."""
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import CreditCardRecognizer
@@ -80,7 +84,7 @@ def _card_recogniser() -> Any:
     return CreditCardRecognizer(patterns=patterns, name="CreditCardRecognizer")
 
 
-def _email_recogniser() -> Any:
+def _email_recogniser() -> "EntityRecognizer":
     """presidio's, with the list of public suffixes that comes with tldextract: it would fetch a newer one."""
     from presidio_analyzer.predefined_recognizers import EmailRecognizer
     from tldextract import TLDExtract
@@ -94,13 +98,15 @@ def _email_recogniser() -> Any:
     return OfflineEmailRecogniser(name="EmailRecognizer")
 
 
-def _phone_recogniser() -> Any:
+def _phone_recogniser() -> "EntityRecognizer":
     """presidio's, without numbers of fewer than seven digits: four digits are a telephone number in some town."""
     from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
     class LongPhoneRecogniser(PhoneRecognizer):
-        def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[Any]:
-            found = super().analyze(text, entities, nlp_artifacts)
+        def analyze(
+            self, text: str, entities: list[str], nlp_artifacts: "NlpArtifacts | None" = None
+        ) -> "list[RecognizerResult]":
+            found = super().analyze(text, entities, nlp_artifacts)  # type: ignore[arg-type]  # None is its default
             return [result for result in found if digits(text[result.start : result.end]) >= FEWEST_PHONE_DIGITS]
 
     return LongPhoneRecogniser(name="PhoneRecognizer")
@@ -111,7 +117,7 @@ def digits(text: str) -> int:
     return sum(map(str.isdecimal, text))
 
 
-def _url_recogniser() -> Any:
+def _url_recogniser() -> "EntityRecognizer":
     """presidio's, with whole domains alone: its pattern has no end, and takes *this...is* and *oil.an[d]* for URLs."""
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import UrlRecognizer

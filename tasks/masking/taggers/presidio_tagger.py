@@ -6,7 +6,7 @@ there are too few digits, and the words round a match are prepared where a conte
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import PresidioTagger
@@ -14,6 +14,10 @@ from tasks.masking.taggers.presidio_recognisers import FEWEST_PHONE_DIGITS, digi
 from tasks.masking.taggers.spacy_tagger import documents, languages_of, load_pipeline
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.torch_setup import set_up_torch
+
+if TYPE_CHECKING:
+    from presidio_analyzer import EntityRecognizer, RecognizerResult
+    from spacy.tokens import Doc
 
 
 class PresidioModel(Tagger):
@@ -63,26 +67,27 @@ class PresidioModel(Tagger):
             if window.end == len(line):
                 yield line, spans
 
-    def results(self, document: Any) -> list[Any]:
+    def results(self, document: "Doc") -> "list[RecognizerResult]":
         """presidio's ``RecognizerResult`` of one text that the pipeline has seen, as ``AnalyzerEngine.analyze``."""
         text = document.text
+        nlp_engine: Any = self.engine.nlp_engine
         artifacts = None
-        found: list[Any] = []
+        found: list[RecognizerResult] = []
         by_context = False
         for recogniser in self._recognisers:
             if recogniser.may_find(text, document):
                 if artifacts is None:
-                    artifacts = self._artifacts(document, self.engine.nlp_engine)
+                    artifacts = self._artifacts(document, nlp_engine)
                 results = recogniser.recogniser.analyze(text=text, entities=self._types, nlp_artifacts=artifacts)
                 by_context |= bool(results) and bool(recogniser.recogniser.context)
                 found += results
-        if by_context:
+        if by_context and artifacts is not None:
             try:
                 found = self.engine.context_aware_enhancer.enhance_using_context(
                     text=text,
                     raw_results=found,
                     nlp_artifacts=artifacts,
-                    recognizers=self.engine.registry.recognizers,
+                    recognizers=list(self.engine.registry.recognizers),
                 )
             except ValueError:
                 # Its message quotes the text.
@@ -97,20 +102,21 @@ class PresidioModel(Tagger):
 class _Recogniser:
     """A recogniser of presidio's, and a quick look whether it can find anything."""
 
-    def __init__(self, recogniser: Any) -> None:
+    def __init__(self, recogniser: "EntityRecognizer") -> None:
         import regex
         from presidio_analyzer import PatternRecognizer
         from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
 
-        self.recogniser: Any = recogniser
+        self.recogniser = recogniser
         self._by_entities = type(recogniser) is SpacyRecognizer
         self._by_digits = isinstance(recogniser, PhoneRecognizer)
         self._searches: list[Any] | None = None
         if isinstance(recogniser, PatternRecognizer) and type(recogniser).analyze is PatternRecognizer.analyze:
-            flags = self.recogniser.global_regex_flags
-            self._searches = [regex.compile(pattern.regex, flags).search for pattern in self.recogniser.patterns]
+            known: Any = recogniser
+            flags = known.global_regex_flags
+            self._searches = [regex.compile(pattern.regex, flags).search for pattern in known.patterns]
 
-    def may_find(self, text: str, document: Any) -> bool:
+    def may_find(self, text: str, document: "Doc") -> bool:
         """False where the recogniser would find nothing for certain."""
         if self._searches is not None:
             return any(search(text) for search in self._searches)

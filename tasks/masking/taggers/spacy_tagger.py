@@ -9,11 +9,15 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger, Window, windows
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
 
 _FOREIGN = "presidio_analyzer"
 
@@ -57,8 +61,7 @@ class SpacyModel(Tagger):
     @property
     def entity_types(self) -> list[str]:
         """The labels of the components that find entities."""
-        pipeline = self._pipeline
-        return sorted({label for name in pipeline.pipe_names for label in pipeline.get_pipe(name).labels})
+        return sorted(labels_of(self._pipeline))
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Entities by the pipeline's own batches; strings that spaCy learns meanwhile are forgotten again."""
@@ -73,7 +76,7 @@ class SpacyModel(Tagger):
                 yield line, spans
 
 
-def documents(pipeline: Any, lines: Iterable[str], batch_size: int) -> Iterator[tuple[Window, str, Any]]:
+def documents(pipeline: "Language", lines: Iterable[str], batch_size: int) -> "Iterator[tuple[Window, str, Doc]]":
     """Each window with its line and what the pipeline makes of it; the windows of a line follow each other.
 
     A document must be read before the next one is asked for.
@@ -101,7 +104,7 @@ def _zone(pieces: Iterator[tuple[Window, str]]) -> list[tuple[Window, str]]:
     return zone
 
 
-def _entities(document: Any, window: Window) -> list[EntitySpan]:
+def _entities(document: "Doc", window: Window) -> list[EntitySpan]:
     return [
         EntitySpan(window.start + entity.start_char, window.start + entity.end_char, entity.label_)
         for entity in document.ents
@@ -109,13 +112,19 @@ def _entities(document: Any, window: Window) -> list[EntitySpan]:
     ]
 
 
-def languages_of(pipeline: Any) -> tuple[str, ...]:
+def labels_of(pipeline: "Language") -> set[str]:
+    """The labels of all components."""
+    components: list[Any] = [pipeline.get_pipe(name) for name in pipeline.pipe_names]
+    return {label for component in components for label in component.labels}
+
+
+def languages_of(pipeline: "Language") -> tuple[str, ...]:
     """What the pipeline's meta data say; nothing of one for many languages, ``xx``."""
     language = str(pipeline.meta.get("lang", "xx"))
     return () if language == "xx" else (language,)
 
 
-def read_pipeline(model: str) -> Any:
+def read_pipeline(model: str) -> "Language":
     """A whole pipeline; ``ModelError`` where it is not there, or does not fit this version of spaCy."""
     set_up_spacy()
     import spacy
@@ -142,7 +151,7 @@ def read_pipeline(model: str) -> Any:
         ) from None
 
 
-def load_pipeline(model: str) -> Any:
+def load_pipeline(model: str) -> "Language":
     """Load a pipeline with the components alone that its named-entity recogniser works with.
 
     Raises ``ModelError`` where the pipeline cannot be read, or finds no entities.
@@ -167,11 +176,11 @@ def load_pipeline(model: str) -> Any:
     return pipeline
 
 
-def _is_finder(name: str, pipeline: Any) -> bool:
+def _is_finder(name: str, pipeline: "Language") -> bool:
     return name in _FINDS_ENTITIES or pipeline.get_pipe_meta(name).factory in _FINDS_ENTITIES
 
 
-def _listens(component: Any) -> bool:
+def _listens(component: object) -> bool:
     """Whether a component takes its vectors from a shared one instead of having its own."""
     model = getattr(component, "model", None)
     return model is not None and any("listener" in node.name for node in model.walk())

@@ -8,7 +8,7 @@ score is the mean of the tokens': the spans are those of transformers' own pipel
 
 import logging
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
@@ -18,6 +18,8 @@ from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _Token = tuple[int, int, int, float]
 """First character, one past the last, number of the label, probability."""
@@ -48,8 +50,9 @@ class TransformersModel(Tagger):
 
         location = locate_model(settings.model)
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(location)
-            self._model: Any = AutoModelForTokenClassification.from_pretrained(location, dtype=torch.float32).eval()
+            self._tokenizer: Tokenizer = AutoTokenizer.from_pretrained(location)
+            model = AutoModelForTokenClassification.from_pretrained(location, dtype=torch.float32)
+            self._model: PreTrainedModel = model.eval()
         except (OSError, ValueError, KeyError) as error:
             raise unreachable(settings.model, error) from None
         if not self._tokenizer.is_fast:
@@ -189,7 +192,7 @@ def _type_of(label: str) -> str:
     return label[2:] if label[:2] in ("B-", "I-", "E-", "S-", "L-", "U-") else label
 
 
-def _positions(config: Any, tokenizer: Any) -> int:
+def _positions(config: "PreTrainedConfig", tokenizer: "Tokenizer") -> int:
     """Tokens that a window may have, special ones included."""
     positions = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or _MOST_POSITIONS)
     if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer"):

@@ -15,7 +15,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
@@ -35,6 +35,9 @@ from tasks.results.tracking.tracking_store import (
     shown_uri,
 )
 from tasks.spelling import nearest
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
 
 SUMMARY = "say where a number comes from, and how to make it again"
 
@@ -123,7 +126,7 @@ def _open(settings: TrackingSettings) -> TrackingStore:
         return store
 
 
-def _describe(run: Any) -> dict[str, Any]:
+def _describe(run: "Run") -> dict[str, Any]:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags[RETIRED_KEY_TAG]
     stage = tags.get("dvc_stage")

@@ -5,12 +5,15 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
 from tasks.results.measure import MLFLOW_TABLE
 from tasks.results.measures import measures_of
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 SUMMARY_FILE = "results/summary.json"
 """Where the rows of an experiment lie."""
@@ -61,7 +64,7 @@ def run_address(server: str, experiment_id: str, run_id: str) -> str:
     return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}?{RUNS_NOT_TRACES}"
 
 
-def offer_view(client: Any, experiment_id: str) -> None:
+def offer_view(client: "MlflowClient", experiment_id: str) -> None:
     """Give the experiment the view, sorted by the first measure; mark it as one of trained models, not of traces."""
     first, *others = (measure.name for measure in measures_of(MLFLOW_TABLE))
     metrics = [first, *(f"{first}_{end}" for end in ("low", "high", "mean", "deviation")), *others]

@@ -157,7 +157,7 @@ class _Reader:
             self._documents[name] = read_report(self.folder / name)
         return self._documents[name]
 
-    def measured(self, name: Path, field: str) -> Any:
+    def measured(self, name: Path, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
         """One measured field; ``None`` where it is missing, which ``refuse_missing`` says."""
         fields = self.report(name).get("measured", {})
         missing = self._missing.setdefault(self.folder / name, [])
@@ -195,7 +195,7 @@ def _row(
     reports["rescore"] = heard if rescored else None
     row: dict[str, Any] = {**cell.as_dict(), "filler_base": bases.get(str(cell.filler))}
 
-    def measured(report: Path | None, field: str) -> Any:
+    def measured(report: Path | None, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
         """A measured field; null without a report."""
         return None if report is None else reader.measured(report, field)
 
@@ -232,6 +232,6 @@ def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> di
     return columns
 
 
-def _found(field: str, cell: Cell, measured: Callable[[str], Any]) -> Any:
+def _found(field: str, cell: Cell, measured: Callable[[str], Any]) -> Any:  # noqa: ANN401 - the same
     first, *further = [str(cell.technique) if part == "{technique}" else part for part in field.split(".")]
     return at_path(measured(first), further)

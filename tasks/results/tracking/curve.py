@@ -5,10 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.results.measure import MLFLOW
 from tasks.results.measures import measures, measures_of
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
 """Curves that a training report holds: losses in nats a target."""
@@ -64,7 +68,7 @@ def is_curve(name: str) -> bool:
     return name not in cell_metrics() and not name.startswith(_SYSTEM_PREFIX)
 
 
-def logged_points(client: Any, run: Any) -> dict[tuple[str, int], float]:
+def logged_points(client: "MlflowClient", run: "Run") -> dict[tuple[str, int], float]:
     """Value of every point of the curves that a run of MLflow holds, by name and step."""
     return {
         (name, metric.step): metric.value
@@ -74,7 +78,7 @@ def logged_points(client: Any, run: Any) -> dict[tuple[str, int], float]:
     }
 
 
-def logged_curves(client: Any, runs: Sequence[Any]) -> dict[str, dict[tuple[str, int], float]]:
+def logged_curves(client: "MlflowClient", runs: "Sequence[Run]") -> dict[str, dict[tuple[str, int], float]]:
     """``logged_points`` of many runs, by run id: a database answers for hundreds of runs at once."""
     store = client._tracking_client.store
     if getattr(store, "engine", None) is None:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.privacy.ledger import Release, read_ledger
 from tasks.records.cell import Cell
@@ -23,6 +23,11 @@ from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tracking.curve import curve_of
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import TrackingStore
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+    from mlflow.entities.model_registry import ModelVersion
 
 CHAMPION = "champion"
 MODEL_TAG = "palimpsest.model"
@@ -139,7 +144,7 @@ def register_models(
     return copied
 
 
-def _copy(model: ReleasedModel, run: Any, store: TrackingStore) -> None:
+def _copy(model: ReleasedModel, run: "Run", store: TrackingStore) -> None:
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     from tasks.results.logged_language_model import save
@@ -151,7 +156,7 @@ def _copy(model: ReleasedModel, run: Any, store: TrackingStore) -> None:
     store.client.set_tag(run.info.run_id, MODEL_TAG, model.digest)
 
 
-def _version(name: str, model: ReleasedModel, run: Any, client: Any) -> str:
+def _version(name: str, model: ReleasedModel, run: "Run", client: "MlflowClient") -> str:
     """The version of a model, made where there is none."""
     from mlflow.exceptions import MlflowException
 
@@ -186,7 +191,7 @@ def _version(name: str, model: ReleasedModel, run: Any, client: Any) -> str:
     return version
 
 
-def _crown(name: str, version: str, client: Any) -> None:
+def _crown(name: str, version: str, client: "MlflowClient") -> None:
     """Make a version the champion."""
     from mlflow.exceptions import MlflowException
 
@@ -198,11 +203,11 @@ def _crown(name: str, version: str, client: Any) -> None:
                 raise
 
 
-def _first(versions: Sequence[Any]) -> str:
+def _first(versions: "Sequence[ModelVersion]") -> str:
     return str(min(versions, key=lambda version: int(version.version)).version)
 
 
-def _champion(name: str, client: Any) -> str | None:
+def _champion(name: str, client: "MlflowClient") -> str | None:
     """The version that has the alias."""
     version = client.get_registered_model(name).aliases.get(CHAMPION)
     return None if version is None else str(version)

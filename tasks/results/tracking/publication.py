@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.results.summary.summary_file import offer_view
 from tasks.results.tracking.curve import cell_metrics, logged_curves
@@ -33,6 +33,9 @@ from tasks.results.tracking.tracking_store import (
     tracking_uri,
     unreachable_store,
 )
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput, Run
 
 _METRICS, _PARAMETERS, _TAGS = 800, 100, 100
 """How many go into one call: MLflow takes 100 parameters, 100 tags, and 1,000 of all together."""
@@ -86,15 +89,15 @@ def publish(
 
 
 def _publish(records: Sequence[RunRecord], store: TrackingStore, result: Publication) -> None:
-    by_key: dict[str | None, Any] = {}
-    by_cell: dict[str | None, list[Any]] = defaultdict(list)
-    for run in store.runs():
-        result.of_earlier_versions += EARLIER_TAG in run.data.tags
-        by_key.setdefault(run.data.tags.get(KEY_TAG), run)
-        by_cell[run.data.tags.get(CELL_TAG)].append(run)
+    by_key: dict[str | None, Run] = {}
+    by_cell: dict[str | None, list[Run]] = defaultdict(list)
+    for each in store.runs():
+        result.of_earlier_versions += EARLIER_TAG in each.data.tags
+        by_key.setdefault(each.data.tags.get(KEY_TAG), each)
+        by_cell[each.data.tags.get(CELL_TAG)].append(each)
     logged = logged_curves(store.client, [by_key[record.key] for record in records if record.key in by_key])
     run_ids: dict[str, str] = {}
-    new = []
+    new: list[RunRecord] = []
     for record in records:
         run = by_key.get(record.key)
         if run is not None and _contradicts(run, record, logged[run.info.run_id]):
@@ -153,7 +156,7 @@ def _make_run(record: RunRecord, store: TrackingStore) -> str:
             run, tries_left = found, tries_left - 1
 
 
-def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:
+def _contradicts(run: "Run", record: RunRecord, logged: Mapping[tuple[str, int], float]) -> bool:
     """Whether a run holds something that the record does not and that cannot be changed."""
     parameters = run.data.params
     if any(record.parameters.get(name) != value for name, value in parameters.items()):
@@ -168,7 +171,7 @@ def _contradicts(run: Any, record: RunRecord, logged: Mapping[tuple[str, int], f
     )
 
 
-def _complete(run: Any, record: RunRecord, store: TrackingStore, logged: Mapping[tuple[str, int], float]) -> bool:
+def _complete(run: "Run", record: RunRecord, store: TrackingStore, logged: Mapping[tuple[str, int], float]) -> bool:
     """Add to a run what it lacks; returns whether there was anything."""
     from mlflow.entities import Metric, Param, RunTag
 
@@ -209,7 +212,7 @@ def batched(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _tracked(run: Any) -> set[tuple[str, str, str]]:
+def _tracked(run: "Run") -> set[tuple[str, str, str]]:
     """Name, digest and context of the datasets that a run holds."""
     entries = run.inputs.dataset_inputs if run.inputs else []
     return {
@@ -220,7 +223,7 @@ def _tracked(run: Any) -> set[tuple[str, str, str]]:
     }
 
 
-def _datasets(inputs: Iterable[TrackedInput]) -> Iterable[Any]:
+def _datasets(inputs: Iterable[TrackedInput]) -> "Iterable[DatasetInput]":
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     for entry in inputs:

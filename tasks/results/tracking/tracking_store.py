@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tasks.errors import ResourceError
@@ -18,6 +18,10 @@ from tasks.records.cell import Cell
 from tasks.records.run_key import cell_path_of
 from tasks.results.titles import group_of
 from tasks.results.tracking.settings import TrackingSettings
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment, Run
 
 KEY_TAG = "palimpsest.key"
 CELL_TAG = "palimpsest.cell"
@@ -62,7 +66,7 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
 class TrackingStore:
     """An open MLflow store with its experiment; made by ``locked_store``."""
 
-    def __init__(self, client: Any, experiment_id: str, uri: str) -> None:
+    def __init__(self, client: "MlflowClient", experiment_id: str, uri: str) -> None:
         self.client = client
         self.experiment_id = experiment_id
         self.uri = uri
@@ -72,9 +76,9 @@ class TrackingStore:
         """Whether its lock keeps every other publisher away: a SQLite file is one machine's."""
         return self.uri.startswith(_SQLITE)
 
-    def runs(self, condition: str = "") -> list[Any]:
+    def runs(self, condition: str = "") -> "list[Run]":
         """All runs of the experiment that are not deleted, with metrics, parameters, tags and inputs."""
-        found: list[Any] = []
+        found: list[Run] = []
         token = None
         while True:
             page = self.client.search_runs(
@@ -85,11 +89,11 @@ class TrackingStore:
             if not token:
                 return found
 
-    def runs_of_key(self, key: str) -> list[Any]:
+    def runs_of_key(self, key: str) -> "list[Run]":
         """Runs with this key: none or one, for a moment two on a server that machines share."""
         return self.runs(f"tags.`{KEY_TAG}` = '{key}'")
 
-    def make_run(self, key: str, tags: Mapping[str, str], start_time: int | None = None) -> Any:
+    def make_run(self, key: str, tags: Mapping[str, str], start_time: int | None = None) -> "Run":
         """Make the run of a key that has none; call it with the lock held. ``start_time`` in milliseconds."""
         run = self.client.create_run(
             self.experiment_id, start_time=start_time, tags=dict(tags), run_name=cell_path_of(key)
@@ -102,7 +106,7 @@ class TrackingStore:
         self.client.delete_run(run.info.run_id)
         return stays
 
-    def run_that_stays(self, key: str) -> Any | None:
+    def run_that_stays(self, key: str) -> "Run | None":
         """The run of a key; of several, the one that every publisher keeps."""
         return min(self.runs_of_key(key), key=lambda run: str(run.info.run_id), default=None)
 
@@ -116,13 +120,13 @@ class TrackingStore:
         stays: dict[str, str] = {}
         for run in sorted(self.runs(), key=lambda run: str(run.info.run_id)):
             key = run.data.tags.get(KEY_TAG)
-            if key in keys and stays.setdefault(key, run.info.run_id) != run.info.run_id:
+            if key is not None and key in keys and stays.setdefault(key, run.info.run_id) != run.info.run_id:
                 # The other one may have done it by now.
                 with suppress(MlflowException):
                     self.client.delete_run(run.info.run_id)
         return stays
 
-    def find_or_make(self, cell: Cell, key: str) -> tuple[Any, bool]:
+    def find_or_make(self, cell: Cell, key: str) -> "tuple[Run, bool]":
         """The run of a key and whether it was made now; call it with the lock held."""
         runs = self.runs_of_key(key)
         return (runs[0], False) if runs else (self.make_run(key, cell_tags(cell, key)), True)
@@ -162,7 +166,7 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
         raise unreachable_store(uri, error) from error
 
 
-def _make_experiment(client: Any, name: str, uri: str) -> Any:
+def _make_experiment(client: "MlflowClient", name: str, uri: str) -> "Experiment":
     from mlflow.exceptions import MlflowException
 
     try:
@@ -171,7 +175,9 @@ def _make_experiment(client: Any, name: str, uri: str) -> Any:
         # Another machine may have made it at the same moment.
         if client.get_experiment_by_name(name) is None:
             raise
-    return client.get_experiment_by_name(name)
+    made = client.get_experiment_by_name(name)
+    assert made is not None  # by this process or the other
+    return made
 
 
 def _artifact_location(uri: str) -> str | None:
@@ -195,7 +201,7 @@ def unreachable_store(uri: str, error: Exception) -> ResourceError:
     )
 
 
-def import_client() -> Any:
+def import_client() -> "type[MlflowClient]":
     """MLflow's client class."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")

@@ -6,12 +6,16 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from tasks.errors import SpeechError
 from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+if TYPE_CHECKING:
+    from soundfile import SoundFile
+    from torchaudio.transforms import Resample
 
 _LARGEST_FILTER = 1_000_000
 """Taps of torchaudio's bank of filters; odd ratios of rates (44,101 to 16,000 Hz) would need gigabytes."""
@@ -36,7 +40,7 @@ def resample(samples: torch.Tensor, from_rate: int, to_rate: int) -> torch.Tenso
 
 
 @cache
-def _filter(from_rate: int, to_rate: int) -> Any:
+def _filter(from_rate: int, to_rate: int) -> "Resample":
     stand_in_for_torchaudio_extension()
     from torchaudio.transforms import Resample
 
@@ -119,7 +123,7 @@ def read_audio(
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 
 
-def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> Any:
+def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFile":
     """The file open in libsndfile, when its header is in order. Raises ``SpeechError`` where it is not."""
     import soundfile
 
@@ -153,7 +157,7 @@ def _readable(path: str | Path) -> str:
     return "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
 
 
-def _header_problem(file: Any, maximum_seconds: float) -> str | None:
+def _header_problem(file: "SoundFile", maximum_seconds: float) -> str | None:
     for stated, actual in _CHUNK_SIZES.findall(file.extra_info):
         if int(actual) < int(stated) < _UNKNOWN_SIZE:
             return f"is cut off: its header says {stated} bytes and it has {actual}; copy it again"

@@ -17,6 +17,7 @@ Verbalised punctuation (``,COMMA``) was spoken and stays a word.
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def _datasets(path: Path) -> dict[str, dict[str, Any]]:
     return datasets
 
 
-def _speakers(path: Path, mixture: str, example: Any, signal: str) -> list[tuple[str, str, str]]:
+def _speakers(path: Path, mixture: str, example: Mapping[str, Any], signal: str) -> list[tuple[str, str, str]]:
     """Audio, words and name of each speaker of a mixture."""
     try:
         audio, texts, speakers = example["audio_path"][signal], example["kaldi_transcription"], example["speaker_id"]

@@ -6,7 +6,7 @@ one's own log-probability takes its place. So nothing is counted twice, and a fi
 score. Complete words are asked for every few frames, all at once, and until then count by their letters.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
+
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
 
 LETTER = 1.6
 """Nats that a letter of a word costs until the word is scored: what SmolLM2-135M gives the letters of right sentences
@@ -31,7 +34,7 @@ class CompletedWords(PrefixScore):
         self._letters = np.array([len(letters.replace("'", "")) for letters in units.letters])
         self._most = (-LETTER * self._letters).astype(np.float32)
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         self._tree = tree
         self._model.start()

@@ -1,7 +1,7 @@
 """A score of unit sequences that is a function of the sequence alone: what fusions are made of."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,6 +10,9 @@ from tasks.errors import ModelError, SpeechError
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
+
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
 
 
 class SpelledUnits:
@@ -50,7 +53,7 @@ class NodeValues:
         """The values of these nodes."""
         self._values[nodes] = values
 
-    def __getitem__(self, nodes: Any) -> Any:
+    def __getitem__(self, nodes: np.ndarray) -> np.ndarray:
         return self._values[nodes]
 
 
@@ -65,7 +68,7 @@ class PrefixScore:
     """Whether what a unit adds is known before the node is made, for all units at once; if not, it is never above 0,
     and nodes must be settled before their values are asked for."""
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         self._tree, self._values = tree, NodeValues()
         self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, tree.units), dtype=np.float32)
@@ -124,7 +127,7 @@ class PrefixScore:
 
 
 def sentence_log_probabilities(
-    score: PrefixScore, sequences: Sequence[tuple[int, ...]], model: Any, blank: int
+    score: PrefixScore, sequences: Sequence[tuple[int, ...]], model: "RNNT", blank: int
 ) -> np.ndarray:
     """Log-probability of each sequence of units as a whole sentence (N,), as the search would have it."""
     tree = SequenceTree(blank)
@@ -177,7 +180,7 @@ def unit_bigram(sequences: Iterable[list[int]], units: int) -> UnitBigram:
 class ZeroEncoder(PrefixScore):
     """The transducer's predictor and joiner without a signal, over units alone (Variani et al. 2020, section 4.2)."""
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         super().start(tree, states, model)
         self._states, self._model = states, model

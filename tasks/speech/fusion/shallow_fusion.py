@@ -5,13 +5,16 @@ Blank gets nothing of it.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
+
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
 
 
 class WordCounts:
@@ -81,7 +84,7 @@ class ShallowFusion:
         used = ((self._language_model, weights.lm_weight), (self._internal, -weights.internal_lm_weight))
         self._scores = [(score, weight) for score, weight in used if score is not None]
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         self._words.start(tree)
         for score, _ in self._scores:

@@ -4,7 +4,7 @@ Such a model is a folder of kind ``transformer`` or ``ngram`` whose vocabulary i
 other units would score, and mean nothing, so it is refused.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vo
 from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
+
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
 
 
 def unit_vocabulary(pieces: list[str]) -> Vocabulary:
@@ -54,7 +57,7 @@ class SubwordScore(PrefixScore):
         self._columns = np.array([*range(special, special + len(pieces)), *range(special)], dtype=np.int64)
         self._units, self._end = len(pieces), len(pieces) + END_ID
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         super().start(tree, states, model)
         self._history = NodeValues(np.int64)

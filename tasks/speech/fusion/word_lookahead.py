@@ -11,7 +11,7 @@ A word outside the vocabulary has the probability of the unknown word times a fi
 beginning of a word could still become such a word, so this floor is part of each sum.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from tasks.language_model.vocabulary import UNKNOWN_ID
 from tasks.speech.fusion.next_word_distributions import EMPTY, NextWordDistributions, SortedVocabulary, WordBeginnings
 from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
+
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
 
 FIRST = 0
 """The history before the first word."""
@@ -40,7 +43,7 @@ class WordLookahead(PrefixScore):
         self._beginnings = WordBeginnings(self._vocabulary, units.letters)
         self._looked = np.zeros(0)
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: Any) -> None:
+    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
         """Begin with a tree that holds the root alone."""
         self._tree = tree
         self._distributions.start()

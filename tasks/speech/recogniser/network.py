@@ -218,7 +218,7 @@ class RecogniserTrainingModule(ResumableTraining):
         self.losses.add(self.record.steps + 1, loss, *encoder_loss, divisor=divisor)
         return loss + self.settings.ctc_weight * encoder_loss[0] if encoder_loss else loss
 
-    def on_train_batch_end(self, outputs: Any, batch: SpeechBatch, batch_index: int) -> None:
+    def on_train_batch_end(self, outputs: object, batch: SpeechBatch, batch_index: int) -> None:
         """Each batch is a step."""
         self.record.audio_seconds += self.group.sums([batch.step_seconds])[0]
         self.end_step(batch, batch.step_units)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from pydantic import Field
@@ -211,7 +211,7 @@ class StreamingTranscriber:
 
     def __init__(self, model: "RNNT", architecture: RecogniserArchitecture) -> None:
         self.model, self.architecture = model, architecture
-        self._state: Any = None
+        self._state: list[list[Tensor]] | None = None
         self._waiting: Tensor | None = None
 
     def feed(self, features: Tensor) -> Tensor:

@@ -18,11 +18,10 @@ utterances and in both directions: T + U small steps in all, none of them a loop
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.autograd.function import FunctionCtx, once_differentiable
 
 from tasks.errors import ModelError
 
@@ -174,11 +173,17 @@ def _checked(log_likelihood: Tensor) -> Tensor:
     return log_likelihood
 
 
+class _Context(FunctionCtx):
+    needs_input_grad: tuple[bool, ...]
+    saved_tensors: tuple[Tensor, ...]
+    texts: _Texts
+
+
 class _TransducerLoss(torch.autograd.Function):
     """Losses (B,) whose gradient is computed from the posterior probabilities that the forward pass leaves."""
 
     @staticmethod
-    def forward(context: Any, logits: Tensor, texts: _Texts) -> Tensor:
+    def forward(context: "_Context", logits: Tensor, texts: _Texts) -> Tensor:
         arithmetic = torch.promote_types(logits.dtype, torch.float32)
         blanks, labels = _edge_log_probabilities(logits, texts)
         limits = [torch.tensor(each, device=logits.device) for each in (texts.frames, texts.lengths)]
@@ -192,7 +197,7 @@ class _TransducerLoss(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, weights: Tensor) -> tuple[Tensor, None]:
+    def backward(context: "_Context", weights: Tensor) -> tuple[Tensor, None]:
         logits, nodes, blanks, labels = context.saved_tensors
         return _gradient(weights, logits, nodes, blanks, labels, context.texts), None
 

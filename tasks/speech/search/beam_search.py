@@ -22,6 +22,8 @@ from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.predictor_states import Hypothesis, PredictorStates
 
 if TYPE_CHECKING:
+    from torchaudio.models import RNNT
+
     from tasks.speech.fusion.shallow_fusion import ShallowFusion
     from tasks.speech.recogniser.recogniser import Recogniser
 
@@ -101,7 +103,7 @@ _ROUNDING = 1e-3
 
 @torch.inference_mode()
 def beam_search(
-    recogniser_model: Any,
+    recogniser_model: "RNNT",
     blank: int,
     encoded: list[Tensor],
     settings: SearchSettings,
@@ -145,7 +147,7 @@ def recognise(
 
 
 @contextmanager
-def _laid_out(model: Any, settings: SearchSettings) -> Iterator[None]:
+def _laid_out(model: "RNNT", settings: SearchSettings) -> Iterator[None]:
     """Have the predictor and the joiner multiply at the processor's full speed meanwhile."""
     rows = min(settings.batch_utterances, _USUAL_UTTERANCES) * settings.beam_width
     with ExitStack() as stack:
@@ -160,7 +162,7 @@ class _Batch:
 
     def __init__(
         self,
-        model: Any,
+        model: "RNNT",
         blank: int,
         frames: list[Tensor],
         settings: SearchSettings,

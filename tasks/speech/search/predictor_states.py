@@ -4,7 +4,7 @@ A hypothesis that falls out of the beam often comes back a frame later; its row 
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,13 +13,16 @@ from torch import Tensor
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
+if TYPE_CHECKING:
+    from torchaudio.models import RNNT
+
 _FIRST_CAPACITY = 1024
 
 
 class PredictorStates:
     """Rows of predictor outputs and states by the nodes of a prefix tree."""
 
-    def __init__(self, model: Any, blank: int, tree: SequenceTree) -> None:
+    def __init__(self, model: "RNNT", blank: int, tree: SequenceTree) -> None:
         self._model, self._tree = model, tree
         self._device = next(model.parameters()).device
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
@@ -88,7 +91,7 @@ class PredictorStates:
         return self._outputs.index_select(0, torch.from_numpy(self._row[nodes]).to(self._device))
 
 
-def _gates_of_units(model: Any) -> Tensor | None:
+def _gates_of_units(model: "RNNT") -> Tensor | None:
     """What the first LSTM layer makes of each unit (V, 4 H); ``None`` where the predictor is not torchaudio's.
 
     It does not depend on what came before, and is half of the layer's work.

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import SpeechError
@@ -122,7 +122,7 @@ def read_partials(path: str | Path) -> dict[str, list[tuple[float, str]]]:
     return found
 
 
-def _pairs(partials: Any) -> list[tuple[float, str]]:
+def _pairs(partials: object) -> list[tuple[float, str]]:
     """Seconds and texts; none where a part of them is missing, or where time goes back."""
     if not isinstance(partials, list) or not all(isinstance(each, dict) for each in partials):
         return []

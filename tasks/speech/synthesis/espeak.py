@@ -12,7 +12,7 @@ import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tasks.errors import ResourceError, SpeechError
 
@@ -137,7 +137,7 @@ class Synthesiser:
             )
         return found
 
-    def _load(self) -> Any:
+    def _load(self) -> ctypes.CDLL:
         try:
             library = ctypes.CDLL(self._library)
         except OSError as error:
@@ -150,11 +150,11 @@ class Synthesiser:
             )
         return library
 
-    def _speak(self, library: Any, text: str, voice: Voice) -> tuple[bytes, dict[int, int]]:
+    def _speak(self, library: ctypes.CDLL, text: str, voice: Voice) -> tuple[bytes, dict[int, int]]:
         pieces: list[bytes] = []
         words: dict[int, int] = {}
 
-        def keep(samples: Any, count: int, events: Any) -> int:
+        def keep(samples: "ctypes._Pointer[ctypes.c_short]", count: int, events: "ctypes._Pointer[_Event]") -> int:
             if samples and count:
                 pieces.append(ctypes.string_at(samples, 2 * count))
             place = 0
@@ -182,7 +182,7 @@ class Synthesiser:
         return b"".join(pieces), words
 
 
-def _unload(library: Any) -> None:
+def _unload(library: ctypes.CDLL) -> None:
     import _ctypes
 
     _ctypes.dlclose(library._handle)

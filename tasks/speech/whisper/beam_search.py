@@ -20,17 +20,21 @@ model, 490 for the largest. Here all hypotheses of a window read the same.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+
+if TYPE_CHECKING:
+    from transformers import WhisperForConditionalGeneration
+    from transformers.models.whisper.modeling_whisper import WhisperAttention
 
 
 class DecoderSteps:
     """What the decoder has read so far of B windows with K hypotheses each."""
 
     @torch.inference_mode()
-    def __init__(self, model: Any, encoded: torch.Tensor) -> None:
+    def __init__(self, model: "WhisperForConditionalGeneration", encoded: torch.Tensor) -> None:
         """``encoded``: (B, S, D), the encoder's output."""
         self._model = model
         self._decoder = model.model.decoder
@@ -60,7 +64,7 @@ class DecoderSteps:
         self._read += 1
         return self._model.proj_out(self._decoder.layer_norm(hidden)).float().log_softmax(-1)
 
-    def _attend_to_pieces(self, number: int, attention: Any, normed: torch.Tensor) -> torch.Tensor:
+    def _attend_to_pieces(self, number: int, attention: "WhisperAttention", normed: torch.Tensor) -> torch.Tensor:
         windows, width, _ = normed.shape
         single = (windows, width, attention.num_heads, 1, attention.head_dim)
         queries, keys, values = (
@@ -86,7 +90,7 @@ class DecoderSteps:
         self._spoken = [(keys[windows], values[windows]) for keys, values in self._spoken]
 
 
-def _heads(values: torch.Tensor, attention: Any) -> torch.Tensor:
+def _heads(values: torch.Tensor, attention: "WhisperAttention") -> torch.Tensor:
     """(B, S, D) as (B, H, S, D / H)."""
     return values.unflatten(2, (attention.num_heads, attention.head_dim)).transpose(1, 2)
 
@@ -208,7 +212,7 @@ class _Window:
 
 @torch.inference_mode()
 def beam_search(
-    model: Any,
+    model: "WhisperForConditionalGeneration",
     encoded: torch.Tensor,
     space: SearchSpace,
     beam_width: int,
@@ -254,5 +258,5 @@ def beam_search(
     return [window.result() for window in windows]
 
 
-def _filled(rows: Sequence[Sequence[Any]], width: int, value: float, device: Any) -> torch.Tensor:
+def _filled(rows: Sequence[Sequence[Any]], width: int, value: float, device: torch.device) -> torch.Tensor:
     return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows], device=device)

@@ -2,12 +2,13 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
+    from transformers import WhisperForConditionalGeneration
 
 _SIZES = (
     "n_mels", "n_vocab", "n_audio_ctx", "n_audio_state", "n_audio_head", "n_audio_layer", "n_text_ctx", "n_text_state",
@@ -36,7 +37,7 @@ _RENAMED = (
 """What is called how there, and here; applied in this order."""
 
 
-def load_original(path: str | Path) -> Any:
+def load_original(path: str | Path) -> "WhisperForConditionalGeneration":
     """The model in float32, in eval mode.
 
     Only tensors and numbers are read from the file, no code. Raises ``ModelError`` where it is no checkpoint of
@@ -64,7 +65,9 @@ def renamed(name: str) -> str:
     return name
 
 
-def _built(sizes: dict[str, int], weights: "dict[str, torch.Tensor]", path: str | Path) -> Any:
+def _built(
+    sizes: dict[str, int], weights: "dict[str, torch.Tensor]", path: str | Path
+) -> "WhisperForConditionalGeneration":
     from transformers import GenerationConfig, WhisperConfig, WhisperForConditionalGeneration
     from transformers.models.whisper.configuration_whisper import NON_SPEECH_TOKENS, NON_SPEECH_TOKENS_MULTI
     from transformers.models.whisper.tokenization_whisper import LANGUAGES

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,6 +16,10 @@ from tasks.speech.whisper.beam_search import SearchSpace
 from tasks.speech.whisper.original_checkpoint import end_of_text, load_original
 from tasks.spelling import nearest
 from tasks.torch_setup import stand_in_for_torchaudio_extension
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _READ_ALOUD = "%$&+=#@€£¥¢§°½¼¾²³"
 """Signs that stand for a word and that the normalisation takes for punctuation."""
@@ -70,7 +74,7 @@ def read_ranks(path: str | Path) -> WhisperPieces:
     return WhisperPieces([ranks[rank] for rank in range(len(ranks))])
 
 
-def pieces_of_tokenizer(tokenizer: Any, count: int, model: str) -> WhisperPieces:
+def pieces_of_tokenizer(tokenizer: "Tokenizer", count: int, model: str) -> WhisperPieces:
     """The first ``count`` pieces of a tokenizer of Hugging Face's, which writes each byte as a letter.
 
     Raises ``ModelError`` where it lacks some of them.
@@ -100,9 +104,9 @@ _PUBLISHED_RANKS = "package:whisper/assets/{}.tiktoken"
 class WhisperRecogniser:
     """The model with what belongs to it."""
 
-    model: Any
+    model: "WhisperForConditionalGeneration"
     pieces: WhisperPieces
-    features: Any
+    features: "WhisperFeatureExtractor"
     """transformers' feature extractor: samples to log-mel features."""
     commit: str | None = None
     """Of a model from the hub."""
@@ -128,7 +132,8 @@ class WhisperRecogniser:
 
         Raises ``ParameterError`` for a language that the model does not know.
         """
-        generation, end = self.model.generation_config, len(self.pieces)
+        generation: Any = self.model.generation_config
+        end = len(self.pieces)
         prompt = [generation.decoder_start_token_id]
         if getattr(generation, "is_multilingual", False):
             languages = {name.strip("<|>"): number for name, number in generation.lang_to_id.items()}
@@ -168,7 +173,7 @@ def load_whisper(model: str, vocabulary: str | None = None) -> WhisperRecogniser
     else:
         found = _from_folder(model)
     if torch.cuda.is_available():
-        found.model.cuda()
+        found.model.cuda()  # type: ignore[call-arg]  # its decorator forgets self
     return found
 
 
@@ -226,7 +231,7 @@ def _from_folder(model: str) -> WhisperRecogniser:
     return WhisperRecogniser(loaded, pieces, _features_of(config), getattr(config, "_commit_hash", None))
 
 
-def _features_of(config: Any) -> Any:
+def _features_of(config: "PreTrainedConfig") -> "WhisperFeatureExtractor":
     """All Whisper models compute their features alike; they differ in the number of bands."""
     from transformers import WhisperFeatureExtractor
 

@@ -6,7 +6,7 @@ from the processors' memory, so that asking the others never waits for a GPU's q
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 import torch
 import torch.distributed as distributed
@@ -15,13 +15,15 @@ from torch import Tensor
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.ranks.processes import LostRankError
 
+Plain = TypeVar("Plain")
+
 
 class RankGroup:
     """The ranks of a plan; ``connect`` once Lightning has brought them together."""
 
     def __init__(self, plan: RankPlan):
         self.plan = plan
-        self._group: Any = None
+        self._group: distributed.ProcessGroup | None = None
 
     def connect(self) -> None:
         """Open the group's own channel."""
@@ -36,14 +38,14 @@ class RankGroup:
         """The largest of each value over ranks: with 0 and 1, whether any rank says so."""
         return self._reduced(values, distributed.ReduceOp.MAX)
 
-    def _reduced(self, values: Sequence[float], operation: Any) -> list[float]:
+    def _reduced(self, values: Sequence[float], operation: distributed.ReduceOp.RedOpType) -> list[float]:
         if self._group is None:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
         distributed.all_reduce(tensor, operation, group=self._group)
         return tensor.tolist()
 
-    def from_first(self, value: Any) -> Any:
+    def from_first(self, value: Plain) -> Plain:
         """What the first rank has, on all ranks."""
         if self._group is None:
             return value

@@ -173,7 +173,7 @@ def _handed_on(processes: list[Any]) -> Iterator[list[int]]:
     """Send SIGTERM and interrupts to the processes; yields the list of those received."""
     received: list[int] = []
 
-    def hand_on(number: int, _: Any) -> None:
+    def hand_on(number: int, _: object) -> None:
         received.append(number)
         for process in processes:
             if process.is_alive():
