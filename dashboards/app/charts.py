@@ -1,7 +1,7 @@
 """The app's plots, drawn by the browser from the numbers of the tables, and those tables with their download."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -10,6 +10,13 @@ from tasks.results.grid import Grid
 from tasks.results.measure import Measure
 from tasks.results.tables import Line, Table
 
+if TYPE_CHECKING:
+    import altair as alt
+    import numpy as np
+    import pandas as pd
+
+    Layers = alt.LayerChart | alt.FacetChart
+
 _GROUPS = {"reference": "#77736a", "baseline": "#bb4420", "fill": "#2a76b4", "control": "#8a3a97"}
 """Colours of the report page that stand out on light and on dark ground."""
 _ROW, _AROUND = 22, 200
@@ -17,7 +24,7 @@ _ROW, _AROUND = 22, 200
 _GREY, _BLUE, _RED = "#77736a", "#2a76b4", "#bb4420"
 
 
-def interval_charts(one: Table, lines: Sequence[Line], measure: Measure) -> list[tuple[str, Any]]:
+def interval_charts(one: Table, lines: Sequence[Line], measure: Measure) -> "list[tuple[str, Layers]]":
     """The measure of every line with its interval: heading and Altair chart of each technique, all on one scale."""
     found = {
         str(heading): _intervals(lines, technique, measure)
@@ -65,7 +72,7 @@ def _interval_panel(
     kind: str,
     limits: Sequence[float],
     kinds: Sequence[str],
-) -> Any:
+) -> "Layers":
     import altair as alt
     import pandas as pd
 
@@ -95,7 +102,7 @@ def _interval_panel(
     return layers.properties(height=_ROW * len(labels) + _AROUND, title=alt.Title(heading, fontSize=13, anchor="start"))
 
 
-def difference_histogram(values: Any, title: str, counted: str) -> Any:
+def difference_histogram(values: "np.ndarray", title: str, counted: str) -> "alt.Chart":
     """How often a difference of a size (N,) occurs; left of 0 run B is better (Altair chart).
 
     ``counted``: what is counted, ``sentences`` or ``utterances``. The outermost bars hold what lies beyond them too.
@@ -136,7 +143,7 @@ def difference_histogram(values: Any, title: str, counted: str) -> Any:
     )
 
 
-def sentence_scatter(frame: Any) -> Any:
+def sentence_scatter(frame: "pd.DataFrame") -> "Layers":
     """Perplexity of every sentence under run A and under run B; below the line B is better (Altair chart)."""
     import altair as alt
     import pandas as pd
@@ -165,7 +172,7 @@ def sentence_scatter(frame: Any) -> Any:
     return alt.layer(line, points).properties(height=260)
 
 
-def forgetting_scatter(ways: Sequence[Left]) -> Any:
+def forgetting_scatter(ways: Sequence[Left]) -> "Layers":
     """What is left of secrets against the perplexity by that before, a mark a way (Altair chart)."""
     import altair as alt
     import pandas as pd
@@ -183,7 +190,7 @@ def forgetting_scatter(ways: Sequence[Left]) -> Any:
     return alt.layer(base.mark_point(filled=True, size=70, opacity=1), labels).properties(height=420)
 
 
-def curve_chart(curves: Mapping[str, Sequence[tuple[int, float]]], title: str) -> Any:
+def curve_chart(curves: Mapping[str, Sequence[tuple[int, float]]], title: str) -> "alt.Chart":
     """Training curves over optimiser steps, one line for each run (Altair chart)."""
     import altair as alt
     import pandas as pd
@@ -205,18 +212,18 @@ def curve_chart(curves: Mapping[str, Sequence[tuple[int, float]]], title: str) -
     )
 
 
-def _number(name: str) -> Any:
+def _number(name: str) -> "alt.Tooltip":
     import altair as alt
 
     return alt.Tooltip(f"{name}:Q", format=",.4~g")
 
 
 def table(
-    frame: Any, name: str, *, title: str, columns: dict[str, Any] | None = None, height: int | None = None
+    frame: "pd.DataFrame", name: str, *, title: str, columns: dict[str, Any] | None = None, height: int | None = None
 ) -> None:
     """Show a table that can be sorted, with a button that downloads all of it as CSV.
 
-    ``frame``: pandas ``DataFrame``. ``name``: of the file, without ending. ``title``: what the table is, also for those
+    ``name``: of the file, without ending. ``title``: what the table is, also for those
     who cannot see it. ``columns``: Streamlit's settings of columns by name.
     """
     st.dataframe(
@@ -242,7 +249,7 @@ def grid_table(grid: Grid, name: str) -> None:
     download(frame, name)
 
 
-def download(frame: Any, name: str) -> None:
+def download(frame: "pd.DataFrame", name: str) -> None:
     """The button alone; numbers are written as they were computed, not as they are shown."""
     st.download_button(
         f"Download {name}.csv",
