@@ -264,8 +264,7 @@ def by_prefect(tmp_path_factory) -> Path:
     )
     deadline = time.monotonic() + 120
     # On a busy machine the lock follows the first outputs late.
-    lock = folder / "dvc.lock"
-    while process.poll() is None and not (lock.exists() and "generic:" in lock.read_text(encoding="utf-8")):
+    while "generic" not in locked_stages(folder) and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
