@@ -7,9 +7,9 @@ point of the group ``palimpsest.unlearning_methods`` in another one.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from tasks.settings.base import Settings
 
@@ -117,6 +117,15 @@ class GradientMethod(UnlearningMethod):
     """His learning rate."""
 
     _rising = field_validator("steps")(rising)
+
+    @model_validator(mode="after")
+    def _attacks_what_is_read(self) -> Self:
+        if self.attack_steps and not self.reads_forgotten:
+            raise ValueError(
+                f"attack_steps {self.attack_steps!r}: {self.kind} does not read the text to forget, so that nobody can "
+                "attack with it; take private_words or negative_preference, or attack_steps 0"
+            )
+        return self
 
     def weights(self, batch: ForgetBatch) -> "Tensor":
         """Of each target (N,)."""

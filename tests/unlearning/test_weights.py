@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from tasks.errors import ParameterError
 from tasks.unlearning.method import ForgetBatch
@@ -68,3 +69,8 @@ def test_a_name_that_is_none_is_refused_with_the_nearest():
     with pytest.raises(ParameterError, match=r"'overwritting' is not known \(did you mean 'overwriting'"):
         settings_named("overwritting")
     assert {method.title for method in METHODS.values()} >= {"NPO", "Overwriting"}
+
+
+def test_nobody_attacks_with_text_that_is_not_read():
+    with pytest.raises(ValidationError, match="attack_steps 5: overwriting does not read the text to forget"):
+        METHODS["overwriting"](kind="overwriting", attack_steps=5)
