@@ -9,6 +9,7 @@ from tasks.results.forgetting import Report, forgetting_grid, forgetting_legend
 from tasks.results.grid import markdown, plain_grid, words
 
 _KIND = "inverse_distillation"
+_RULE = "A claim is confirmed or contradicted where every seed says the same; it counts what is left and no interval."
 _Row = Mapping[str, Any]
 _Outcome = tuple[bool | None, str]
 
@@ -68,7 +69,7 @@ def _is_kept(mine: _Row) -> _Outcome:
 
 def forgetting_parts(forgotten: Mapping[str, Sequence[Report]]) -> list[str]:
     """The parts of the document, a table and the claims for each dataset; none where nothing was to be forgotten."""
-    parts = ["## What can be forgotten"] if forgotten else []
+    parts = ["## What can be forgotten", _RULE] if forgotten else []
     for dataset, reports in forgotten.items():
         grid = forgetting_grid(reports)
         headings = words("claim of corpus inverse distillation", "verdict", "evidence, by seed")
