@@ -36,6 +36,8 @@ class Node:
     """Stages that make a dependency of this one, in the order of the graph."""
     dimensions: Mapping[str, str] = field(default_factory=dict)
     """Its cell, or its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "seed": "1"}``."""
+    weight: int = 1
+    """As long as so many others, by ``meta: {weight: N}`` in ``dvc.yaml``."""
 
     @property
     def step(self) -> str:
@@ -58,11 +60,13 @@ class Graph:
         return following
 
     def longest_chains(self) -> dict[str, int]:
-        """For each stage, how many stages the longest chain has that starts with it; 1 where nothing follows."""
+        """For each stage, the weight of the longest chain that starts with it; its own where nothing follows."""
         following = self.downstream()
         lengths: dict[str, int] = {}
         for name in reversed(self.nodes):
-            lengths[name] = 1 + max((lengths[successor] for successor in following[name]), default=0)
+            lengths[name] = self.nodes[name].weight + max(
+                (lengths[successor] for successor in following[name]), default=0
+            )
         return lengths
 
     def select(self, selection: Selection) -> "Graph":
@@ -187,6 +191,7 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
         outputs=tuple(str(entry) for entry in stage.outs),
         upstream=tuple(upstream),
         dimensions=_dimensions(stage, definitions),
+        weight=(getattr(stage, "meta", None) or {}).get("weight", 1),
     )
 
 

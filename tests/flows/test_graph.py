@@ -65,10 +65,13 @@ def test_selection_includes_what_a_stage_needs(project: Project) -> None:
         assert list(graph.select(Selection(patterns)).nodes) == expected
 
 
-def test_longest_chains_count_the_stage_itself() -> None:
+def test_longest_chains_count_the_stage_itself_and_long_stages_by_their_weight(project: Project) -> None:
     # a -> b -> d and a -> c: what starts at a is three stages long.
     graph = Graph({"a": node("a"), "b": node("b", "a"), "c": node("c", "a"), "d": node("d", "b")})
     assert graph.longest_chains() == {"a": 3, "b": 2, "c": 1, "d": 1}
+    project.replace("dvc.yaml", "    outs: [table.txt]", "    outs: [table.txt]\n    meta: {weight: 5}")
+    chains = graph_of(project).longest_chains()
+    assert (chains["table"], chains["fill@list-top_k"]) == (5, 6)
     assert graph.downstream() == {"a": ["b", "c"], "b": ["d"], "c": [], "d": []}
 
 
