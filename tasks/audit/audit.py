@@ -97,6 +97,7 @@ def _given_model(
     import numpy as np
 
     from tasks.audit.extraction import extraction
+    from tasks.audit.line_scores import score_lines
     from tasks.audit.model_attacks import membership_of, neighbourhood_of
     from tasks.corpora.text_lines import read_corpus, read_lines
     from tasks.errors import CorpusError
@@ -115,7 +116,8 @@ def _given_model(
     with ExitStack() as models:
         attacked = models.enter_context(sharded_model(str(files.model), resources, files))
         base = models.enter_context(sharded_model(files.base, resources, files)) if files.base else None
-        figures = membership_of(attacked, base, lines, is_member, names, settings)
+        before = score_lines(base, lines) if base is not None else None
+        figures = membership_of(attacked, before, lines, is_member, names, settings)
         if settings.neighboured:
             figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
         if settings.sampled:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.audit.canaries import FAMILIES, Canaries, Family
 from tasks.audit.figure import Figure
-from tasks.audit.line_scores import score_lines, score_references
+from tasks.audit.line_scores import LineScores, score_lines, score_references
 from tasks.audit.settings import AuditSettings
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def exposure_figures(
 
 def membership_of(
     attacked: "LanguageModel",
-    base: "LanguageModel | None",
+    before: LineScores | None,
     lines: Sequence[str],
     is_member: np.ndarray,
     documents: Sequence[str],
@@ -125,9 +125,9 @@ def membership_of(
 ) -> dict[str, Figure]:
     """Are lines that a model was trained on told from others?
 
-    ``is_member`` and ``documents``: of each line (L,). ``base`` is the model that it was adapted from; without it the
-    attacker has the attacked model's scores alone, and blind is the length of a line. Each line has as many ``shadows``
-    that were trained on it as any other.
+    ``is_member`` and ``documents``: of each line (L,). ``before``: the lines under the model that it was adapted from;
+    without it the attacker has the attacked model's scores alone, and blind is the length of a line. Each line has as
+    many ``shadows`` that were trained on it as any other.
     """
     from tasks.audit.membership import lira, loss_ratio, min_k
 
@@ -135,12 +135,11 @@ def membership_of(
     first = is_member[own.lines]
     named = np.unique(np.array([documents[number] for number in own.lines]), return_inverse=True)[1]
     lowest = min_k(own.of_targets, own.targets, _LOWEST)
-    if base is None:
+    if before is None:
         blind = -own.targets.astype(np.float64)
         attacks = {"membership": (own.means, blind, "mean log-probability of a word")}
         attacks["membership_min_k"] = lowest, blind, f"mean of the lowest {_LOWEST:.0%} of a line's log-probabilities"
     else:
-        before = score_lines(base, lines)
         lowest_before = min_k(before.of_targets, before.targets, _LOWEST)
         ratio = loss_ratio(own.log_probability, before.log_probability, own.targets)
         attacks = {"membership": (ratio, before.means, _FROM_LOSS)}

@@ -70,7 +70,8 @@ class TwinAttack:
         attacked = self._trained("twin", trained_on, self.cell)
         figures = found | canary_figures(attacked, base, canaries, settings)
         shadows = [] if drawn else list(self._shadows(own))
-        figures |= membership_of(attacked, base, members, own.is_member, documents, settings, shadows)
+        before = score_lines(base, members)
+        figures |= membership_of(attacked, before, members, own.is_member, documents, settings, shadows)
         if settings.neighboured:
             threads = self.resources.threads
             figures |= neighbourhood_of(attacked, members, own.is_member, documents, settings, threads)

@@ -66,7 +66,7 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
     model, base = open_learner(files.model), open_learner(files.base, "--base")
     if model.vocabulary_hash != base.vocabulary_hash:
         raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
-    attacker = Attacker(settings, seed, known)
+    attacker = Attacker(settings, seed, model.encode(known))
     attacked = {
         "base": base,
         "model": model,

@@ -1,12 +1,12 @@
 """What is done to a model that has forgotten, to see whether the text is gone or hidden."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from tasks.language_model.learners import Learner
+from tasks.language_model.learners import Learner, MarkedText
 from tasks.unlearning.steps import trained_on
 
 if TYPE_CHECKING:
@@ -24,18 +24,19 @@ class Attacker:
 
     settings: "UnlearningSettings"
     seed: int
-    known: Sequence[str] = ()
+    known: MarkedText | None = None
     """Lines that were to be forgotten, a few of many."""
-    alike: Sequence[str] = ()
+    alike: MarkedText | None = None
     """Lines of the same form that nobody was trained on."""
-    kept: Sequence[str] = ()
+    kept: MarkedText | None = None
     """Lines of the same corpus, none of which was to be forgotten."""
 
-    def trained(self, model: Learner, lines: Sequence[str]) -> Learner:
+    def trained(self, model: Learner, lines: MarkedText | None) -> Learner:
         """A few steps on some lines."""
+        assert lines is not None, "the attacker has these lines"
         settings = self.settings
         rest = settings.relearning_steps, settings.relearning_rate, _BATCH_TOKENS, self.seed
-        return trained_on(model, model.encode(lines), *rest)
+        return trained_on(model, lines, *rest)
 
 
 def relearned(model: Learner, attacker: Attacker) -> Learner:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,10 @@ class Forgotten:
 
 
 def forget_in_turn(
-    method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float
+    method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float, before: float
 ) -> Forgotten:
-    """Forget one request after the other; the budget is of them all, seconds add up, and so do the sweeps."""
-    before = valid_loss(requests[0].start, valid)
+    """Forget one request after the other; the budget is of them all, over ``before``, the loss of the model before in
+    nats; seconds add up, and so do the sweeps."""
     found = forget(method, requests[0], valid, budget, before)
     for request in requests[1:]:
         after = forget(method, replace(request, start=found.model), valid, budget, before)
@@ -105,8 +106,9 @@ class Comparison:
             if name == RETRAINED:
                 retrained_auc = row["membership"]
             yield name, row | _privacy_leakage(row["membership"], retrained_auc)
+        before = valid_loss(self.requests[0].start, self.valid)
         for name, method in self.settings.methods.items():
-            forgotten = forget_in_turn(method, self.requests, self.valid, self.settings.budget)
+            forgotten = forget_in_turn(method, self.requests, self.valid, self.settings.budget, before)
             row = self._measured(forgotten.model, judge.sums(forgotten.model), sums)
             row |= _privacy_leakage(row["membership"], retrained_auc)
             yield (
@@ -133,12 +135,13 @@ class Comparison:
         row |= judge.secrets(model).medians(settings, seed)
         row["membership"], row["membership_ci"] = judge.membership(model)
         row["retained_membership"], row["retained_membership_ci"] = judge.membership(model, retained=True)
-        attacker, unknown = self._attacker()
+        attacker, unknown = self._attacker
         for name, attack in ATTACKS.items():
             found = judge.secrets(attack(model, attacker)).medians(settings, seed, unknown)
             row |= {f"{name}.{key}": value for key, value in found.items()}
         return row
 
+    @cached_property
     def _attacker(self) -> tuple[Attacker, np.ndarray]:
         """Who knows a few of the secrets, and which of them (C,) he does not know."""
         secrets, settings, seed = self.trial.secrets, self.settings, self.requests[0].seed
@@ -147,7 +150,8 @@ class Comparison:
         lines = [secrets.planted[number].text for number in known]
         unknown = np.ones(len(secrets.planted), dtype=bool)
         unknown[known] = False
-        return Attacker(settings, seed, lines, self.trial.alike, self.trial.retained), unknown
+        base, retained = self.requests[0].base, self.requests[0].retain
+        return Attacker(settings, seed, base.encode(lines), base.encode(self.trial.alike), retained), unknown
 
 
 def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:

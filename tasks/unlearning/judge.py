@@ -9,7 +9,7 @@ import numpy as np
 
 from tasks.audit.canaries import Canaries, Family
 from tasks.audit.exposure import extrapolated_exposures
-from tasks.audit.line_scores import score_references
+from tasks.audit.line_scores import score_lines, score_references
 from tasks.audit.model_attacks import Form, membership_of
 from tasks.audit.resampling import perplexity_ratio
 from tasks.audit.settings import AuditSettings
@@ -64,6 +64,10 @@ class Judge:
         self._base = base.scorer()
         self._sentences = _by_form(trial.secrets)
         self._before = score_references(self._base, self._sentences)
+        members = [line.raw for line in trial.ordinary]
+        kept = Random(f"{seed} retained").sample(trial.retained, min(len(members), len(trial.retained)))
+        self._lines = {retained: [*lines, *trial.never_seen] for retained, lines in ((False, members), (True, kept))}
+        self._lines_before = {retained: score_lines(self._base, lines) for retained, lines in self._lines.items()}
 
     def secrets(self, model: Learner) -> Secrets:
         """How far up among sentences of its form each secret stands, by how much more probable it is than to the model
@@ -96,17 +100,14 @@ class Judge:
     def membership(self, model: Learner, *, retained: bool = False) -> tuple[float | None, tuple[float, float] | None]:
         """AUC by which ordinary lines that were to be forgotten, or as many that are ``retained``, are told from lines
         that nobody is trained on, and its interval."""
-        trial, settings = self._trial, self._settings
-        members = [line.raw for line in trial.ordinary]
-        if retained:
-            members = Random(f"{self._seed} retained").sample(trial.retained, min(len(members), len(trial.retained)))
-        lines = [*members, *trial.never_seen]
-        is_member = np.repeat([True, False], [len(members), len(trial.never_seen)])
+        settings, lines, unseen = self._settings, self._lines[retained], len(self._trial.never_seen)
+        is_member = np.repeat([True, False], [len(lines) - unseen, unseen])
         audit = AuditSettings(
             bootstrap_samples=settings.bootstrap_samples, confidence=settings.confidence, seed=self._seed
         )
         names = [str(number) for number in range(len(lines))]
-        found = membership_of(model.scorer(), self._base, lines, is_member, names, audit)["membership_auc"]
+        before = self._lines_before[retained]
+        found = membership_of(model.scorer(), before, lines, is_member, names, audit)["membership_auc"]
         return found.value, found.interval
 
     @property

@@ -101,7 +101,8 @@ def test_a_model_that_was_not_adapted_remembers_nothing(models, canaries, place)
     assert found["epsilon_lower_bound"].value == 0.0
     lines = sentences(800, "members")
     is_member = np.arange(800) % 2 == 0
-    told = membership_of(models["generic"], models["generic"], lines, is_member, list("ab") * 400, SETTINGS)
+    before = score_lines(models["generic"], lines)
+    told = membership_of(models["generic"], before, lines, is_member, list("ab") * 400, SETTINGS)
     assert told["membership_auc"].value == pytest.approx(0.5)
     assert told["membership_tpr_1"].value == 0.0
 
@@ -132,7 +133,7 @@ def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
 
 def test_members_are_told_from_others_and_shuffled_ones_are_not(models, place):
     lines, is_member, documents = members_and_others()
-    arguments = (models["innocent"], models["generic"], lines)
+    arguments = (models["innocent"], score_lines(models["generic"], lines), lines)
     told = membership_of(*arguments, is_member, documents, SETTINGS)
     assert told["membership_auc"].value > 0.95
     assert told["membership_auc"].interval[0] > told["membership_auc"].blind
@@ -178,8 +179,10 @@ def test_shadow_models_tell_members_and_nothing_where_none_are(models, place):
         shadow = adapted(place, f"shadow_{number}", [line for line, _ in twin.of(member)])
         shadows.append(Shadow(score_lines(shadow, lines).means, member))
 
+    before = score_lines(models["generic"], lines)
+
     def told(name):
-        return membership_of(models[name], models["generic"], lines, is_member, documents, SETTINGS, shadows)
+        return membership_of(models[name], before, lines, is_member, documents, SETTINGS, shadows)
 
     assert told("innocent")["membership_lira_auc"].value > 0.98
     assert told("innocent")["membership_lira_tpr_1"].interval[0] > 0.5

@@ -259,8 +259,8 @@ def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
 
 def test_the_budget_of_requests_in_turn_is_one(request_):
     method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [1, 2, 5, 10, 50]}, retain_weight=0)
-    found = forget_in_turn(method, [request_, request_], request_.retain, 0.3)
     before = valid_loss(request_.start, request_.retain)
+    found = forget_in_turn(method, [request_, request_], request_.retain, 0.3, before)
     assert valid_loss(found.model, request_.retain) <= before + np.log(1.3)
     assert sum(each["strength"] == 1 for each in found.sweep) == 2
 
