@@ -32,11 +32,8 @@ class Forgotten:
     sweep: list[dict[str, float]]
     """Of each strength that was tried, in their order: ``strength`` and ``valid_ratio``, the perplexity on valid text
     by that of the model before."""
-
-    @property
-    def is_within_budget(self) -> bool:
-        """Whether any strength was; else this is the first one."""
-        return any(each["within_budget"] for each in self.sweep)
+    is_within_budget: bool
+    """Whether this strength is; if not, it is the first one, and none was."""
 
 
 def forget_in_turn(
@@ -61,6 +58,7 @@ def forget(
     """
     before = valid_loss(request.start, valid) if before is None else before
     found: tuple[Learner, float, float] | None = None
+    found_within = False
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
     measuring = 0.0
@@ -71,11 +69,11 @@ def forget(
         is_within = ratio <= 1 + budget
         sweep.append({"strength": strength, "valid_ratio": ratio, "within_budget": is_within})
         if is_within or found is None:
-            found = model, strength, seconds
+            found, found_within = (model, strength, seconds), is_within
         if ratio > _LOST:
             break
     assert found is not None, "a method has a strength at least"
-    return Forgotten(*found, sweep)
+    return Forgotten(*found, sweep, found_within)
 
 
 def valid_loss(model: Learner, text: MarkedText) -> float:
