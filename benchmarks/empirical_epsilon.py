@@ -130,5 +130,8 @@ def _bound_of_words(epsilon: float, customized: int | None = None) -> tuple[floa
         lines = (read_masked_line("[MASK]", number, merge_markers=False) for number in range(1, KEYS + 1))
         sentences = [with_spans(line, masked) for line in lines]
         counts.append([fill.word for (fill,) in filler.fill(sentences, lambda slots: None)].count(NEAR[0]))
-    distance = math.dist(*(embeddings.of(word) for word in NEAR[:2]))
+    one, other = (embeddings.of(word) for word in NEAR[:2])
+    assert one is not None, "a word of the vocabulary"
+    assert other is not None, "a word of the vocabulary"
+    distance = math.dist(one, other)
     return lower_bound(counts[0], KEYS, counts[1], KEYS), epsilon if customized else epsilon * distance

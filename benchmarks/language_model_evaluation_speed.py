@@ -89,7 +89,8 @@ def _peer(model: Any, text: Any, batch_tokens: int, folder: str) -> Callable[[],
 
     windows, is_target = divide(text, MAXIMUM_TOKENS), text.is_target()
     batches = [make_batch(text, is_target, windows, chosen) for chosen in batches_by_length(windows, batch_tokens)]
-    examples, targets = [as_labels(batch) for batch in batches], [len(batch.targets) for batch in batches]
+    examples: Any = [as_labels(batch) for batch in batches]
+    targets = [len(batch.targets) for batch in batches]
     losses: list[float] = []
 
     class SameSentences(Trainer):
@@ -97,8 +98,8 @@ def _peer(model: Any, text: Any, batch_tokens: int, folder: str) -> Callable[[],
             return torch.utils.data.DataLoader(examples, batch_size=None)
 
         def prediction_step(self, *arguments: Any, **options: Any) -> Any:
-            step = super().prediction_step(*arguments, **options)
-            losses.append(float(step[0]))
+            step: Any = super().prediction_step(*arguments, **options)
+            losses.append(step[0].item())
             return step
 
     settings = TrainingArguments(

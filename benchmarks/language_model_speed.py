@@ -118,7 +118,9 @@ def _train_ours(case: Case, full_logits: bool) -> dict[str, float]:
     batches = every[: case.steps]
     if full_logits:
 
-        def full_cross_entropy(hidden: Any, projection: Any, targets: Any, arithmetic: Any = None) -> Any:
+        def full_cross_entropy(
+            hidden: Any, projection: Any, targets: Any, weights: Any = None, arithmetic: Any = None
+        ) -> Any:
             return functional.cross_entropy(functional.linear(hidden, projection), targets, reduction="sum")
 
         trainer.chunked_cross_entropy = full_cross_entropy
@@ -145,7 +147,7 @@ def _train_peer(case: Case) -> dict[str, float]:
     model, text = example(case.workload)
     batches = _batches(case, text)[: case.steps]
     peer = peer_model(case.workload, model)
-    examples = [as_labels(batch) for batch in batches]
+    examples: Any = [as_labels(batch) for batch in batches]
     with torch.no_grad():
         losses = [peer(**example).loss for example in examples[:3]]
     clock = _Clock(case, batches)

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def _loss_rows(kernel_missing: str | None) -> list[dict[str, Any]]:
         torch.testing.assert_close(found["ours"][0], found["torchaudio"][0], atol=0, rtol=1e-5)
         torch.testing.assert_close(found["ours"][1], found["torchaudio"][1], atol=1e-3, rtol=0)
         found.clear()
-        ours, peer, ratio = compared(ROUNDS, lambda step=step: step("ours"), lambda step=step: step("torchaudio"))
+        ours, peer, ratio = compared(ROUNDS, partial(step, "ours"), partial(step, "torchaudio"))
         name = f"transducer loss against {peer_name} at (B, T, U, V) = {shape}"
         rows.append(row(name, round(ours * 1e3, 2), round(peer * 1e3, 2), "ms", round(ratio, 2), ">= 1.0", ratio >= 1))
     return rows

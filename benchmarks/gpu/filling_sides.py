@@ -25,7 +25,7 @@ def fill_masked(device: str, tiny: bool) -> dict[str, Any]:
 
     name = _name("RoBERTa-base", tiny)
     tokenizer = _tokenizer(mask=True)
-    shape = (
+    shape: dict[str, Any] = (
         {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2} if tiny else {}
     )
     configuration = RobertaConfig(
@@ -52,7 +52,7 @@ def fill_causal(device: str, tiny: bool) -> dict[str, Any]:
 
     name = _name("LLaMA-2-7B", tiny)
     tokenizer = _tokenizer(mask=False)
-    shape = (
+    shape: dict[str, Any] = (
         {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2} if tiny else {}
     )
     configuration = LlamaConfig(

@@ -63,7 +63,7 @@ def train_with_trainer(device: str, tiny: bool) -> dict[str, Any]:
     moments: list[float] = []
 
     class Timing(TrainerCallback):
-        def on_step_end(self, arguments: Any, state: Any, control: Any, **_: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if state.global_step in (workload.warm_steps, len(examples)):
                 moments.append(clock(device))
 
@@ -102,7 +102,7 @@ def _has_bfloat16() -> bool:
     return has_bfloat16()
 
 
-def _examples(workload: Training) -> tuple[list[dict[str, Any]], list[int]]:
+def _examples(workload: Training) -> tuple[Any, list[int]]:
     """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
     from tasks.language_model.settings import TrainingSettings
     from tasks.language_model.training.batches import TrainingBatches
