@@ -14,10 +14,10 @@ def forgetting_plots(reports: Sequence[Report]) -> list[Drawing]:
 
 
 def _panel(heading: str, ways: Sequence[Left]) -> Drawing:
-    panel = Panel(560, 380, left=52, right=150, top=14)
+    panel = Panel(420, 340, left=46, right=14, top=14)
     x = scale_round([0.0, *(way.bits for way in ways)], *panel.x_range, zero=True)
     y = scale_round([way.ratio for way in ways], *panel.y_range)
-    panel.x_axis(x, "bits of exposure", count=6)
+    panel.x_axis(x, "bits of exposure; up: perplexity to that before", count=6)
     panel.y_axis(y, count=6)
     # Among ways from the model that had read the text; retraining is where they would like to be.
     points = [(way.bits, way.ratio) for way in ways if way.way != RETRAINED]
@@ -30,5 +30,7 @@ def _panel(heading: str, ways: Sequence[Left]) -> Drawing:
         said.append(f"{way.way}: {way.bits:.1f} bits, {way.ratio:.3f} times the perplexity before")
         shape, colour = ("square", "oracle") if way.is_end else ("circle", "c0")
         panel.mark(x(way.bits), y(way.ratio), shape, colour, said[-1])
-        panel.text(x(way.bits) + 9, at + 4, way.way, f"label {colour}")
+        # Towards the middle, where the room is.
+        side, anchor = (9, "start") if x(way.bits) < sum(panel.x_range) / 2 else (-9, "end")
+        panel.text(x(way.bits) + side, at + 4, way.way, f"label {colour}", anchor)
     return Drawing(heading, panel.svg(f"Left of secrets against perplexity, {heading}", "; ".join(said)))
