@@ -28,7 +28,6 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
-_PACKAGED_KINDS = ("chitchat", "encyclopedia")
 
 
 class CorporaFiles(StageFiles):
@@ -61,7 +60,7 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
         part_documents=tally.part_documents,
         left_out=dict(tally.left_out),
     )
-    if all(part.kind in _PACKAGED_KINDS for part in getattr(settings, "of", [settings])):
+    if all(part.in_package for part in getattr(settings, "of", [settings])):
         report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
     sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
     print(

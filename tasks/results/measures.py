@@ -2,15 +2,20 @@
 
 A further measure of a stage that is there takes two steps: the stage writes it under ``measured`` of its report, and
 a row of ``MEASURES`` says what it is called, where it stands, which direction is better, and in which views it belongs.
+A further stage for each cell has a line in ``STEPS`` besides.
 Another package adds rows without a change here, by an entry point of the group ``palimpsest.measures`` that names a
 ``Measure`` or a sequence of them.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from tasks.errors import ParameterError
+from tasks.records.cell import Cell
+from tasks.records.cells import fill_report, mask_report, perplexity_report
 from tasks.results.measure import (
     APP,
     DOCUMENT,
@@ -21,10 +26,16 @@ from tasks.results.measure import (
     TERMINAL,
     Measure,
     Reference,
-    Step,
 )
 
 ENTRY_POINTS = "palimpsest.measures"
+STEPS: dict[str, Callable[[Cell], Path | None]] = {
+    "mask": mask_report,
+    "fill": fill_report,
+    "perplexity": perplexity_report,
+}
+"""Where the report of each step is that a cell has whatever the experiment, below their folder; ``None`` where it has
+none. The summary refuses to be made without."""
 _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
 _OFFERED = frozenset({APP, MLFLOW})
@@ -60,7 +71,7 @@ def _difference(reference: str, title: str) -> Measure:
     return _compared(f"wer_difference_to_{reference}", title, _OFFERED, 0.0, better="lower", share=True, digits=2)
 
 
-def _number(name: str, step: Step, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
+def _number(name: str, step: str, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
     return Measure(name=name, step=step, title=title, views=views, **given)
 
 
@@ -90,7 +101,7 @@ def _found(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: 
     return _number(name, "conclusion", title, views, **{"interval": f"{name}_ci", **given})
 
 
-def _count(name: str, step: Step, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
+def _count(name: str, step: str, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
     return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
 
 

@@ -106,6 +106,8 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
     document = yaml.safe_load((project / "params.yaml").read_text())
     document["fillers"]["minilm"]["model"] = "models/hub/mine"
     document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
+    talk = {"kind": "files", "source": "data/raw/talk/mail.txt"}
+    document["generic"] = {"kind": "mixture", "source": "data/raw/talk", "of": [talk]}
     (project / "params.yaml").write_text(yaml.safe_dump(document))
     (project / "models" / "hub" / "mine").mkdir(parents=True)
     (project / "data" / "raw" / "calls").mkdir(parents=True)
@@ -113,6 +115,8 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
     assert status == 1
     assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: the folder holds no weights"
     assert "holds no fe_03_*.txt" in found["corpora.chat"]["detail"]
+    assert found["corpora.chat"]["remedy"].startswith("order LDC2004T19 and")
+    assert found["generic"]["remedy"].startswith("bring your own text; put it at data/raw/talk, then")
     (project / "models" / "hub" / "mine" / "model.safetensors").write_bytes(b"x" * 2_000_000)
     _, _, found = diagnose(capsys)
     assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"

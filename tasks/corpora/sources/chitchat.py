@@ -4,7 +4,7 @@ One message is one sentence of the corpus, as people sent it; one conversation i
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part, package_file, read_package_json
@@ -14,6 +14,7 @@ from tasks.settings.base import SourcePath
 class ChitchatCorpus(CorpusSettings):
     """Typed conversations of the package ``chitchat-dataset`` (MIT)."""
 
+    in_package: ClassVar[bool] = True
     kind: Literal["chitchat"]
     source: SourcePath
     """The file that pins the package's version."""

@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part
@@ -38,6 +38,7 @@ _SOUND = re.compile(r"\[\[?[^\]]*\]?\]")
 class FisherCorpus(CorpusSettings):
     """Transcripts of telephone conversations (LDC2004T19, LDC2005T19; licensed by the LDC)."""
 
+    how_to_get: ClassVar[str] = "order LDC2004T19 and LDC2005T19 at catalog.ldc.upenn.edu (needs a licence)"
     kind: Literal["fisher"]
     source: SourcePath
     """Folder that holds the releases' folders; ``fe_03_*.txt`` are found at any depth."""

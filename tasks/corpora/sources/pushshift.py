@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -84,6 +84,9 @@ _FEWEST_JUDGED_WORDS = 5
 class PushshiftCorpus(CorpusSettings):
     """Reddit comments in Pushshift's monthly dumps."""
 
+    how_to_get: ClassVar[str] = (
+        "get one dump of Pushshift's Reddit comments, such as RC_2019-01.zst, from Academic Torrents"
+    )
     kind: Literal["pushshift"]
     source: SourcePath
     """A dump (``RC_2019-01.zst``, also ``.xz``, ``.bz2`` or unpacked) or a folder of dumps."""

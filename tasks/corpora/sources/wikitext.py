@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
@@ -39,6 +39,7 @@ _NO_SPACE_BEHIND = re.compile(r"(?<=[(\[$£€]) ")
 class WikiTextCorpus(CorpusSettings):
     """WikiText-103 or WikiText-2 as published (CC BY-SA); its own train, valid and test parts stay."""
 
+    how_to_get: ClassVar[str] = "get wikitext-103-v1.zip (or wikitext-103-raw-v1.zip) of Merity et al. 2016, CC BY-SA"
     kind: Literal["wikitext"]
     source: SourcePath
     """The published zip file, or a folder with ``wiki.{train,valid,test}.tokens`` or ``.raw``."""

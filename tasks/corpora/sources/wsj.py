@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
@@ -48,6 +48,9 @@ _TEXT_FOLDERS = frozenset(("np_data", "vp_data"))
 class WallStreetJournalCorpus(CorpusSettings):
     """Wall Street Journal text of WSJ0 and WSJ1 (LDC93S6A, LDC94S13A; licensed by the LDC)."""
 
+    how_to_get: ClassVar[str] = (
+        "order CSR-I (WSJ0) LDC93S6A and CSR-II (WSJ1) LDC94S13A at catalog.ldc.upenn.edu (needs a licence)"
+    )
     kind: Literal["wsj"]
     source: SourcePath
     """Folder that holds the discs' folders as they are, or one file."""

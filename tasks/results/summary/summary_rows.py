@@ -21,10 +21,7 @@ from tasks.records.cells import (
     RESCORE,
     audit_report,
     conclusion_report,
-    fill_report,
     fluency_report,
-    mask_report,
-    perplexity_report,
     reads_raw_text,
     score_file,
     stage_name,
@@ -36,7 +33,7 @@ from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 from tasks.results.leakage import row_of
 from tasks.results.measure import Measure, at_path
-from tasks.results.measures import measures
+from tasks.results.measures import STEPS, measures
 from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
 
 
@@ -116,13 +113,7 @@ def _wanted(
     cells: Sequence[Cell], spoken: set[str | None], audited: Collection[Cell], reports: Path, scores: Path
 ) -> Iterator[Path]:
     for cell in cells:
-        names = [
-            training_report(cell),
-            mask_report(cell),
-            fill_report(cell),
-            fluency_report(cell),
-            perplexity_report(cell),
-        ]
+        names = [training_report(cell), *(report_of(cell) for report_of in STEPS.values()), fluency_report(cell)]
         if cell.dataset in spoken:
             names.append(word_error_report(cell))
             yield scores / word_error_file(cell)
@@ -184,15 +175,10 @@ def _row(
     concluded: Collection[str],
     bases: Mapping[str, str],
 ) -> dict[str, Any]:
-    reports = {
-        "mask": mask_report(cell),
-        "fill": fill_report(cell),
-        "perplexity": perplexity_report(cell),
-        "word_error_rate": word_error_report(cell) if cell.dataset in spoken else None,
-    }
-    heard = reports["word_error_rate"]
+    heard = word_error_report(cell) if cell.dataset in spoken else None
     rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
-    reports["rescore"] = heard if rescored else None
+    reports = {step: report_of(cell) for step, report_of in STEPS.items()}
+    reports |= {"word_error_rate": heard, RESCORE: heard if rescored else None}
     row: dict[str, Any] = {**cell.as_dict(), "filler_base": bases.get(str(cell.filler))}
 
     def measured(report: Path | None, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
