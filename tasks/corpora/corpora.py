@@ -60,7 +60,7 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
         part_documents=tally.part_documents,
         left_out=dict(tally.left_out),
     )
-    if all(part.in_package for part in getattr(settings, "of", [settings])):
+    if settings.in_package:
         report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
     sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
     print(

@@ -44,13 +44,16 @@ class CorpusSettings(Settings):
 
     how_to_get: ClassVar[str] = "bring your own text"
     """What to do where its files are not there."""
-    in_package: ClassVar[bool] = False
-    """Whether the text lies in a pip package, whose version ``source`` pins."""
     kind: str
     source: SourcePath
     """Where the text is: a file or folder."""
     cleaning: CleaningSettings = CleaningSettings()
     """Which of its sentences come in."""
+
+    @property
+    def in_package(self) -> bool:
+        """Whether the text lies in a pip package, whose version ``source`` pins."""
+        return False
 
     def open(self) -> "Source":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""

@@ -122,6 +122,14 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
     assert found["fillers.minilm.model"]["detail"] == "models/hub/mine: 2.0 MB"
 
 
+def test_a_mixture_of_packages_that_are_not_there_is_installed(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    monkeypatch.setattr("tasks.corpora.sources.document.importlib.util.find_spec", lambda name: None)
+    _, _, found = diagnose(capsys, "--profile", "smollm2")
+    assert found["generic"]["state"] == "missing"
+    assert found["generic"]["remedy"] == "run 'make install'"
+
+
 def test_more_devices_than_there_are_and_cards_that_are_too_small_are_said(project, monkeypatch, capsys):
     on_machine(monkeypatch, Machine(64, 10**12, 10**13, LARGE.gpus[:2]))
     _, _, found = diagnose(capsys, "--profile", "paper")

