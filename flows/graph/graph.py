@@ -191,7 +191,7 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
         outputs=tuple(str(entry) for entry in stage.outs),
         upstream=tuple(upstream),
         dimensions=_dimensions(stage, definitions),
-        weight=(getattr(stage, "meta", None) or {}).get("weight", 1),
+        weight=(stage.meta or {}).get("weight", 1),
     )
 
 

@@ -57,8 +57,7 @@ def forget(
     loss in nats that the budget is of (default: that of the model that has to forget).
     """
     before = valid_loss(request.start, valid) if before is None else before
-    found: tuple[Learner, float, float] | None = None
-    found_within = False
+    found: Forgotten | None = None
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
     measuring = 0.0
@@ -69,11 +68,11 @@ def forget(
         is_within = ratio <= 1 + budget
         sweep.append({"strength": strength, "valid_ratio": ratio, "within_budget": is_within})
         if is_within or found is None:
-            found, found_within = (model, strength, seconds), is_within
+            found = Forgotten(model, strength, seconds, sweep, is_within)
         if ratio > _LOST:
             break
     assert found is not None, "a method has a strength at least"
-    return Forgotten(*found, sweep, found_within)
+    return found
 
 
 def valid_loss(model: Learner, text: MarkedText) -> float:
