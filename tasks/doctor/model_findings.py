@@ -52,6 +52,8 @@ def _all_models(parameters: Parameters) -> Iterator[NeededModel]:
         settings = parameters.taggers[name]
         if settings.kind == "spacy" and settings.base:
             yield NeededModel(f"taggers.{name}.base", "spacy", settings.base)
+        elif settings.kind == "word_classifier":
+            yield NeededModel(f"taggers.{name}.base", "hub", settings.base)
     for name in parameters.pretrained_fillers():
         yield NeededModel(f"fillers.{name}.model", "hub", parameters.fillers[name].model)
     downstream = parameters.language_model.causal_lm
@@ -65,7 +67,7 @@ def _taggers(key: str, settings: TechniqueSettings) -> Iterator[NeededModel]:
             yield from _taggers(f"{key}.parts.{number}", part)
     elif isinstance(settings, EntityTagger):
         tagger = settings.tagger
-        kind = {"transformers": "hub", "crf": "crf"}.get(tagger.kind, "spacy")
+        kind = {"transformers": "hub", "crf": "trained", "word_classifier": "trained"}.get(tagger.kind, "spacy")
         yield NeededModel(f"{key}.tagger.model", kind, tagger.model)
 
 

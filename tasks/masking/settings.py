@@ -96,7 +96,18 @@ class CrfTagger(Settings):
     masked. The default has the best F2 over the held-out gold sets (docs/detectors.md)."""
 
 
+class WordClassifierTagger(Settings):
+    """A classifier of words on a Transformer encoder, of ``palimpsest train-tagger``."""
+
+    kind: Literal["word_classifier"]
+    model: str = "package:tasks/masking/taggers/word_classifier_model"
+    """Folder of the model, or ``package:NAME/FOLDER``; the one that ships with palimpsest by default."""
+    minimum_probability: float = Field(default=0.06, gt=0.0, le=1.0)
+    """A word is masked where the probability that it belongs to an entity is at least this: the lower, the more is
+    masked. The default finds 88 % of the private words of social media text (docs/detectors.md)."""
+
+
 TaggerSettings = Annotated[
-    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger,
+    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger | WordClassifierTagger,
     Field(discriminator="kind"),
 ]

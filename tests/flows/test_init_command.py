@@ -85,6 +85,7 @@ def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, count, test, tra
     assert main(["plan"]) == 0
     planned = capsys.readouterr().out
     assert "fill@mail-allow_list-surrogate-1" in planned
+    assert "fill@mail-word_classifier-surrogate-1" in planned
     assert "chat" not in planned
     assert "speech" not in planned
 
@@ -97,7 +98,7 @@ def test_mail_in_two_languages_is_read_by_message_and_warned_of(clone, tmp_path,
     assert "% de" in said
     assert "The taggers are left out" in said
     parameters = yaml.safe_load((clone / "params.yaml").read_text())
-    assert "entity_tagger" not in parameters["compare"]["techniques"]
+    assert parameters["compare"]["techniques"] == ["allow_list", "vocabulary_threshold"]
     assert main(["plan"]) == 0
 
 

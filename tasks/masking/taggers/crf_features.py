@@ -102,7 +102,7 @@ class CrfFeatures:
             f"e3={folded[-3:]}",
             f"e4={folded[-4:]}",
             f"l={min(len(word), 15)}",
-            f"c={_case(word)}",
+            f"c={case_of(word)}",
         ]
         if common:
             own.append("common")
@@ -117,7 +117,8 @@ class CrfFeatures:
         return (here, *near, *far)
 
 
-def _case(word: str) -> str:
+def case_of(word: str) -> str:
+    """``lower``, ``upper``, ``initial`` (one capital), ``title``, ``mixed title``, ``mixed``, or ``none``."""
     if word.islower():
         return "lower"
     if word.isupper():

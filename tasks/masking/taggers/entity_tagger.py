@@ -43,6 +43,10 @@ def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
             from tasks.masking.taggers.crf_tagger import CrfModel
 
             return CrfModel(settings)
+        case "word_classifier":
+            from tasks.masking.taggers.word_classifier import WordClassifier
+
+            return WordClassifier(settings, threads)
         case _:
             raise ModelError(f"no tagger of kind {settings.kind!r}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
-from tasks.masking.taggers.tagger import EntitySpan, Tagger
+from tasks.masking.taggers.tagger import EntitySpan, Tagger, blocks_of_text
 from tasks.model_source import locate_model, unreachable
 from tasks.torch_setup import set_up_torch
 
@@ -28,7 +28,6 @@ _BATCHES_PER_BLOCK = 16
 _MOST_POSITIONS = 512
 _TOKENS_FOR_SPEED, _TOKENS_FOR_SPEED_ON_CUDA = 96, 8192
 """Tokens of a batch from which on a larger one is hardly faster per token, but more padding is slower."""
-_CHARACTERS_AT_ONCE = 20_000
 
 
 class TransformersModel(Tagger):
@@ -78,7 +77,7 @@ class TransformersModel(Tagger):
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Entities of each line; windows of similar length are batched together."""
-        for block in _blocks_of_text(lines, self._batch_size * _BATCHES_PER_BLOCK):
+        for block in blocks_of_text(lines, self._batch_size * _BATCHES_PER_BLOCK):
             encoded = self._tokenizer(
                 block,
                 truncation=True,
@@ -199,17 +198,3 @@ def _positions(config: "PreTrainedConfig", tokenizer: "Tokenizer") -> int:
         # These count positions from behind the padding index.
         positions = min(positions, config.max_position_embeddings - (config.pad_token_id or 0) - 1)
     return min(positions, _MOST_POSITIONS)
-
-
-def _blocks_of_text(lines: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Lists of at most ``most`` lines, shorter where lines are long, so that memory stays flat."""
-    block: list[str] = []
-    characters = 0
-    for line in lines:
-        block.append(line)
-        characters += len(line)
-        if len(block) == most or characters >= _CHARACTERS_AT_ONCE * 16:
-            yield block
-            block, characters = [], 0
-    if block:
-        yield block

