@@ -193,7 +193,7 @@ def build_word_classifier(gold: Path, hold_out: bool, output: Path, teacher: str
         examples += (Example(line, unsure_classes=frozenset({"CONTACT"})) for line in some(from_gold, FROM_GOLD))
         examples += (Example(line) for _, line in lines)
         examples += some(soft, WITHOUT_LABELS)
-    student = WordClassifierTraining(kind="word_classifier", epochs=1)
+    student = WordClassifierTraining(kind="word_classifier", epochs=1, batch_pieces=3072)
     train_word_classifier(examples, class_of, student, output, entity_types)
 
 

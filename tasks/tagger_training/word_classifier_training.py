@@ -46,6 +46,8 @@ _UNSURE = -1
 """Label of a token of which nothing is known."""
 _CASE_SHARES = (("lower", 0.1), ("upper", 0.02), ("title", 0.03))
 _SORTED_TOGETHER = 4096
+_SOFT_AT_ONCE = 4
+"""Batches of soft examples are so many times as large: they have no chance labels, but there are many of them."""
 _WARM_UP = 0.08
 _WEIGHT_DECAY = 0.01
 _LONGEST_LINE = 160
@@ -210,17 +212,17 @@ def _train(
 
 
 def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:
-    """Examples in a new order, those of similar length together, soft ones by themselves; at most ``most`` pieces
-    each, padding included."""
+    """Examples in a new order, those of similar length together, soft ones by themselves; hard ones of at most
+    ``most`` pieces, padding included."""
     batches = []
     lengths = [len(each.text.pieces) + 2 for each in learned]
     order = random.permutation(len(learned))
     for begin in range(0, len(order), _SORTED_TOGETHER):
         some = order[begin : begin + _SORTED_TOGETHER].tolist()
-        for soft in (False, True):
+        for soft, size in ((False, most), (True, _SOFT_AT_ONCE * most)):
             batch: list[int] = []
             for index in sorted((i for i in some if learned[i].is_soft is soft), key=lengths.__getitem__):
-                if batch and lengths[index] * (len(batch) + 1) > most:
+                if batch and lengths[index] * (len(batch) + 1) > size:
                     batches.append(batch)
                     batch = []
                 batch.append(index)
