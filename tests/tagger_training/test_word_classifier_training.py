@@ -9,6 +9,7 @@ from labelled_sentences import NAMES, TOWNS, labelled, sentences
 from tasks.errors import CorpusError, ModelError
 from tasks.masking.settings import WordClassifierTagger
 from tasks.masking.taggers.word_classifier import WordClassifier, load_base
+from tasks.packed_linear import EightBitLinear
 from tasks.tagger_training.settings import WordClassifierTraining
 from tasks.tagger_training.train_tagger import class_of
 from tasks.tagger_training.word_classifier_training import (
@@ -74,7 +75,16 @@ def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
     alone = [model.probabilities([text])[0] for text in texts]
     for here, together in zip(alone, model.probabilities(texts), strict=True):
         assert here.shape == together.shape
-        assert abs(here - together).max(initial=0) < 1e-5
+        assert abs(here - together).max(initial=0) < 1e-6
+
+
+def test_products_in_eight_bits_are_nearly_those_in_float32_and_each_row_its_own():
+    torch.manual_seed(1)
+    linear, rows = torch.nn.Linear(64, 48), torch.randn(3, 5, 64)
+    layer = EightBitLinear(linear)
+    with torch.inference_mode():
+        assert (layer(rows) - linear(rows)).abs().max() < 0.02
+        assert torch.equal(layer(rows)[1, 2], layer(rows[1, 2][None])[0])
 
 
 def test_any_line_comes_out(model):
