@@ -93,7 +93,7 @@ class WordTagger(Tagger):
     """A tagger that judges every word, in texts of at most ``longest`` characters, ``block`` lines at a time."""
 
     longest = 4000
-    block = 1
+    block = 64
 
     @abstractmethod
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
@@ -101,20 +101,23 @@ class WordTagger(Tagger):
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line with its entities; long lines are seen in overlapping windows."""
-        overlap = min(self.longest // 5, 200)
         for block in blocks_of_text(lines, self.block):
-            cut = [
-                (index, window) for index, line in enumerate(block) for window in windows(line, self.longest, overlap)
-            ]
-            words: list[list[TaggedWord]] = [[] for _ in block]
-            found = self.tagged_words([block[index][window.start : window.end] for index, window in cut])
-            for (index, window), tagged in zip(cut, found, strict=True):
-                words[index] += [
-                    (window.start + start, window.start + end, entity_type, probability)
-                    for start, end, entity_type, probability in tagged
-                    if window.core_start <= window.start + start < window.core_end
-                ]
+            short = max(map(len, block)) <= self.longest
+            words = self.tagged_words(block) if short else self._in_windows(block)
             yield from zip(block, map(_entities, block, words), strict=True)
+
+    def _in_windows(self, block: Sequence[str]) -> list[list[TaggedWord]]:
+        overlap = min(self.longest // 5, 200)
+        cut = [(index, part) for index, line in enumerate(block) for part in windows(line, self.longest, overlap)]
+        words: list[list[TaggedWord]] = [[] for _ in block]
+        found = self.tagged_words([block[index][window.start : window.end] for index, window in cut])
+        for (index, window), tagged in zip(cut, found, strict=True):
+            words[index] += [
+                (window.start + start, window.start + end, entity_type, probability)
+                for start, end, entity_type, probability in tagged
+                if window.core_start <= window.start + start < window.core_end
+            ]
+        return words
 
 
 def _entities(line: str, tagged: list[TaggedWord]) -> list[EntitySpan]:
