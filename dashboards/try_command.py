@@ -1,7 +1,7 @@
 """Mask the first sentences of your own text in three ways, fill each in two, and show them on a page with the reasons.
 
 Nothing has to be set up: it uses what the package ships, and needs no params.yaml. Three techniques mask: a list of
-common words, a conditional random field, and spaCy. What they mask is filled by surrogates and by a small masked
+common words, a conditional random field, and a small Transformer. What they mask is filled by surrogates and by a small masked
 language model. The page shows the raw text, so it is readable for you alone (mode 0600).
 
     palimpsest try mail.txt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "mask and fill some of your own text, and show it on a page: nothing to set up"
 
-_TECHNIQUES = ("allow_list", "crf", "spacy")
+_TECHNIQUES = ("allow_list", "crf", "word_classifier")
 _METHODS = ("surrogate", "top_k")
 _SENTENCES, _SHOWN = 1000, 20
 
@@ -82,7 +82,7 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
                 fills[line.number].append((method.replace("_", "-"), filled))
     share = counts.masked_fraction or 0.0
     classes = ", ".join(f"{label} {number:,}" for label, number in counts.labels.most_common(4))
-    print(f"{name:<12} masks {share:6.1%} of {counts.words:,} words ({classes or 'none'})")
+    print(f"{name:<15} masks {share:6.1%} of {counts.words:,} words ({classes or 'none'})")
     for warning in masked.warnings:
         print(f"palimpsest: warning: {name}: {warning}", file=sys.stderr)
     return Previewed(name.replace("_", " "), chosen, counts, [*technique.announcements(), *masked.warnings], fills)

@@ -22,8 +22,8 @@ def test_a_text_is_masked_and_filled_on_a_page_for_its_owner_alone(tmp_path, mon
     assert "The first 3 sentences; language: " in said.out
     page = (tmp_path / "try.html").read_text(encoding="utf-8")
     assert stat.S_IMODE((tmp_path / "try.html").stat().st_mode) == 0o600
-    for technique in ("allow_list", "crf", "spacy"):
-        assert f"{technique:<12} masks " in said.out
+    for technique in ("allow_list", "crf", "word_classifier"):
+        assert f"{technique:<15} masks " in said.out
         assert f"What {technique.replace('_', ' ')} would mask" in page
     # Every technique has three lines, each with what two methods make of it.
     assert page.count('class="filled"') == 3 * 3 * 2
