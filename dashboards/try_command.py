@@ -1,8 +1,8 @@
 """Mask the first sentences of your own text in three ways, fill each in two, and show them on a page with the reasons.
 
 Nothing has to be set up: it uses what the package ships, and needs no params.yaml. Three techniques mask: a list of
-common words, a conditional random field, and a small Transformer. What they mask is filled by surrogates and by a small masked
-language model. The page shows the raw text, so it is readable for you alone (mode 0600).
+common words, a conditional random field, and a small Transformer. What they mask is filled by surrogates and by a small
+masked language model. The page shows the raw text, so it is readable for you alone (mode 0600).
 
     palimpsest try mail.txt
 """

@@ -108,7 +108,8 @@ def train_word_classifier(
     classes = [OUTSIDE, *entity_types]
     torch.manual_seed(settings.seed)
     network, encoder = load_base(settings.base, len(classes))
-    learned = [each for example in given if (each := _learned(example, class_of, classes, encoder))]
+    longest = min(_LONGEST_LINE, network.most_pieces)
+    learned = [each for example in given if (each := _learned(example, class_of, classes, encoder, longest))]
     labelled = sum(int((each.labels > 0).sum()) for each in learned if not each.is_soft)
     if not labelled:
         raise CorpusError("the labelled text has no labelled word; a tagger needs some to learn from")
@@ -134,7 +135,11 @@ def train_word_classifier(
 
 
 def _learned(
-    example: Example | SoftExample, class_of: Callable[[str], str | None], classes: list[str], encoder: WordEncoder
+    example: Example | SoftExample,
+    class_of: Callable[[str], str | None],
+    classes: list[str],
+    encoder: WordEncoder,
+    longest: int,
 ) -> _Learned | None:
     """What is learned from a line; ``None`` where it has no token."""
     open_classes: tuple[int, ...] = ()
@@ -148,8 +153,8 @@ def _learned(
         open_classes = tuple(classes.index(name) for name in example.open_classes if name in classes)
     if not len(text.firsts):
         return None
-    kept = int((text.firsts < _LONGEST_LINE).sum())
-    short = EncodedText(text.pieces[:_LONGEST_LINE], text.kinds[:_LONGEST_LINE], text.firsts[:kept])
+    kept = int((text.firsts < longest).sum())
+    short = EncodedText(text.pieces[:longest], text.kinds[:longest], text.firsts[:kept])
     return _Learned(short, labels[:kept], open_classes)
 
 

@@ -87,6 +87,16 @@ def test_products_in_eight_bits_are_nearly_those_in_float32_and_each_row_its_own
         assert torch.equal(layer(rows)[1, 2], layer(rows[1, 2][None])[0])
 
 
+def test_an_encoder_of_few_positions_sees_a_text_in_parts(model, monkeypatch):
+    text = "my name is Sandra and that is all"
+    whole = model.probabilities([text])[0]
+    monkeypatch.setattr(model._network, "most_pieces", 5)
+    parts = model.probabilities([text, "😀 😀", text])
+    assert [part.shape for part in parts] == [whole.shape, (2, 3), whole.shape]
+    assert parts[0][:5] == pytest.approx(model.probabilities(["my name is Sandra and"])[0])
+    assert (parts[0] == parts[2]).all()
+
+
 def test_any_line_comes_out(model):
     lines = ["", "   ", "...", "😀 😀", "\x00\x01", "שלום עולם", "a" * 20_000, "end"]
     assert [line for line, _ in model.tag(lines)] == lines

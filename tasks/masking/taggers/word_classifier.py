@@ -11,7 +11,8 @@ by at most .001 on the gold sets of docs/detectors.md).
 """
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,8 +46,8 @@ _WITHOUT_LETTERS = _CASES.index("none")
 _MOST_PIECES = 12
 """Of a word: what follows says no more about it."""
 _REMEMBERED = 1 << 16
-_LONGEST = 500
-"""Characters of a text at most, which are no more pieces than that."""
+_POSITIONS = 512
+"""Of an encoder that does not say how many it has."""
 _PIECES_FOR_SPEED, _PIECES_FOR_SPEED_ON_CUDA = 768, 16_384
 
 
@@ -106,6 +107,17 @@ def with_case(kinds: torch.Tensor, case: str, lines: torch.Tensor) -> torch.Tens
     )
 
 
+def _parts(text: EncodedText, most: int) -> Iterator[EncodedText]:
+    """A text in parts of whole tokens, of at most ``most`` pieces each; none for a text without tokens."""
+    begin, ends = 0, [*text.firsts[1:], len(text.pieces)]
+    while begin < len(text.firsts):
+        offset = text.firsts[begin]
+        end = max(begin + 1, int(np.searchsorted(ends, offset + most, side="right")))
+        pieces = slice(offset, ends[end - 1])
+        yield EncodedText(text.pieces[pieces], text.kinds[pieces], text.firsts[begin:end] - offset)
+        begin = end
+
+
 class Batch(NamedTuple):
     """Texts of one batch, padded to ``P`` pieces, begin and end included."""
 
@@ -145,6 +157,8 @@ class WordClassifierNetwork(nn.Module):
     def __init__(self, body: "PreTrainedModel", classes: int) -> None:
         super().__init__()
         self.body = body
+        self.most_pieces = getattr(body.config, "max_position_embeddings", _POSITIONS) - 4
+        """Of a text, without its begin and end; some encoders begin to count their positions behind 1."""
         width = body.config.hidden_size
         self.kinds = nn.Embedding(KINDS, width)
         nn.init.zeros_(self.kinds.weight)
@@ -199,6 +213,7 @@ def apply_weights(network: WordClassifierNetwork, path: str) -> None:
 class WordClassifier(WordTagger):
     """A loaded model."""
 
+    longest = 500
     block = 512
 
     def __init__(self, settings: WordClassifierTagger, threads: int) -> None:
@@ -225,11 +240,6 @@ class WordClassifier(WordTagger):
         """The types that the model was trained with."""
         return sorted(self._types)
 
-    @cached_property
-    def longest(self) -> int:  # type: ignore[override]
-        """Characters of a text that are no more pieces than the encoder has positions."""
-        return min(_LONGEST, self._network.body.config.max_position_embeddings - 4)
-
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
         """The words of each text that are tagged."""
         found: list[list[TaggedWord]] = []
@@ -247,18 +257,21 @@ class WordClassifier(WordTagger):
     def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Of each text the probabilities of its tokens, ``(T, C)``: outside, and the entity types in their order.
 
-        A text must not be longer than ``longest``.
+        A text of more pieces than the encoder has positions is seen in parts.
         """
-        encoded = [self._encoder(text) for text in texts]
-        found = [np.zeros((0, len(self._types) + 1), dtype=np.float32)] * len(texts)
+        nothing = np.zeros((0, len(self._types) + 1), dtype=np.float32)
+        parts = [list(_parts(self._encoder(text), self._network.most_pieces)) for text in texts]
+        encoded = [part for of_text in parts for part in of_text]
+        found = [nothing] * len(encoded)
         with torch.inference_mode():
-            for chosen in self._batches([len(text.pieces) for text in encoded]):
+            for chosen in self._batches([len(part.pieces) for part in encoded]):
                 scores = self._network(batch_of([encoded[index] for index in chosen], self._encoder, self._device))
                 rows = scores.float().softmax(dim=-1).cpu().numpy()
                 ends = np.cumsum([len(encoded[index].firsts) for index in chosen])[:-1]
-                for index, part in zip(chosen, np.split(rows, ends), strict=True):
-                    found[index] = part
-        return found
+                for index, rows_of_part in zip(chosen, np.split(rows, ends), strict=True):
+                    found[index] = rows_of_part
+        begins = np.cumsum([0, *map(len, parts)])
+        return [np.concatenate([nothing, *found[begin:end]]) for begin, end in pairwise(begins)]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
         """Texts of the same number of pieces: with none of them padded, none depends on its neighbours."""
@@ -266,7 +279,6 @@ class WordClassifier(WordTagger):
         by_length: dict[int, list[int]] = {}
         for index, length in enumerate(lengths):
             by_length.setdefault(length, []).append(index)
-        by_length.pop(0, None)
         for length, indices in by_length.items():
             size = max(1, most // length)
             for begin in range(0, len(indices), size):
