@@ -30,6 +30,7 @@ from tasks.masking.combination import Combination
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
+from tasks.masking.taggers.tagger_folder import base_of
 from tasks.masking.technique import Finding, Technique
 from tasks.masking_evaluation.judged_line import JudgedLine, judged_lines, share
 from tasks.masking_evaluation.label_classes import LabelMapping, MaskingEvaluationSettings, not_in_gold
@@ -199,8 +200,9 @@ def _places(settings: TechniqueSettings) -> set[Path]:
     if isinstance(settings, AllowList):
         return {Path(settings.path) if settings.path else SHIPPED_LIST}
     if isinstance(settings, EntityTagger):
-        place = _place_of_model(settings.tagger.kind, settings.tagger.model)
-        return {place} if place else set()
+        tagger = settings.tagger
+        models = [tagger.model, *([base_of(tagger.model)] if tagger.kind == "word_classifier" else [])]
+        return {place for model in models if (place := _place_of_model(tagger.kind, model))}
     if isinstance(settings, Combination):
         return {place for part in settings.parts for place in _places(part)}
     return set()
@@ -213,9 +215,7 @@ def _place_of_model(kind: str, model: str) -> Path | None:
         specification = importlib.util.find_spec(model) if model.isidentifier() else None
         places = specification.submodule_search_locations if specification else None
         return Path(places[0]) if places else None
-    if kind == "transformers":
-        return _place_of_hub_model(model)
-    return None
+    return _place_of_hub_model(model)
 
 
 def _place_of_hub_model(model: str) -> Path | None:

@@ -29,6 +29,11 @@ def test_an_installed_pipeline_is_its_package():
     assert 12_000_000 < size_of(SPACY) < 20_000_000
 
 
+def test_an_update_is_counted_with_what_it_is_an_update_of():
+    # 2.8 MB, and MiniLM's 91 MB.
+    assert 90_000_000 < size_of({"kind": "entity_tagger", "tagger": {"kind": "word_classifier"}}) < 100_000_000
+
+
 def test_parts_of_a_combination_count_once():
     both = {"kind": "combination", "rule": "union", "parts": [{"kind": "allow_list"}, SPACY]}
     twice = {"kind": "combination", "rule": "union", "parts": [SPACY, SPACY]}

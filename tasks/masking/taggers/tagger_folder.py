@@ -42,11 +42,8 @@ def write_tagger_folder(path: str | Path, files: Mapping[str, bytes], descriptio
 
 
 def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str]) -> tuple[Path, dict[str, Any]]:
-    """Where a model is, its files checked, and its description; ``ModelError`` says what is wrong and what to do.
-
-    ``model``: a folder, or one inside a package; no hub has such models.
-    """
-    folder = Path(locate_model(model) if model.startswith(PACKAGE_PREFIX) else model)
+    """Where a model is, its files checked, and its description; ``ModelError`` says what is wrong and what to do."""
+    folder = _folder(model)
     what = f"{kind} model {str(folder)!r}"
     if not folder.is_dir():
         raise ModelError(f"{what} is no folder; train one with 'palimpsest train-tagger', or give the folder of one")
@@ -72,3 +69,13 @@ def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str
                 f"{what}: the file {name!r} is not the one that was written (SHA-256 differs); train the model again"
             )
     return folder, description
+
+
+def base_of(model: str) -> str:
+    """The model that a checked word classifier is an update of."""
+    return str(json.loads((_folder(model) / DESCRIPTION_FILE).read_text(encoding="utf-8"))["base"])
+
+
+def _folder(model: str) -> Path:
+    """A folder, or one inside a package; no hub has such models."""
+    return Path(locate_model(model) if model.startswith(PACKAGE_PREFIX) else model)
