@@ -194,10 +194,12 @@ def configured_taggers(techniques: Iterable[TechniqueSettings]) -> list[EntityTa
 
 
 def other_tagger(techniques: Mapping[str, TechniqueSettings], own: str | None) -> EntityTagger:
-    """A tagger that did not mask: of the other techniques, which have masked and so have their models, or else one
-    that needs no training: the shipped conditional random field, or spaCy where that is what masked."""
+    """A tagger that did not mask: of the other techniques, which have masked and so have their models, a word
+    classifier first, since it misses least; or else one that needs no training: the shipped conditional random field,
+    or spaCy where that is what masked."""
     masked_by = [part.tagger for part in configured_taggers([techniques[own]])] if own else []
     others = configured_taggers(technique for name, technique in techniques.items() if name != own)
+    others.sort(key=lambda part: part.tagger.kind != "word_classifier")
     shipped = [
         EntityTagger(kind="entity_tagger", tagger=tagger)
         for tagger in (CrfTagger(kind="crf"), SpacyTagger(kind="spacy"))

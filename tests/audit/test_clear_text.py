@@ -130,9 +130,9 @@ def test_lines_that_were_written_anew_are_no_fill_of_the_masked_ones(tmp_path):
 
 
 def test_the_tagger_is_not_the_one_that_masked():
-    crf, spacy, presidio = (
+    crf, spacy, presidio, best = (
         EntityTagger.model_validate({"kind": "entity_tagger", "tagger": {"kind": kind}})
-        for kind in ("crf", "spacy", "presidio")
+        for kind in ("crf", "spacy", "presidio", "word_classifier")
     )
     words = AllowList(kind="allow_list")
     parts = [part.model_dump(exclude={"markers"}) for part in (spacy, presidio)]
@@ -142,6 +142,8 @@ def test_the_tagger_is_not_the_one_that_masked():
         ({"words": words, "spacy": spacy}, None, "spacy"),
         ({"words": words, "spacy": spacy}, "spacy", "crf"),
         ({"crf": crf}, "crf", "spacy"),
+        ({"crf": crf, "best": best}, None, "word_classifier"),
+        ({"crf": crf, "best": best}, "best", "crf"),
         ({"both": both, "spacy": spacy}, "both", "crf"),
         ({"both": both, "spacy": spacy}, "spacy", "presidio"),
         ({"words": words}, "words", "crf"),
