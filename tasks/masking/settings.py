@@ -104,7 +104,7 @@ class WordClassifierTagger(Settings):
     """Folder of the model, or ``package:NAME/FOLDER``; the one that ships with palimpsest by default."""
     minimum_probability: float = Field(default=0.06, gt=0.0, le=1.0)
     """A word is masked where the probability that it belongs to an entity is at least this: the lower, the more is
-    masked. The default finds 88 % of the private words of social media text (docs/detectors.md)."""
+    masked. The default finds 89 % of the private words of social media text (docs/detectors.md)."""
 
 
 TaggerSettings = Annotated[
