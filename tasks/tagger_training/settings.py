@@ -8,6 +8,8 @@ from tasks.settings.base import Settings
 
 _SEEDS = 2**32
 """What scikit-learn and spaCy take."""
+BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
+"""Classes that are told by their form."""
 
 
 class CrfTraining(Settings):

@@ -22,8 +22,8 @@ from tasks.command import StageCommand, StageFiles
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.labelled_lines import read_labelled
-from tasks.masking.settings import CrfTagger, SpacyTagger, TaggerSettings, WordClassifierTagger
-from tasks.masking.taggers.entity_tagger import load_tagger
+from tasks.masking.settings import TaggerSettings
+from tasks.masking.taggers.entity_tagger import EntityTagger, load_tagger
 from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
 from tasks.ready_made import ready_made, texts_in
@@ -97,7 +97,6 @@ def train_tagger(
         from tasks.tagger_training.crf_training import train_crf
 
         report.measure(**train_crf(lines, class_of, settings, files.output))
-        tagger: TaggerSettings = CrfTagger(kind="crf", model=files.output)
     elif settings.kind == "word_classifier":
         from tasks.torch_setup import set_up_torch
 
@@ -105,7 +104,6 @@ def train_tagger(
         from tasks.tagger_training.word_classifier_training import Example, train_word_classifier
 
         report.measure(**train_word_classifier(map(Example, lines), class_of, settings, files.output))
-        tagger = WordClassifierTagger(kind="word_classifier", model=files.output)
     else:
         from tasks.corpora.text_lines import read_corpus
         from tasks.tagger_training.spacy_training import train_spacy
@@ -115,8 +113,9 @@ def train_tagger(
         if settings.base and settings.rehearsal_share and not generic:
             report.warn("the base rehearses nothing, since no --rehearsal-text is given; it may forget its types")
         report.measure(**train_spacy(lines, class_of, generic, settings, files.output))
-        tagger = SpacyTagger(kind="spacy", model=files.output)
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
+    trained = {"kind": settings.kind, "model": files.output}
+    tagger = EntityTagger.model_validate({"kind": "entity_tagger", "tagger": trained}).tagger
     report.measure(**held_out_scores(tagger, parts["test"], class_of, resources.threads))
     _say(files.output, report.measured)
     return report

@@ -10,7 +10,6 @@ lower case, in capitals or as a title.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 import torch
 
 from tasks.causal_model import plain_attention
-from tasks.errors import CorpusError, ModelError
+from tasks.errors import CorpusError
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.crf_tagger import OUTSIDE
 from tasks.masking.taggers.tagger_folder import check_tagger_folder, write_tagger_folder
@@ -37,11 +36,10 @@ from tasks.masking.taggers.word_classifier import (
     with_case,
 )
 from tasks.tagger_training.crf_training import tokens_and_labels
-from tasks.tagger_training.settings import WordClassifierTraining
+from tasks.tagger_training.settings import BY_FORM, WordClassifierTraining
 from tasks.torch_setup import has_bfloat16, set_dropout
+from tasks.training.steps import run_steps
 
-BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
-"""Classes that are told by their form."""
 _UNSURE = -1
 """Label of a token of which nothing is known."""
 _CASE_SHARES = (("lower", 0.1), ("upper", 0.02), ("title", 0.03))
@@ -175,16 +173,14 @@ def _train(
     groups = [{"params": part, "lr": rate} for part, rate in zip((body, fresh), rates, strict=True)]
     optimiser = torch.optim.AdamW(groups, weight_decay=_WEIGHT_DECAY, fused=True)
 
-    def factor(step: int) -> float:
-        return min((step + 1) / (_WARM_UP * len(plan)), (len(plan) - step) / ((1 - _WARM_UP) * len(plan)))
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
     by_form = [0, *(classes.index(name) for name in BY_FORM if name in classes)]
     names = [index for index in range(len(classes)) if index not in by_form]
+    lower = has_bfloat16()
     generator = torch.Generator(device).manual_seed(settings.seed)
-    losses = []
-    for chosen in plan:
-        some = [learned[index] for index in chosen]
+    batches = iter(plan)
+
+    def next_loss() -> torch.Tensor:
+        some = [learned[index] for index in next(batches)]
         batch = batch_of([each.text for each in some], encoder, device)
         lines = torch.rand(len(some), device=device, generator=generator)
         kinds, least = batch.kinds, 0.0
@@ -195,25 +191,17 @@ def _train(
         if encoder.mask is not None:
             hidden = torch.rand(pieces.shape, device=device, generator=generator) < settings.hidden_share
             pieces = torch.where(hidden & (batch.kinds > 0), encoder.mask, pieces)
-        lower = torch.autocast(device.type, torch.bfloat16) if has_bfloat16() else nullcontext()
-        with lower:
+        with torch.autocast(device.type, torch.bfloat16, enabled=lower):
             scores = network(batch._replace(pieces=pieces, kinds=kinds))
         log_probabilities = scores.float().log_softmax(dim=-1)
         labels = torch.from_numpy(np.concatenate([each.labels for each in some])).to(device)
         if some[0].is_soft:
-            loss = _soft_loss(log_probabilities, labels, names, by_form)
-        else:
-            loss = _loss(log_probabilities, labels, some)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_([*body, *fresh], 1.0)
-        optimiser.step()
-        schedule.step()
-        losses.append(loss.detach())
-    last = float(torch.stack(losses[-max(1, len(plan) // 10) :]).mean())
-    if not np.isfinite(last):
-        raise ModelError("the training of the word classifier has no finite loss; lower learning_rate")
-    return len(plan), last
+            return _soft_loss(log_probabilities, labels, names, by_form)
+        return _loss(log_probabilities, labels, some)
+
+    losses = run_steps(optimiser, next_loss, len(plan), _WARM_UP, name="training tagger", remedy="lower learning_rate")
+    last = losses[-max(1, len(plan) // 10) :]
+    return len(plan), sum(last) / len(last)
 
 
 def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:

@@ -19,9 +19,10 @@ from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError
 from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
-from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
+from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
+from tasks.training.steps import run_steps
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -132,7 +133,9 @@ def train_lora(
         return torch.nn.functional.cross_entropy(scores, expected)
 
     with plain_attention(inner):
-        losses = run_steps(optimiser, next_loss, settings, name="tuning", remedy="lower learning_rate")
+        losses = run_steps(
+            optimiser, next_loss, settings.steps, settings.warm_up_share, name="tuning", remedy="lower learning_rate"
+        )
     tuned.eval()
     return tuned, {
         "steps": settings.steps,

@@ -1,4 +1,4 @@
-"""What the trainings of fillers have in common: their steps, and what a report says of them.
+"""What the trainings of fillers have in common: what a report says of them, and their text.
 
 The text that a filler is fine-tuned on: in-domain, without any private original, and less what is held out.
 
@@ -12,64 +12,18 @@ and no fill helps. Sentences that are equal to a held-out one in the masked corp
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tasks.corpora.masked_text import count_markers, unescape
-from tasks.errors import CorpusError, ModelError
-from tasks.filling.fillers.settings import LoraTraining, MaskedTraining, Tuning
+from tasks.errors import CorpusError
+from tasks.filling.fillers.settings import Tuning
 from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
-if TYPE_CHECKING:
-    import torch
-
 _CURVE_POINTS = 40
-_LARGEST_GRADIENT = 1.0
 BETAS = (0.9, 0.98)
 """Of AdamW."""
-
-
-def run_steps(
-    optimiser: "torch.optim.Optimizer",
-    next_loss: "Callable[[], torch.Tensor]",
-    settings: "MaskedTraining | LoraTraining",
-    *,
-    name: str,
-    remedy: str,
-) -> list[float]:
-    """Take all steps, and return the loss of each; ``next_loss`` is that of the next batch.
-
-    The optimiser's groups come with their peak rates. ``name`` stands at the progress bar. Raises ``ModelError`` with
-    the ``remedy`` where the loss stops being a number.
-    """
-    import torch
-    from tqdm import tqdm
-
-    rates = [float(group["lr"]) for group in optimiser.param_groups]
-    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
-    losses: list[float] = []
-    for step in tqdm(range(settings.steps), desc=name, unit=" steps", disable=None):
-        factor = rate_factor(step, settings.steps, settings.warm_up_share)
-        for group, rate in zip(optimiser.param_groups, rates, strict=True):
-            group["lr"] = rate * factor
-        loss = next_loss()
-        losses.append(loss.item())
-        if not math.isfinite(losses[-1]):
-            raise ModelError(f"the loss is no number at step {step + 1}; {remedy}")
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(weights, _LARGEST_GRADIENT)
-        optimiser.step()
-        optimiser.zero_grad()
-    return losses
-
-
-def rate_factor(step: int, steps: int, warm_up_share: float) -> float:
-    """Factor of the peak rate in step ``step`` (from 0) of ``steps``: linear to 1, then linear to 0."""
-    warm_up = max(1, round(warm_up_share * steps))
-    if step < warm_up:
-        return (step + 1) / warm_up
-    return (steps - step) / max(1, steps - warm_up)
 
 
 def loss_curve(losses: Sequence[float]) -> list[dict[str, float]]:

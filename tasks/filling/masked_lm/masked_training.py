@@ -21,7 +21,7 @@ import torch
 
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
-from tasks.filling.fillers.tuning import BETAS, loss_curve, run_steps
+from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import (
     CandidateWords,
     candidate_words,
@@ -32,6 +32,7 @@ from tasks.filling.masked_lm.candidate_words import (
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
+from tasks.training.steps import run_steps
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -188,7 +189,7 @@ def train_on_masked_words(
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(settings.seed)
-        losses = run_steps(optimiser, next_loss, settings, name=name, remedy=remedy)
+        losses = run_steps(optimiser, next_loss, settings.steps, settings.warm_up_share, name=name, remedy=remedy)
     model.cpu().eval().requires_grad_(True)
     model.set_attn_implementation(attention)
     return {

@@ -12,6 +12,11 @@ one; neighbours of one type are one entity, whose score is the mean of its words
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+    from transformers import PreTrainedTokenizerBase as Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,7 @@ def _behind_space(text: str, position: int, reach: int) -> int:
 
 
 _CHARACTERS_AT_ONCE = 320_000
+_MOST_POSITIONS = 512
 
 TaggedWord = tuple[int, int, str, float]
 """Start, end, entity type and probability of a word."""
@@ -150,3 +156,12 @@ def blocks_of_text(lines: Iterable[str], most: int) -> Iterator[list[str]]:
             block, characters = [], 0
     if block:
         yield block
+
+
+def positions_of(config: "PreTrainedConfig", tokenizer: "Tokenizer") -> int:
+    """Tokens that a window may have, special ones included."""
+    positions = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or _MOST_POSITIONS)
+    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer"):
+        # These count positions from behind the padding index.
+        positions = min(positions, config.max_position_embeddings - (config.pad_token_id or 0) - 1)
+    return min(positions, _MOST_POSITIONS)

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
-from tasks.masking.taggers.tagger import EntitySpan, Tagger, blocks_of_text
+from tasks.masking.taggers.tagger import EntitySpan, Tagger, blocks_of_text, positions_of
 from tasks.model_source import locate_model, unreachable
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedConfig, PreTrainedModel
+    from transformers import PreTrainedModel
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _Token = tuple[int, int, int, float]
 """First character, one past the last, number of the label, probability."""
 _OUTSIDE = "O"
 _BATCHES_PER_BLOCK = 16
-_MOST_POSITIONS = 512
 _TOKENS_FOR_SPEED, _TOKENS_FOR_SPEED_ON_CUDA = 96, 8192
 """Tokens of a batch from which on a larger one is hardly faster per token, but more padding is slower."""
 
@@ -62,7 +61,7 @@ class TransformersModel(Tagger):
         self._types = [_type_of(label) for label in labels]
         self._begins = [label.startswith("B-") for label in labels]
         self._padding = self._tokenizer.pad_token_id or 0
-        self._positions = _positions(self._model.config, self._tokenizer)
+        self._positions = positions_of(self._model.config, self._tokenizer)
         self._tokens_for_speed = _TOKENS_FOR_SPEED
         if torch.cuda.is_available():
             self._model.to("cuda")
@@ -189,12 +188,3 @@ def _join(known: list[_Token], window: list[_Token]) -> None:
 
 def _type_of(label: str) -> str:
     return label[2:] if label[:2] in ("B-", "I-", "E-", "S-", "L-", "U-") else label
-
-
-def _positions(config: "PreTrainedConfig", tokenizer: "Tokenizer") -> int:
-    """Tokens that a window may have, special ones included."""
-    positions = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or _MOST_POSITIONS)
-    if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer"):
-        # These count positions from behind the padding index.
-        positions = min(positions, config.max_position_embeddings - (config.pad_token_id or 0) - 1)
-    return min(positions, _MOST_POSITIONS)

@@ -23,7 +23,7 @@ from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.masking.settings import WordClassifierTagger
 from tasks.masking.taggers.crf_features import case_of, tokens_of
-from tasks.masking.taggers.tagger import TaggedWord, WordTagger
+from tasks.masking.taggers.tagger import TaggedWord, WordTagger, positions_of
 from tasks.masking.taggers.tagger_folder import read_tagger_folder
 from tasks.model_source import locate_model, unreachable
 from tasks.packed_linear import eight_bit_linear_layers
@@ -46,8 +46,6 @@ _WITHOUT_LETTERS = _CASES.index("none")
 _MOST_PIECES = 12
 """Of a word: what follows says no more about it."""
 _REMEMBERED = 1 << 16
-_POSITIONS = 512
-"""Of an encoder that does not say how many it has."""
 _PIECES_FOR_SPEED, _PIECES_FOR_SPEED_ON_CUDA = 768, 16_384
 
 
@@ -154,11 +152,11 @@ def batch_of(texts: Sequence[EncodedText], encoder: WordEncoder, device: torch.d
 class WordClassifierNetwork(nn.Module):
     """An encoder, an embedding of kinds of words, and a linear layer; outside is the first class."""
 
-    def __init__(self, body: "PreTrainedModel", classes: int) -> None:
+    def __init__(self, body: "PreTrainedModel", classes: int, most_pieces: int) -> None:
         super().__init__()
         self.body = body
-        self.most_pieces = getattr(body.config, "max_position_embeddings", _POSITIONS) - 4
-        """Of a text, without its begin and end; some encoders begin to count their positions behind 1."""
+        self.most_pieces = most_pieces
+        """Of a text, without its begin and end."""
         width = body.config.hidden_size
         self.kinds = nn.Embedding(KINDS, width)
         nn.init.zeros_(self.kinds.weight)
@@ -188,7 +186,8 @@ def load_base(name: str, classes: int) -> tuple[WordClassifierNetwork, WordEncod
         raise unreachable(name, error) from None
     if hasattr(body, "pooler"):
         body.pooler = None  # It makes a vector of the whole text, which nobody asks for.
-    return WordClassifierNetwork(body, classes), WordEncoder(tokenizer, name)
+    most_pieces = positions_of(body.config, tokenizer) - 2
+    return WordClassifierNetwork(body, classes, most_pieces), WordEncoder(tokenizer, name)
 
 
 def apply_weights(network: WordClassifierNetwork, path: str) -> None:
