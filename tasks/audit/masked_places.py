@@ -8,7 +8,7 @@ from pathlib import Path
 from tasks.corpora.masked_text import parse_masked
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold, folded_words
 from tasks.filling.aligned_fills import filled_lines, fills_of, side_by_side
 from tasks.filling.choice import with_spans
 from tasks.filling.masked_lm.places import OpenPlace
@@ -98,4 +98,4 @@ def masked_places(
 
 def _clear_words(masked_line: str) -> Iterator[str]:
     texts = (piece for piece in parse_masked(masked_line) if isinstance(piece, str))
-    return (fold(word) for text in texts for word in words_of(text))
+    return (word for text in texts for word in folded_words(text))

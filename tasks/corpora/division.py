@@ -16,7 +16,7 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from tqdm import tqdm
 from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.text_lines import line_writer
-from tasks.corpora.words import count_words, fold, words_of
+from tasks.corpora.words import folded_words
 from tasks.errors import CorpusError
 
 EMPTY, TOO_SHORT, TOO_LONG = "empty", "too_short", "too_long"
@@ -52,11 +52,10 @@ def normalise(text: str) -> str:
     return " ".join(text.split())
 
 
-def why_left_out(sentence: str, settings: CleaningSettings) -> str | None:
-    """The reason to leave a normalised sentence out, or ``None``."""
+def why_left_out(sentence: str, words: int, settings: CleaningSettings) -> str | None:
+    """The reason to leave a normalised sentence of so many words out, or ``None``."""
     if not sentence:
         return EMPTY
-    words = count_words(sentence)
     if words < settings.minimum_words:
         return TOO_SHORT
     if words > settings.maximum_words:
@@ -64,13 +63,13 @@ def why_left_out(sentence: str, settings: CleaningSettings) -> str | None:
     return None
 
 
-def sentence_key(sentence: str) -> bytes:
-    """What makes two sentences the same: their folded words in order; without any word, the sentence itself.
+def sentence_key(sentence: str, words: Sequence[str]) -> bytes:
+    """What makes two sentences the same: their folded ``words`` in order; without any word, the sentence itself.
 
     Case and punctuation make no difference, since the language model sees neither. 16 bytes, so that the sentences
     of a large corpus can be told apart in memory.
     """
-    key = " ".join(map(fold, words_of(sentence))) or sentence
+    key = " ".join(words) or sentence
     return blake2b(key.encode(), digest_size=16).digest()
 
 
@@ -136,14 +135,14 @@ def divided(
     for index, (document, sentences) in enumerate(_unique(source, settings, tally, "writing")):
         part = parts[survey.groups[index]]
         written = 0
-        for sentence in sentences:
+        for sentence, words in sentences:
             if part is None or room[part] == 0:
                 tally.left_out[BEYOND_LIMIT] += 1
                 continue
             yield part, survey.groups[index] + 1, document.label, sentence
             room[part] -= 1
             written += 1
-            tally.words[part] += count_words(sentence)
+            tally.words[part] += words
         if part is not None and written:
             tally.sentences[part] += written
             tally.part_documents[part] += 1
@@ -175,20 +174,22 @@ def _ordered(source: Source) -> Iterator[Document]:
 
 def _unique(
     source: Source, settings: CleaningSettings, tally: DivisionTally, title: str
-) -> Iterator[tuple[Document, Iterator[str]]]:
-    """Each document with its clean sentences that no document before it had; the sentences must be used up."""
+) -> Iterator[tuple[Document, Iterator[tuple[str, int]]]]:
+    """Each document with its clean sentences that no document before it had, and the number of their words; the
+    sentences must be used up."""
     seen: set[bytes] = set()
 
-    def sentences_of(document: Document) -> Iterator[str]:
+    def sentences_of(document: Document) -> Iterator[tuple[str, int]]:
         for text in document.texts:
             tally.texts += 1
             sentence = normalise(text)
-            reason = why_left_out(sentence, settings)
+            words = folded_words(sentence)
+            reason = why_left_out(sentence, len(words), settings)
             if reason is None:
-                key = sentence_key(sentence)
+                key = sentence_key(sentence, words)
                 if key not in seen:
                     seen.add(key)
-                    yield sentence
+                    yield sentence, len(words)
                     continue
                 reason = DUPLICATE
             tally.left_out[reason] += 1

@@ -78,6 +78,11 @@ def words_of(text: str) -> list[str]:
     return [text[start:end] for start, end in word_spans(text)]
 
 
+def folded_words(text: str) -> list[str]:
+    """The words of a text, folded."""
+    return [word for chunk in text.split() for word in _folded_words(chunk)]
+
+
 def count_words(text: str) -> int:
     """How many words a text has."""
     return sum(len(_chunk_spans(chunk)) for chunk in text.split())
@@ -118,6 +123,17 @@ def _find_spans(chunk: str) -> tuple[tuple[int, int], ...]:
 
 
 _remembered_spans = lru_cache(maxsize=1 << 16)(_find_spans)
+
+
+def _folded_words(chunk: str) -> tuple[str, ...]:
+    return _remembered_words(chunk) if len(chunk) <= _LONGEST_CACHED else _find_words(chunk)
+
+
+def _find_words(chunk: str) -> tuple[str, ...]:
+    return tuple(fold(chunk[start:end]) for start, end in _find_spans(chunk))
+
+
+_remembered_words = lru_cache(maxsize=1 << 16)(_find_words)
 
 
 def _with_marks_as_letters(chunk: str) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import folded_words
 from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, all_capitals, starts_sentence, with_article
 from tasks.labelled_text.articles import article_for
 
@@ -79,7 +79,7 @@ class _KnownWords:
 
     @classmethod
     def of(cls, sentence: MaskedSentence) -> "_KnownWords":
-        known = [fold(word) for text in sentence.texts for word in words_of(text)]
+        known = [word for text in sentence.texts for word in folded_words(text)]
         english = sum(word in _ENGLISH for word in known) - sum(word in _OTHER_LANGUAGES for word in known)
         return cls(english > 0, all_capitals(sentence.texts))
 

@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import MaskedSentence
@@ -145,7 +145,7 @@ def spans_of_slots(sentence: MaskedSentence) -> list[list[MaskedSpan]]:
 
 def original_words(span: MaskedSpan) -> set[str]:
     """The words of a span, folded; the whole of it where it holds none."""
-    return set(map(fold, words_of(span.original) or [span.original]))
+    return set(folded_words(span.original) or [fold(span.original)])
 
 
 def originals_of_slots(sentence: MaskedSentence) -> list[set[str]]:

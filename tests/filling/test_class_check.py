@@ -75,7 +75,7 @@ ALLOWED = CLASS_WORDS.allowed(WORDS)
 
 
 def checked(*best, attempts=3, restricted=True, frequencies=None):
-    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else {})
+    choice = ChoiceOfClass(BestWord(), WORDS, lambda: ALLOWED if restricted else {})
     filler = Scripted(choice, *best)
     surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
     casing = Casing({}, filler_is_cased=True)
@@ -134,7 +134,7 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
         f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
     ]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
-    choice = ChoiceOfClass(BestWord(), words, {}, {word.lower(): word for word in CITIES})
+    choice = ChoiceOfClass(BestWord(), words, dict, {word.lower(): word for word in CITIES})
     scores = -np.arange(len(words), dtype=np.float32)[None]
 
     def fill(before, original):
@@ -196,7 +196,7 @@ def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency
 
 
 def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED | {"WORK": np.array([word == "house" for word in WORDS])})
+    choice = ChoiceOfClass(BestWord(), WORDS, lambda: ALLOWED | {"WORK": np.array([word == "house" for word in WORDS])})
     place = Place(1, 0)
     choice.begin({place: "LOCATION"})
 

@@ -5,6 +5,7 @@ on to the language of its training text where people speak otherwise. No row is 
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
@@ -76,8 +77,7 @@ class DrawnWords:
         """One document per row; the same rows each time."""
         import numpy as np
 
-        settings = self._settings
-        lists = [self._weighted(language) for language in settings.languages]
+        settings, lists = self._settings, self._lists
         generator = np.random.default_rng(settings.seed)
         for _ in range(settings.rows):
             length = int(generator.integers(settings.shortest, settings.longest, endpoint=True))
@@ -87,6 +87,11 @@ class DrawnWords:
                 words, cumulative = lists[at]
                 row.append(words[min(int(np.searchsorted(cumulative, position)), len(words) - 1)])
             yield Document([" ".join(row)])
+
+    @cached_property
+    def _lists(self) -> "list[tuple[list[str], np.ndarray]]":
+        """Of each language; a corpus is read twice."""
+        return [self._weighted(language) for language in self._settings.languages]
 
     def _weighted(self, language: str) -> "tuple[list[str], np.ndarray]":
         """The most frequent words of a language, and the sums of their weights up to each."""

@@ -48,7 +48,7 @@ import numpy as np
 
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar
 from tasks.corpora.text_lines import read_documents
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 from tasks.files.clone_key import clone_key, key_id, private_home
 from tasks.filling.filled_corpus import lines_with_spans
@@ -79,7 +79,7 @@ class WordsBehindMarkers:
             self.line_count += 1
             behind: dict[int, list[str]] = {}
             for span in spans:
-                behind.setdefault(span.marker, []).extend(map(fold, words_of(span.original) or [span.original]))
+                behind.setdefault(span.marker, []).extend(folded_words(span.original) or [fold(span.original)])
             for words in behind.values():
                 self._words.extend(numbers.setdefault(word, len(numbers)) for word in words)
                 self._lines.append(number)

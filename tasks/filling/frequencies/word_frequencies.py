@@ -43,7 +43,7 @@ import numpy as np
 
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.word_list import read_word_list
-from tasks.corpora.words import fold, words_of
+from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
@@ -253,7 +253,7 @@ def _counts(texts: Iterable[str], index: dict[str, int]) -> np.ndarray:
 
 
 def _numbers_of(index: dict[str, int], text: str) -> tuple[int, ...]:
-    return tuple(number for word in words_of(text) if (number := index.get(fold(word))) is not None)
+    return tuple(number for word in folded_words(text) if (number := index.get(word)) is not None)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ CONTACT and IDENTIFIER have no words that a vocabulary would hold.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -141,28 +142,33 @@ class ChoiceOfClass:
         self,
         choice: Choice,
         words: Sequence[str],
-        allowed: Mapping[str, np.ndarray],
+        allowed: Callable[[], Mapping[str, np.ndarray]],
         forms: Mapping[str, str] | None = None,
     ) -> None:
-        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans; ``forms``: folded words that are
-        nearly always written with a capital."""
-        self._choice = choice
+        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans, asked where a marker has one;
+        ``forms``: folded words that are nearly always written with a capital."""
+        self._choice, self._allowed = choice, allowed
         self._index = {word: index for index, word in enumerate(words)}
         by_form: dict[Form, list[int]] = {}
         for index, word in enumerate(words):
             by_form.setdefault(form_of(word, has_capital=fold(word) in (forms or {})), []).append(index)
-        masks: dict[str | Form, np.ndarray] = dict(allowed.items())
-        for form, indices in by_form.items():
-            masks[form] = np.isin(np.arange(len(words)), indices)
-        self._forbidden = {label: ~mask for label, mask in masks.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
+        self._forbidden: dict[str | Form, np.ndarray] = {}
+        self._forbid({form: np.isin(np.arange(len(words)), indices) for form, indices in by_form.items()})
+        self._knows_classes = False
         self._none = np.zeros(len(words), dtype=bool)
         self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
         self._held: dict[Place, int] = {}
 
+    def _forbid(self, masks: Mapping[Any, np.ndarray]) -> None:
+        self._forbidden |= {label: ~mask for label, mask in masks.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
+
     def begin(self, labels: Mapping[Place, str | Form]) -> None:
         """Take the classes or forms of the sentences that are filled next, and forget all others."""
         self._labels, self._tried, self._held = dict(labels), {}, {}
+        if not self._knows_classes and any(isinstance(label, str) and label != MASK for label in labels.values()):
+            self._forbid(self._allowed())
+            self._knows_classes = True
 
     def hold(self, place: Place, word: str) -> None:
         """From now on a place gets this word again, if it is a candidate."""
@@ -211,12 +217,18 @@ class WordsOfClassByFrequency:
         self, frequencies: WordFrequencies, off_list: np.ndarray, class_words: ClassWords, randomness: MarkerRandomness
     ) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``."""
-        self._words, self._randomness = frequencies.words, randomness
-        self._pools = {}
-        for label, mask in class_words.allowed(frequencies.words).items():
-            indices = np.flatnonzero(mask & off_list)
+        self._frequencies, self._off_list = frequencies, off_list
+        self._class_words, self._randomness = class_words, randomness
+
+    @cached_property
+    def _pools(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Of each class the words, as indices, and their cumulated counts."""
+        pools = {}
+        for label, mask in self._class_words.allowed(self._frequencies.words).items():
+            indices = np.flatnonzero(mask & self._off_list)
             if indices.size >= _FEWEST_WORDS:
-                self._pools[label] = (indices, np.cumsum(frequencies.counts[indices]))
+                pools[label] = (indices, np.cumsum(self._frequencies.counts[indices]))
+        return pools
 
     def draw(self, label: str, place: Place, attempt: int) -> str | None:
         """The word of an attempt, from 0; ``None`` where the class has too few words."""
@@ -225,7 +237,7 @@ class WordsOfClassByFrequency:
             return None
         indices, cumulated = pool
         tickets = self._randomness.at(place).integers(cumulated[-1], size=attempt + 1)
-        return self._words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
+        return self._frequencies.words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
 
 
 @dataclass
@@ -363,7 +375,7 @@ class ClassChecks:
 
     def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
         """The choice that the filler shall use instead; ``words`` are its ``W`` candidates."""
-        self._choice = ChoiceOfClass(choice, words, self._words.allowed(words), self._words.forms)
+        self._choice = ChoiceOfClass(choice, words, partial(self._words.allowed, words), self._words.forms)
         return self._choice
 
     def checked(self, filler: Filler, casing: Casing) -> ClassCheckedFiller:
