@@ -312,7 +312,9 @@ class _Writer:
             return
         self.evaluate(cell, model)
         compare = self.parameters["compare"]
-        if cell.dataset in (*compare.get("speech_datasets", []), *compare.get("rescored_datasets", [])):
+        techniques = compare.get("speech_techniques") or compare["techniques"]
+        spoken = (*compare.get("speech_datasets", []), *compare.get("rescored_datasets", []))
+        if cell.dataset in spoken and cell.technique in (None, *techniques):
             self.recognise(cell, model)
 
     def fill(self, cell: Cell, text: str) -> None:

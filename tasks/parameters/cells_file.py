@@ -32,6 +32,7 @@ from tasks.records.cells import (
     expected_cells,
     is_filled,
     reads_raw_text,
+    recognised_cells,
 )
 
 CELLS_FILE = "cells.yaml"
@@ -93,13 +94,13 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
     """The entries of each step by the names that their stages have behind the ``@``, and the recogniser's folder."""
     compare = parameters.compare
     cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
-    with_words = [cell for cell in expected_cells(compare) if cell.dataset in compare.speech_datasets]
+    with_words = [cell for cell in recognised_cells(compare) if cell.dataset in compare.speech_datasets]
     drawn = {
         cell: settings
         for cell in cells
         if is_filled(cell) and isinstance(settings := parameters.filling[str(cell.method)], Distilled)
     }
-    with_lists = [cell for cell in expected_cells(compare) if cell.dataset in compare.rescored_datasets]
+    with_lists = [cell for cell in recognised_cells(compare) if cell.dataset in compare.rescored_datasets]
     return {
         # Of those that are compared alone: params.yaml may describe others.
         "corpus": {name: _corpus(name, parameters) for name in compare.datasets},

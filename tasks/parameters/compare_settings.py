@@ -64,6 +64,8 @@ class CompareSettings(Settings):
     """Those of ``datasets`` whose corpus has a ``label_field``, and what is tested on them."""
     speech_datasets: list[str] = Field(default_factory=list)
     """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
+    speech_techniques: list[str] | None = Field(default=None, min_length=1)
+    """Those of ``techniques`` that have word error rates, where decoding with all takes too long (default: all)."""
     rescored_datasets: list[str] = Field(default_factory=list)
     """Others of ``datasets``, which have n-best lists of another recogniser, keys of ``speech.nbest``: their word error
     rates come from rescoring."""

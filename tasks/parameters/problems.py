@@ -89,6 +89,9 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
     ]
     for dimension, names, section, allowed in dimensions:
         yield from _unknown(f"compare.{dimension}", names, section, allowed)
+    yield from _unknown(
+        "compare.speech_techniques", compare.speech_techniques or [], "compare.techniques", compare.techniques
+    )
     labelled = [name for name in compare.datasets if getattr(parameters.corpora.get(name), "label_field", None)]
     yield from _unknown("compare.conclusions", compare.conclusions, "corpora' with label_field of 'datasets", labelled)
     for dimension in ("speech_datasets", "rescored_datasets"):
@@ -212,7 +215,7 @@ def _kind(parameters: "Parameters") -> Iterator[str]:
 def _twice(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
     for dimension, names in compare:
-        if dimension not in ("fills", "private") and len(set(names)) != len(names):
+        if names and dimension not in ("fills", "private") and len(set(names)) != len(names):
             yield f"compare.{dimension}: a name stands twice in {names!r}"
     seen = set()
     for fills in compare.fills:

@@ -59,6 +59,13 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
     return [c for c in cells if named and (reads_raw_text(c) or (c.filler, c.technique, c.method) in named)]
 
 
+def recognised_cells(compare: CompareSettings) -> list[Cell]:
+    """Those that have word error rates: of data sets with speech, or with n-best lists."""
+    spoken = (*compare.speech_datasets, *compare.rescored_datasets)
+    techniques = compare.speech_techniques or compare.techniques
+    return [c for c in expected_cells(compare) if c.dataset in spoken and c.technique in (None, *techniques)]
+
+
 def reads_raw_text(cell: Cell) -> bool:
     """Whether the cell's language model was trained on the private text as it is: Oracle, and those with DP-SGD."""
     return cell.technique is None and cell.method not in (NO_LANGUAGE_MODEL, PRETRAINED)

@@ -17,7 +17,7 @@ from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parents[2]
 ATTACKS = ("x$(touch PWNED)", "x;touch PWNED;", "x'$(touch PWNED)'")
-NAMES = ("templates", "allow_list", "crf", "minilm", "minilm_tuned", "top_k", "baseline0", "recogniser", 1)
+NAMES = ("templates", "allow_list", "crf", "minilm", "minilm_tuned", "top_k", "baseline1", "recogniser", 1)
 """One of every section whose names reach a command line, and a seed."""
 
 

@@ -127,7 +127,7 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
         (
             "compare.fills.2.audited",
             ["top_k"],
-            "compare.fills.2: audited: 'top_k' is none of methods (unigram, surrogate",
+            "compare.fills.2: audited: 'top_k' is none of methods (unigram)",
         ),
         ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
         (

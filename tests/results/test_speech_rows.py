@@ -2,7 +2,7 @@ import pytest
 from handmade_experiment import FEW, make_experiment
 
 from tasks.parameters.parameter_file import read_parameters
-from tasks.records.cells import expected_cells
+from tasks.records.cells import expected_cells, recognised_cells
 from tasks.results.summary.summary_document import document
 from tasks.results.summary.summary_rows import summary_rows
 
@@ -11,7 +11,11 @@ def rows_of(folder):
     parameters = read_parameters(folder / "params.yaml")
     results = folder / "results"
     return summary_rows(
-        expected_cells(parameters.compare), results / "reports", results / "scores", parameters.evaluation
+        expected_cells(parameters.compare),
+        results / "reports",
+        results / "scores",
+        parameters.evaluation,
+        recognised=recognised_cells(parameters.compare),
     )
 
 
@@ -44,6 +48,18 @@ def test_each_cell_has_its_rate_and_its_differences(rows):
         assert low <= difference <= high
     assert top_k["wer_masked"] == pytest.approx(0.28)
     assert top_k["synthetic_speech"] is True
+
+
+def test_techniques_without_speech_have_no_word_errors(tmp_path):
+    few = FEW | {"techniques": ["allow_list", "entity_tagger"]}
+    folder = make_experiment(tmp_path, speech_datasets=["chat"], speech_techniques=["allow_list"], **few)
+    found = rows_of(folder)
+    assert {(row["technique"], row["wer"] is not None) for row in found} == {
+        (None, True),
+        ("allow_list", True),
+        ("entity_tagger", False),
+    }
+    assert "| Top-K | 14.0 [13.0, 15.0] ▼ | – |" in document(found)
 
 
 def test_seeds_are_put_together(tmp_path):

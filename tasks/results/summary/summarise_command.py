@@ -15,7 +15,7 @@ from pathlib import Path
 from tasks.files.atomic_file import atomic_writer
 from tasks.options import Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
-from tasks.records.cells import audited_cells, expected_cells
+from tasks.records.cells import audited_cells, expected_cells, recognised_cells
 from tasks.records.stage_report import write_json
 from tasks.results.summary.summary_document import document, print_tables
 from tasks.results.summary.summary_file import SUMMARY_FILE
@@ -29,12 +29,20 @@ SECTIONS = ("compare", "evaluation", "tuned_fillers")
 def run(_: Options) -> None:
     """Read the reports, write the rows and the table, print the table."""
     settings = read_sections(DEFAULT_PATH, SECTIONS)
-    cells, tuned = expected_cells(settings["compare"]), settings["tuned_fillers"]
+    compare, tuned = settings["compare"], settings["tuned_fillers"]
+    cells = expected_cells(compare)
     bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
-    audited = audited_cells(settings["compare"])
-    concluded = settings["compare"].conclusions
     folder = Path(SUMMARY_FILE).parent
-    rows = summary_rows(cells, folder / "reports", folder / "scores", settings["evaluation"], bases, audited, concluded)
+    rows = summary_rows(
+        cells,
+        folder / "reports",
+        folder / "scores",
+        settings["evaluation"],
+        bases,
+        recognised_cells(compare),
+        audited_cells(compare),
+        compare.conclusions,
+    )
     write_json(SUMMARY_FILE, rows)
     with atomic_writer(Path(SUMMARY_FILE).with_suffix(".md")) as stream:
         stream.write(document(rows))

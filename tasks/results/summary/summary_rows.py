@@ -43,23 +43,24 @@ def summary_rows(
     scores: str | Path,
     evaluation: EvaluationSettings,
     bases: Mapping[str, str] | None = None,
+    recognised: Sequence[Cell] = (),
     audited: Collection[Cell] = (),
     concluded: Collection[str] = (),
 ) -> list[dict[str, Any]]:
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
-    ``audited``: cells that were attacked. ``concluded``: data sets on which a conclusion was tested. ``bases``: of each
-    filler that was tuned on masked text, the one that its first round started from.
-    ``reports`` and ``scores`` are the folders that the stages write to; data sets with speech are those of which
-    ``cells`` has the recogniser alone. Raises ``CorpusError`` that names every missing file, or every missing
-    field with its report.
+    ``recognised``: cells that have word error rates. ``audited``: cells that were attacked. ``concluded``: data sets on
+    which a conclusion was tested. ``bases``: of each filler that was tuned on masked text, the one that its first round
+    started from.
+    ``reports`` and ``scores`` are the folders that the stages write to. Raises ``CorpusError`` that names every missing
+    file, or every missing field with its report.
     """
     reports, scores = Path(reports), Path(scores)
-    spoken = {cell.dataset for cell in cells if cell.method == NO_LANGUAGE_MODEL}
-    wanted = [*_wanted(cells, spoken, audited, reports, scores), *(reports / conclusion_report(d) for d in concluded)]
+    wanted = [*_wanted(cells, recognised, audited, reports, scores)]
+    wanted += [reports / conclusion_report(dataset) for dataset in concluded]
     _refuse_missing(wanted)
     reader = _Reader(reports)
-    rows = [_row(cell, reader, spoken, audited, concluded, bases or {}) for cell in cells]
+    rows = [_row(cell, reader, recognised, audited, concluded, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
@@ -69,7 +70,7 @@ def summary_rows(
         comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
         told_apart=lambda cell: cell.technique in by_cell[cell]["masked_words"],
     )
-    of_speech = WordErrorComparisons([cell for cell in cells if cell.dataset in spoken], scores, evaluation)
+    of_speech = WordErrorComparisons(recognised, scores, evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
@@ -110,11 +111,11 @@ def _over_seeds(
 
 
 def _wanted(
-    cells: Sequence[Cell], spoken: set[str | None], audited: Collection[Cell], reports: Path, scores: Path
+    cells: Sequence[Cell], recognised: Collection[Cell], audited: Collection[Cell], reports: Path, scores: Path
 ) -> Iterator[Path]:
     for cell in cells:
         names = [training_report(cell), *(report_of(cell) for report_of in STEPS.values()), fluency_report(cell)]
-        if cell.dataset in spoken:
+        if cell in recognised:
             names.append(word_error_report(cell))
             yield scores / word_error_file(cell)
         if cell in audited:
@@ -170,12 +171,12 @@ class _Reader:
 def _row(
     cell: Cell,
     reader: _Reader,
-    spoken: set[str | None],
+    recognised: Collection[Cell],
     audited: Collection[Cell],
     concluded: Collection[str],
     bases: Mapping[str, str],
 ) -> dict[str, Any]:
-    heard = word_error_report(cell) if cell.dataset in spoken else None
+    heard = word_error_report(cell) if cell in recognised else None
     rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
     reports = {step: report_of(cell) for step, report_of in STEPS.items()}
     reports |= {"word_error_rate": heard, RESCORE: heard if rescored else None}
