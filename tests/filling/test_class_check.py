@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 from masked_sentences import masked
@@ -71,11 +72,15 @@ class Scripted:
 
 
 CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
-ALLOWED = CLASS_WORDS.allowed(WORDS)
+ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
+
+
+def nothing(_label):
+    return None
 
 
 def checked(*best, attempts=3, restricted=True, frequencies=None):
-    choice = ChoiceOfClass(BestWord(), WORDS, lambda: ALLOWED if restricted else {})
+    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else nothing)
     filler = Scripted(choice, *best)
     surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
     casing = Casing({}, filler_is_cased=True)
@@ -100,13 +105,13 @@ def fills(filler, *texts, **options):
 
 
 def test_words_by_class():
-    assert [word for word, allowed in zip(WORDS, ALLOWED["LOCATION"], strict=True) if allowed] == CITIES
-    assert [word for word, allowed in zip(WORDS, ALLOWED["PERSON"], strict=True) if allowed] == PEOPLE
+    assert [word for word, allowed in zip(WORDS, ALLOWED("LOCATION"), strict=True) if allowed] == CITIES
+    assert [word for word, allowed in zip(WORDS, ALLOWED("PERSON"), strict=True) if allowed] == PEOPLE
     words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
-    allowed = ClassWords(ByPrefix(), VALUES, {"may": "May"}).allowed(words)
+    class_words = ClassWords(ByPrefix(), VALUES, {"may": "May"})
     of = {
-        label: {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
-        for label, mask in allowed.items()
+        label: {word for word, is_allowed in zip(words, class_words.allowed(words, label), strict=True) if is_allowed}
+        for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
     }
     assert "Anna" in of["PERSON"]
     assert {"anna", "will"} & of["PERSON"] == set()
@@ -123,9 +128,9 @@ def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for
                 spans = [(line.index(word), len(word)) for word in ("Jennifer", "Qwert") if word in line]
                 yield line, [EntitySpan(start, start + length, "GPE") for start, length in spans]
 
-    allowed = ClassWords(Mistaken(), VALUES, {}).allowed(["Jennifer", "Qwert"])
-    assert allowed["LOCATION"].tolist() == [False, True]
-    assert allowed["PERSON"].tolist() == [False, False]
+    allowed = partial(ClassWords(Mistaken(), VALUES, {}).allowed, ["Jennifer", "Qwert"])
+    assert allowed("LOCATION").tolist() == [False, True]
+    assert allowed("PERSON").tolist() == [False, False]
 
 
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
@@ -134,7 +139,7 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
         f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
     ]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
-    choice = ChoiceOfClass(BestWord(), words, dict, {word.lower(): word for word in CITIES})
+    choice = ChoiceOfClass(BestWord(), words, nothing, {word.lower(): word for word in CITIES})
     scores = -np.arange(len(words), dtype=np.float32)[None]
 
     def fill(before, original):
@@ -196,7 +201,8 @@ def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency
 
 
 def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    choice = ChoiceOfClass(BestWord(), WORDS, lambda: ALLOWED | {"WORK": np.array([word == "house" for word in WORDS])})
+    houses = np.array([word == "house" for word in WORDS])
+    choice = ChoiceOfClass(BestWord(), WORDS, lambda label: houses if label == "WORK" else ALLOWED(label))
     place = Place(1, 0)
     choice.begin({place: "LOCATION"})
 

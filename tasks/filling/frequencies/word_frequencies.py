@@ -275,8 +275,7 @@ class _GenericText:
         words, lengths = array("i"), array("i")
         for line in lines:
             before = len(words)
-            for stretch in line.split():
-                words.extend(numbers_of(stretch))
+            words.extend(chain.from_iterable(map(numbers_of, line.split())))
             lengths.append(len(words) - before)
         numbers = np.frombuffer(words, dtype=np.int32) if words else np.zeros(0, dtype=np.int32)
         sentence = np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(lengths, dtype=np.int32))

@@ -16,13 +16,13 @@ tagger has no say in these.
 The tagger is no judge of truth: in a sentence that shows no class it finds none. So the report has its share of right
 fills after the first choice and at the end, and how many were drawn again or became surrogates.
 
-Which words a filler may write for a class of marker: cheap, once a run, before any sentence is filled.
+Which words a filler may write for a class of marker: found once a run, where the first marker of the class stands.
 
 - Names (PERSON, LOCATION, ORGANISATION, GROUP, WORK, MISCELLANEOUS): words that the tagger finds to be of the class in
   a few carrier sentences, unless the gazetteers that the surrogates come from know them as another class only; and
   words of the gazetteers of which the tagger says nothing. Only words that are usually written with a capital are
   names, so ``will`` and ``mark`` are none.
-- DATE, NUMBER, MONEY: figures, and the words that ``groups`` puts into groups, besides what the tagger finds.
+- DATE, NUMBER, MONEY: figures, and the words that ``groups`` puts into groups.
 
 CONTACT and IDENTIFIER have no words that a vocabulary would hold.
 """
@@ -30,8 +30,8 @@ CONTACT and IDENTIFIER have no words that a vocabulary would hold.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class ClassWords:
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
         """``forms``: folded word to its usual form, of ``usual_forms``; empty: each word as it stands."""
         self.tagger, self.values, self.forms = tagger, values, forms
-        self._allowed: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
+        self._names: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
     def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
@@ -73,13 +73,18 @@ class ClassWords:
         found = {self._classes[span.label] for span in spans if span.start < end and span.end > start}
         return {label for label in found if label is not None}
 
-    def allowed(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        """Class to ``(W,)`` booleans: which of ``W`` words may stand for a marker of it; remembered, since the tagger
-        takes seconds."""
-        key = tuple(words)
-        if key not in self._allowed:
-            self._allowed[key] = self._found(key)
-        return self._allowed[key]
+    def allowed(self, words: Sequence[str], label: str) -> np.ndarray | None:
+        """``(W,)`` booleans: which of ``W`` words may stand for a marker of a class; ``None`` for one that has none."""
+        if label in NAMES:
+            key = tuple(words)
+            # The tagger takes seconds.
+            if key not in self._names:
+                self._names[key] = self._found(key)
+            return self._names[key][label]
+        if label not in GROUPS_OF_CLASS:
+            return None
+        grouped = {fold(word) for group in GROUPS_OF_CLASS[label] for word in group}
+        return np.array([fold(word) in grouped or _is_figure(label, word) for word in words], dtype=bool)
 
     def _found(self, words: Sequence[str]) -> dict[str, np.ndarray]:
         written = [self.forms.get(fold(word), word) if word == word.lower() else word for word in words]
@@ -91,12 +96,6 @@ class ClassWords:
             tag = tagged.get(form)
             for label in labels if tag is None else {tag} & (labels or {tag}) & found.keys():
                 found[label][index] = True
-        for label, groups in GROUPS_OF_CLASS.items():
-            grouped = {fold(word) for group in groups for word in group}
-            found[label] = np.array(
-                [tagged.get(form) == label or fold(form) in grouped or _is_figure(label, form) for form in written],
-                dtype=bool,
-            )
         return found
 
     def _tagged(self, written: Sequence[str]) -> dict[str, str]:
@@ -142,10 +141,10 @@ class ChoiceOfClass:
         self,
         choice: Choice,
         words: Sequence[str],
-        allowed: Callable[[], Mapping[str, np.ndarray]],
+        allowed: Callable[[str], np.ndarray | None],
         forms: Mapping[str, str] | None = None,
     ) -> None:
-        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans, asked where a marker has one;
+        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans, asked where a marker has it;
         ``forms``: folded words that are nearly always written with a capital."""
         self._choice, self._allowed = choice, allowed
         self._index = {word: index for index, word in enumerate(words)}
@@ -153,22 +152,25 @@ class ChoiceOfClass:
         for index, word in enumerate(words):
             by_form.setdefault(form_of(word, has_capital=fold(word) in (forms or {})), []).append(index)
         self._forbidden: dict[str | Form, np.ndarray] = {}
-        self._forbid({form: np.isin(np.arange(len(words)), indices) for form, indices in by_form.items()})
-        self._knows_classes = False
+        for form, indices in by_form.items():
+            self._forbid(form, np.isin(np.arange(len(words)), indices))
+        self._classes: set[str] = set()
         self._none = np.zeros(len(words), dtype=bool)
         self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
         self._held: dict[Place, int] = {}
 
-    def _forbid(self, masks: Mapping[Any, np.ndarray]) -> None:
-        self._forbidden |= {label: ~mask for label, mask in masks.items() if np.count_nonzero(mask) >= _FEWEST_WORDS}
+    def _forbid(self, label: str | Form, mask: np.ndarray | None) -> None:
+        if mask is not None and np.count_nonzero(mask) >= _FEWEST_WORDS:
+            self._forbidden[label] = ~mask
 
     def begin(self, labels: Mapping[Place, str | Form]) -> None:
         """Take the classes or forms of the sentences that are filled next, and forget all others."""
         self._labels, self._tried, self._held = dict(labels), {}, {}
-        if not self._knows_classes and any(isinstance(label, str) and label != MASK for label in labels.values()):
-            self._forbid(self._allowed())
-            self._knows_classes = True
+        new = {label for label in labels.values() if isinstance(label, str)} - self._classes
+        for label in sorted(new):
+            self._forbid(label, self._allowed(label))
+        self._classes |= new
 
     def hold(self, place: Place, word: str) -> None:
         """From now on a place gets this word again, if it is a candidate."""
@@ -219,25 +221,24 @@ class WordsOfClassByFrequency:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``."""
         self._frequencies, self._off_list = frequencies, off_list
         self._class_words, self._randomness = class_words, randomness
-
-    @cached_property
-    def _pools(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Of each class the words, as indices, and their cumulated counts."""
-        pools = {}
-        for label, mask in self._class_words.allowed(self._frequencies.words).items():
-            indices = np.flatnonzero(mask & self._off_list)
-            if indices.size >= _FEWEST_WORDS:
-                pools[label] = (indices, np.cumsum(self._frequencies.counts[indices]))
-        return pools
+        self._pools: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
 
     def draw(self, label: str, place: Place, attempt: int) -> str | None:
         """The word of an attempt, from 0; ``None`` where the class has too few words."""
-        pool = self._pools.get(label)
+        if label not in self._pools:
+            self._pools[label] = self._pool(label)
+        pool = self._pools[label]
         if pool is None:
             return None
         indices, cumulated = pool
         tickets = self._randomness.at(place).integers(cumulated[-1], size=attempt + 1)
         return self._frequencies.words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
+
+    def _pool(self, label: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """The words of a class, as indices, and their cumulated counts."""
+        mask = self._class_words.allowed(self._frequencies.words, label)
+        indices = np.flatnonzero(mask & self._off_list) if mask is not None else np.zeros(0, dtype=np.int64)
+        return (indices, np.cumsum(self._frequencies.counts[indices])) if indices.size >= _FEWEST_WORDS else None
 
 
 @dataclass
