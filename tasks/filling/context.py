@@ -38,6 +38,9 @@ class Learned:
     frequencies: WordFrequencies | None = None
     """How frequent words are taken to be, where that is not as in the word counts."""
     weighing: "PreparedWeighing | None" = None
+    """How a masked language model's scores are weighed."""
+    word_factors: dict[str, float] | None = None
+    """Of folded words, what is added to a causal language model's scores, in nats."""
     languages: "PlaceLanguages | None" = None
     """Of places and words, where fills keep them."""
     measured: dict[str, Any] = field(default_factory=dict)

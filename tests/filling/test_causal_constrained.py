@@ -25,6 +25,7 @@ from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
+from tasks.filling.methods.log_linear import LogLinear, LogLinearWeights
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
@@ -48,12 +49,12 @@ LINES = [
 
 
 def filled(
-    model, lines, settings, *, tokenizer=TOKENIZER, kept=(), seed=1, instruction=None, counts=None, records=None
+    model, lines, settings, *, tokenizer=TOKENIZER, kept=(), seed=1, instruction=None, counts=None, records=None, **more
 ):
     language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
     kept = KeptWords(kept)
-    originals = ForbiddenOriginals() if records else None
-    filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals)
+    originals = ForbiddenOriginals() if settings.forbid_original else None
+    filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals, **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
     corpus = CorpusFiller(filler, casing, kept, settings.merge_markers, None, originals)
     result = corpus.fill_shard(Shard(0, 1, list(lines), records))
@@ -136,6 +137,34 @@ def test_sample_weighs_candidates_by_the_right_context():
     fills = filled(model, ["the [MASK] sat"] * 1000, Sample(kind="sample"))
     # Three to one: 750 expected, standard deviation 13.7
     assert 695 < fills.count("the dog sat") < 805
+
+
+@pytest.mark.parametrize("candidates", [1, 2])
+def test_log_linear_weighs_words_of_any_number_of_pieces(candidates):
+    scores = {
+        **table(he={"_cat": 5.0, "_dog": math.log(3), "_mat": 0.0}, _mat={"at": 9.0}, _dog={"_sat": 9.0}),
+        "at": {"Ġsat": 9.0},
+    }
+    model = llama_of_last_piece(TOKENIZER, scores, others=-30.0)
+    settings = LogLinear(
+        kind="log_linear",
+        weights=LogLinearWeights(filler=2.0),
+        right_context=RightContext(words=0, candidates=candidates),
+    )
+    factors = {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}
+    fills = filled(model, ["the [MASK]"] * 2000, settings, kept=["cat"], word_factors=factors)
+    dogs = fills.count("the dog")
+    assert dogs + fills.count("the matat") == 2000
+    # Three squared to one times three: 1,500 expected, standard deviation 19.4
+    assert 1420 < dogs < 1580
+
+
+def test_a_candidate_of_the_form_of_the_masked_word_comes_first():
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 5.0, "_Tom": 3.0, "_Ann": 2.0}))
+    records = [[MaskedSpan(4, 7, MASK, "allow_list", "Bob", 0)]]
+    settings = Top1(kind="top_1", right_context=LEFT_ONLY)
+    assert filled(model, ["the [MASK]"], settings, records=records, forms={"tom": "Tom"}) == ["the tom"]
+    assert filled(model, ["the [MASK]"], settings, records=records) == ["the cat"]
 
 
 def test_weights_make_a_draw_without_replacement_unbiased():

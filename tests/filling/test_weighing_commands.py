@@ -93,6 +93,18 @@ def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, bert)
     assert learned["weights"]["average"] == learned["weights"]["filler"] == learned["learned_weights"]["filler"]
 
 
+def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, capsys):
+    domain = settings("prior=domain", "weights.filler=2.0")
+    assert fill(corpus, "log_linear", "--filler", llama, *domain) == 0
+    words = {word.lower() for pair in words_of(corpus) for word in pair}
+    assert words <= {"cat", "dog", "mat", "tom", "paris"}
+    assert len(words) > 2
+    assert measured(corpus)["log_linear"]["weights"] == {"filler": 2.0, "frequency": 1.0, "average": 2.0}
+    capsys.readouterr()
+    assert fill(corpus, "log_linear", "--filler", llama, *counted_from(corpus)) == 1
+    assert "with prior: counted needs a masked language model" in capsys.readouterr().err
+
+
 def test_the_sidecar_changes_no_fill(corpus, bert):
     options = ["--filler", bert]
     assert fill(corpus, "log_linear", *options, name="without") == 0

@@ -28,6 +28,7 @@ from tasks.filling.causal_lm.rows import CausalRows, length_groups
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.surrogates.words_by_frequency import Form
 
 LONGEST_WORD = 5
 """Pieces of a word at most."""
@@ -48,6 +49,8 @@ class SlotContext:
     want: Wanted = "either"
     language: str | None = None
     """The one that the word is to have."""
+    form: Form | None = None
+    """Of the masked word, where fills follow it: candidates that have it come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +139,17 @@ class DrawnWords:
     """Words off the list of kept words, drawn from the model's distribution."""
 
     def __init__(
-        self, words: Words, count: int, kept: KeptWords, randomness: MarkerRandomness, temperature: float
+        self,
+        words: Words,
+        count: int,
+        kept: KeptWords,
+        randomness: MarkerRandomness,
+        temperature: float,
+        ahead: Sequence[np.ndarray] | None = None,
     ) -> None:
+        """``ahead``: as ``CausalWords.begins``, ``(V,)`` nats each: what words that begin so will have added to their
+        scores over the temperature, on the average; they are drawn with it, and it comes off again."""
+        self._ahead = ahead
         self._count, self._randomness, self._temperature = count, randomness, temperature
         self._allowed = {}
         for language, spoken in words.items():
@@ -159,7 +171,8 @@ class DrawnWords:
         allowed = self._allowed[slot.language][slot.spaced]
         if not allowed.size:
             return []
-        logits = scores[allowed].astype(np.float64) / self._temperature
+        ahead = self._ahead[slot.spaced][allowed] if self._ahead else np.zeros(allowed.size)
+        logits = scores[allowed].astype(np.float64) / self._temperature + ahead
         chances = np.exp(logits - np.logaddexp.reduce(logits))
         # Stream 0 of a place is the choice's own.
         generator = self._randomness.at(slot.place, stream=1)
@@ -169,9 +182,11 @@ class DrawnWords:
         order = np.argsort(clocks, kind="stable")
         drawn = order[:count]
         if count == allowed.size:
-            return [(int(allowed[i]), self._temperature * float(np.log(chances[i]))) for i in drawn]
-        weights = log_weights(chances[drawn], float(clocks[order[count]]))
-        return [(int(allowed[i]), self._temperature * float(w)) for i, w in zip(drawn, weights, strict=True)]
+            weights = np.log(chances[drawn])
+        else:
+            weights = log_weights(chances[drawn], float(clocks[order[count]]))
+        weights = self._temperature * (weights - ahead[drawn])
+        return list(zip(allowed[drawn].tolist(), weights.tolist(), strict=True))
 
     def go_on(
         self, branch: Branch, slot: SlotContext, outlook: Outlook

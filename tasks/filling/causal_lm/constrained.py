@@ -11,12 +11,13 @@ between words.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 
+from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import (
@@ -47,6 +48,8 @@ from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import CandidateMethod, ChoosingMethod
+from tasks.filling.surrogates.class_check import labels_of_slots
+from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
@@ -69,6 +72,8 @@ class _Progress:
     windowed: bool = False
     """Whether the model sees less than the whole sentence."""
     windowed_slots: int = 0
+    forms: Sequence[Form | None] | None = None
+    """Of the masked words, where fills follow them."""
 
     @property
     def slot(self) -> SlotContext:
@@ -76,7 +81,8 @@ class _Progress:
         sentence = self.encoded.sentence
         place = Place(sentence.number, sentence.slots[index].first_marker)
         encoded, language = self.encoded, sentence.slots[index].language
-        return SlotContext(place, encoded.spaced[index], encoded.following[index], wanted(sentence, index), language)
+        spaced, following, form = encoded.spaced[index], encoded.following[index], self.forms and self.forms[index]
+        return SlotContext(place, spaced, following, wanted(sentence, index), language, form or None)
 
     @property
     def done(self) -> bool:
@@ -97,9 +103,13 @@ class ConstrainedFiller:
         *,
         spoken: Mapping[str, Collection[str]] | None = None,
         beyond: UnigramFiller | None = None,
+        word_factors: Mapping[str, float] | None = None,
+        forms: Mapping[str, str] | None = None,
     ) -> None:
         """``known_words``: folded words of a word list, or ``None``; ``spoken``: those of each language that fills are
-        held to, and ``beyond``: what draws where the model finds none of these."""
+        held to, and ``beyond``: what draws where the model finds none of these; ``word_factors``: of folded words what
+        is added to their scores, in nats; ``forms``: folded words that are nearly always written with a capital, where
+        fills of no class follow the form of the masked word."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
         by_language: Words = {None: words} | {code: words.among(known) for code, known in (spoken or {}).items()}
@@ -110,8 +120,11 @@ class ConstrainedFiller:
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
         self._way: WayOfLooking = BestWords(by_language, self._count)
+        self._factors, self._forms = word_factors, forms
+        self._least = min(word_factors.values()) if word_factors else 0.0
         if settings.drawn_at is not None:
-            self._way = DrawnWords(by_language, self._count, kept, randomness, settings.drawn_at)
+            ahead = words.mean_factors(word_factors) if word_factors else None
+            self._way = DrawnWords(by_language, self._count, kept, randomness, settings.drawn_at, ahead)
         self.is_cased = words.candidates.cased
         """Whether it writes capital letters."""
         self.candidate_count = len(words.candidates)
@@ -182,7 +195,11 @@ class ConstrainedFiller:
                 for index, pieces in enumerate(following)
             ]
         encoded = EncodedSentence(encoded.sentence, encoded.known, encoded.spaced, following, encoded.input)
-        return _Progress(encoded, [*encoded.input, *encoded.known[0]])
+        forms = None
+        if self._forms is not None:
+            known = zip(labels_of_slots(encoded.sentence), forms_of_slots(encoded.sentence, self._forms), strict=True)
+            forms = [form if label == MASK else None for label, form in known]
+        return _Progress(encoded, [*encoded.input, *encoded.known[0]], forms=forms)
 
     def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[_Progress]:
         head = CausalRows(self._language_model, 1, self._clock)
@@ -229,7 +246,11 @@ class ConstrainedFiller:
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""
-        candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
+        candidates = self._weighed([candidate for candidate in candidates if fits(candidate.word, slot.want)])
+        if slot.form is not None and self._forms is not None:
+            capitals = self._forms
+            alike = [c for c in candidates if form_of(c.word, has_capital=fold(c.word) in capitals) == slot.form]
+            candidates = alike or candidates
         if self._originals is not None:
             return self._hiding(candidates, slot, scores, self._originals)
         if candidates:
@@ -244,7 +265,7 @@ class ConstrainedFiller:
         found = {fold(candidate.word) for candidate in candidates}
         few = len(found) * originals.most(slot.place) < 1 or found <= originals.at(slot.place)
         if few:
-            candidates = self._words_of_one_piece(slot, scores)
+            candidates = self._weighed(self._words_of_one_piece(slot, scores))
         words = [candidate.word for candidate in candidates]
         off_list = self._kept.off_list(words, slot.language)
         if not off_list.any():
@@ -253,6 +274,16 @@ class ConstrainedFiller:
         among = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
         chosen = ChoiceWithoutOriginals(cast(HidingChoice, draw), words, originals).choose(among, [slot.place])
         return candidates[int(chosen.candidates[0])], few or bool(chosen.fallbacks[0])
+
+    def _weighed(self, candidates: list[Candidate]) -> list[Candidate]:
+        """With their words' factors, which count at the temperature of the draw."""
+        if self._factors is None:
+            return candidates
+        temperature, factors = self._settings.drawn_at or 1.0, self._factors
+        return [
+            replace(each, score=each.score + temperature * factors.get(fold(each.word), self._least))
+            for each in candidates
+        ]
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         off_list = self._kept.off_list([candidate.word for candidate in candidates], slot.language)
@@ -354,5 +385,7 @@ def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltF
         counts.folded() if counts else None,
         spoken=spoken,
         beyond=beyond,
+        word_factors=context.learned.word_factors,
+        forms=context.class_words.forms if context.classes else None,
     )
     return BuiltFiller(filler, context.casing(is_cased=filler.is_cased))

@@ -20,7 +20,7 @@ A masked sentence as a causal LM's pieces: what is known before, between and beh
 import inspect
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -242,6 +242,21 @@ class CausalWords:
             whole=(at_start, behind_space),
             known_words=known_words,
         )
+
+    def mean_factors(self, factors: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
+        """``(V,)`` each, as ``begins``: log of the mean of ``exp(factor)`` over the folded words that begin with a
+        piece; for other pieces over all words."""
+        words = list(factors)
+        values = np.fromiter(factors.values(), dtype=np.float64, count=len(words))
+        found = []
+        for before in ("", " "):
+            pieces = self.tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
+            first = np.array([word[0] for word in pieces])
+            sums, counts = np.full(len(self.continues), -np.inf), np.bincount(first, minlength=len(self.continues))
+            np.logaddexp.at(sums, first, values)
+            whole = np.logaddexp.reduce(values) - np.log(len(values))
+            found.append(np.where(counts > 0, sums - np.log(np.maximum(counts, 1)), whole))
+        return found[0], found[1]
 
     def _spelled(self, pieces: list[int]) -> str:
         names: Any = self.tokenizer.convert_ids_to_tokens(pieces)

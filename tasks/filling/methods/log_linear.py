@@ -38,6 +38,12 @@ masked places of the corpus is what was counted (``masked_lm.estimation``).
 
 The draw is the exponential race of ``sample``, at temperature 1: at every order of filling the same for a seed, line
 and marker, whatever else is in the batch.
+
+A causal language model writes words of any number of pieces, of which there are too many for a mean over places: its
+own prior p_average is taken to be the frequency in the word counts, which is that of the text that it has read as far
+as anybody knows, and a is 1 where nobody says. Its candidates are drawn as those of ``sample`` at the temperature 1 / a
+(``causal_lm.candidates``), from p(first piece)^a times the mean of p_frequency^b * p_average^-d over the words that
+begin so; each then has its own factor, and what stands behind the marker counts as for ``sample``.
 """
 
 from __future__ import annotations
@@ -48,9 +54,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tasks.corpora.words import fold
 from tasks.errors import ParameterError
 from tasks.filling.methods.sample import DrawOffList
-from tasks.filling.settings import SHIPPED_FILLER, ChoosingMethod, CountingMethod
+from tasks.filling.settings import SHIPPED_FILLER, CandidateMethod, CountingMethod
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
@@ -76,10 +83,9 @@ class LogLinearWeights(Settings):
     is no news."""
 
 
-class LogLinear(CountingMethod, ChoosingMethod):
+class LogLinear(CountingMethod, CandidateMethod):
     """A draw that weighs the filler's probabilities against how frequent words are."""
 
-    fillers: ClassVar[tuple[str, ...]] = ("masked_lm",)
     reads_tuning_text: ClassVar[bool] = True
     title: ClassVar[str] = "Log-linear"
     sentence: ClassVar[str] = (
@@ -132,22 +138,56 @@ class LogLinear(CountingMethod, ChoosingMethod):
 
     def learn(self, context: FillContext) -> Learned:
         """How frequent words are, and how much that and the filler weigh."""
+        learned = super().learn(context)
+        if context.model.is_causal:
+            return self._of_causal(context, learned)
         from tasks.filling.masked_lm.weighing import prepare
 
-        learned = super().learn(context)
         weighing = prepare(context, self, learned.frequencies or context.frequencies)
         return replace(learned.also(weighing.frequencies, log_linear=weighing.measured), weighing=weighing)
 
+    def _of_causal(self, context: FillContext, learned: Learned) -> Learned:
+        """What each word's frequency adds to a causal language model's score.
+
+        Raises ``ParameterError`` where the method is set for a masked one.
+        """
+        import numpy as np
+
+        if self.beyond_vocabulary or self.prior in ("counted", "tuning_text"):
+            said = "beyond_vocabulary: true" if self.beyond_vocabulary else f"prior: {self.prior}"
+            raise ParameterError(
+                f"method {self.kind!r} with {said} needs a masked language model, and filler {context.model.name!r} is "
+                "a causal one; take prior: domain without beyond_vocabulary, or another filler"
+            )
+        filler, frequency, average = 1 / self.drawn_at, self.weights.frequency, self.weights.average
+        weights = {
+            "filler": filler,
+            "frequency": 1.0 if frequency is None else frequency,
+            "average": filler if average is None else average,
+        }
+        public, wanted = context.frequencies, learned.frequencies or context.frequencies
+        logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
+        factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
+        # Of two spellings of a word the more frequent one, which stands first, counts.
+        of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
+        measured = {**learned.measured, "log_linear": {"weights": weights}}
+        return replace(learned, word_factors=of_word, measured=measured)
+
+    @property
+    def drawn_at(self) -> float:
+        """Of a causal language model's candidates: its weight, turned round."""
+        return 1 / (self.weights.filler or 1.0)
+
     def choice(
         self, off_list: np.ndarray, randomness: MarkerRandomness, learned: Learned | None = None
-    ) -> DrawLogLinear:
-        """A draw by the weights that were learned."""
-        weighing = learned.weighing if learned else None
-        assert weighing is not None, "it learns before it fills"
-        return DrawLogLinear(weighing.scores, weighing.allowed & off_list, randomness)
+    ) -> DrawLogLinear | DrawOffList:
+        """A draw by the weights that were learned; of a causal language model's candidates, which are weighed."""
+        if learned is None or learned.weighing is None:
+            return DrawOffList(self.drawn_at, off_list, randomness)
+        return DrawLogLinear(learned.weighing.scores, learned.weighing.allowed & off_list, randomness)
 
     def build(self, context: FillContext) -> BuiltFiller:
-        """With a masked language model; words that it has not as one piece are drawn before it fills."""
+        """With a masked language model words that it has not as one piece are drawn before it fills."""
         built = super().build(context)
         if not self.beyond_vocabulary:
             return built
