@@ -204,6 +204,11 @@ class ChoosingMethod(ModelMethod, LanguageAware):
     """In which order a masked language model fills the markers of a sentence, and so which fills it sees: one after
     the other as in the paper, or all of them in one pass, none seeing another."""
 
+    @property
+    def masked_only(self) -> tuple[str, str] | None:
+        """The setting that a causal language model cannot follow, and what to do about it; ``None``: there is none."""
+        return None if self.order == "left_to_right" else (f"order {self.order!r}", "set order: left_to_right")
+
     def choice(
         self, off_list: "np.ndarray", randomness: "MarkerRandomness", learned: "Learned | None" = None
     ) -> "Choice":

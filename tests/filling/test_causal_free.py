@@ -128,7 +128,12 @@ def test_the_fallback_forces_the_known_words():
 def test_settings_for_another_kind_of_filler_are_errors(bert, llama):
     for method, filler, message in (
         (Free(kind="free"), bert, "'free' needs a causal language model, and filler .* is a masked one"),
-        (LogLinear(kind="log_linear"), llama, "'log_linear' needs a masked language model, .* is a causal one"),
+        (LogLinear(kind="log_linear", prior="counted"), llama, "prior 'counted' needs a masked language model"),
+        (
+            LogLinear(kind="log_linear", beyond_vocabulary=True),
+            llama,
+            "beyond_vocabulary: true needs a masked .*; leave",
+        ),
         (Top1(kind="top_1", order="all_at_once"), llama, "order 'all_at_once' needs a masked .* order: left_to_right"),
     ):
         with pytest.raises(ParameterError, match=message):

@@ -102,7 +102,7 @@ def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, 
     assert measured(corpus)["log_linear"]["weights"] == {"filler": 2.0, "frequency": 1.0, "average": 2.0}
     capsys.readouterr()
     assert fill(corpus, "log_linear", "--filler", llama, *counted_from(corpus)) == 1
-    assert "with prior: counted needs a masked language model" in capsys.readouterr().err
+    assert "prior 'counted' needs a masked language model" in capsys.readouterr().err
 
 
 def test_the_sidecar_changes_no_fill(corpus, bert):

@@ -311,14 +311,13 @@ FITTING = [
             "compare.fills.0.methods: 'free' (method 'free') needs a causal language model, and 'minilm' is a masked "
             "one; take top_1, top_k or sample, or leave one of the two out",
         ),
-        ("smollm2", "log_linear", "'log_linear' (method 'log_linear') needs a masked language model, and 'smollm2' is"),
-        ("smollm2_tuned", "log_linear", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
+        ("smollm2_tuned", "surest", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
         ("smollm2", "surest", "'surest' (order 'all_at_once') needs a masked language model"),
         ("smollm2", "surest", "'smollm2' is a causal one; set order: left_to_right"),
         (
             None,
             None,
-            "tuned_fillers.smollm2_tuned: method 'log_linear' needs a masked language model, and kind is 'caus",
+            "tuned_fillers.smollm2_tuned: order 'all_at_once' needs a masked language model, and kind is 'caus",
         ),
         ("minilm", "surest", None),
     ],
@@ -327,7 +326,7 @@ def test_methods_that_a_filler_never_runs_are_refused(filler, method, says, docu
     document["filling"] |= {"free": {"kind": "free"}, "surest": {"kind": "top_1", "order": "all_at_once"}}
     document["compare"]["fills"] = [{"filler": filler, "methods": [method]}] if says and filler else FITTING
     if filler is None:
-        document["tuned_fillers"]["smollm2_tuned"] |= {"text": "filled", "method": {"kind": "log_linear"}}
+        document["tuned_fillers"]["smollm2_tuned"] |= {"text": "filled", "method": document["filling"]["surest"]}
     if says is None:
         (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
         assert read_parameters(tmp_path / "params.yaml").pretrained_fillers() == ["minilm", "smollm2"]

@@ -176,7 +176,7 @@ def misfit(method: FillingMethod, kind: str) -> Misfit | None:
     """What keeps the method from running with fillers of the kind; ``None`` where nothing does."""
     if method.fillers and kind not in method.fillers:
         return Misfit(f"method {method.kind!r}", KINDS[method.fillers[0]], "take top_1, top_k or sample")
-    order = method.order if isinstance(method, ChoosingMethod) else "left_to_right"
-    if kind == "causal_lm" and order != "left_to_right":
-        return Misfit(f"order {order!r}", KINDS["masked_lm"], "set order: left_to_right")
+    masked_only = method.masked_only if isinstance(method, ChoosingMethod) else None
+    if kind == "causal_lm" and masked_only is not None:
+        return Misfit(masked_only[0], KINDS["masked_lm"], masked_only[1])
     return None

@@ -147,18 +147,9 @@ class LogLinear(CountingMethod, CandidateMethod):
         return replace(learned.also(weighing.frequencies, log_linear=weighing.measured), weighing=weighing)
 
     def _of_causal(self, context: FillContext, learned: Learned) -> Learned:
-        """What each word's frequency adds to a causal language model's score.
-
-        Raises ``ParameterError`` where the method is set for a masked one.
-        """
+        """What each word's frequency adds to a causal language model's score."""
         import numpy as np
 
-        if self.beyond_vocabulary or self.prior in ("counted", "tuning_text"):
-            said = "beyond_vocabulary: true" if self.beyond_vocabulary else f"prior: {self.prior}"
-            raise ParameterError(
-                f"method {self.kind!r} with {said} needs a masked language model, and filler {context.model.name!r} is "
-                "a causal one; take prior: domain without beyond_vocabulary, or another filler"
-            )
         filler, frequency, average = 1 / self.drawn_at, self.weights.frequency, self.weights.average
         weights = {
             "filler": filler,
@@ -172,6 +163,15 @@ class LogLinear(CountingMethod, CandidateMethod):
         of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
         measured = {**learned.measured, "log_linear": {"weights": weights}}
         return replace(learned, word_factors=of_word, measured=measured)
+
+    @property
+    def masked_only(self) -> tuple[str, str] | None:
+        """What is learned from a masked language model's scores, too."""
+        if self.prior in ("counted", "tuning_text"):
+            return f"prior {self.prior!r}", "take prior: domain"
+        if self.beyond_vocabulary:
+            return "beyond_vocabulary: true", "leave it out: a causal one writes any word"
+        return super().masked_only
 
     @property
     def drawn_at(self) -> float:
