@@ -1,5 +1,6 @@
 """Closed groups of words that stand for each other: a month for a month, a currency for a currency.
 
+The words of a group have the same part of speech in a sentence, so ``million`` does not stand for ``dozen``.
 Every word of a group is as likely, the original too: a surrogate tells the group and nothing of the word, however many
 of them are seen. No group has fewer members than ``FEWEST``. The same holds of those members that are not on the list
 of kept words, where only such words are masked: where too few are left, the word counts as one of no group.
@@ -15,7 +16,7 @@ FEWEST = 3
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 ONES = "one two three four five six seven eight nine".split()
-MULTIPLES = "hundred thousand million billion trillion dozen".split()
+MULTIPLES = "hundred thousand million billion trillion".split()
 CURRENCIES = "dollars euros pounds francs bucks pesos rupees roubles crowns dinars".split()
 _UNITS_OF_TIME = "second minute hour day week month year decade".split()
 
@@ -26,7 +27,7 @@ _DAYS = (
     [f"{day}s" for day in WEEKDAYS],
     [day[:3] for day in WEEKDAYS],
 )
-_MANY = (MULTIPLES, [f"{word}s" for word in MULTIPLES])
+_MANY = (MULTIPLES, [*(f"{word}s" for word in MULTIPLES), "dozens"])
 _NUMBERS = (
     ONES,
     "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
@@ -39,15 +40,19 @@ _NUMBERS = (
     "halves quarters thirds fifths sixths eighths tenths".split(),
 )
 _TIMES = (
-    [*_UNITS_OF_TIME, "century", "fortnight"],
-    [*(f"{word}s" for word in _UNITS_OF_TIME), "centuries", "fortnights", "weekends"],
+    [*_UNITS_OF_TIME, "century"],
+    [*(f"{word}s" for word in _UNITS_OF_TIME), "centuries", "weekends"],
+    "semester season term trimester session".split(),
+    "semesters seasons terms trimesters sessions".split(),
     "yesterday today tomorrow tonight".split(),
     "morning afternoon evening night noon midnight dawn dusk".split(),
     "mornings afternoons evenings nights weekends".split(),
     "hourly daily nightly weekly monthly quarterly yearly annually".split(),
     "spring summer autumn winter fall".split(),
     "Christmas Easter Thanksgiving Halloween Hanukkah Passover Ramadan Diwali".split(),
-    "last next this past coming previous following".split(),
+    "last next past previous".split(),
+    "coming following upcoming".split(),
+    "this that each every".split(),
     "ago earlier later beforehand afterwards".split(),
     # The language has no fourth.
     "early mid late".split(),
@@ -66,12 +71,13 @@ _BETWEEN = (
     "a an the each every some".split(),
     "of in on at by from to until since during".split(),
     "and or plus minus".split(),
-    "about around nearly almost roughly approximately over under".split(),
+    "about around nearly almost roughly approximately".split(),
+    "over under above below".split(),
     "only just barely merely exactly".split(),
     "full whole entire complete solid".split(),
     "beginning start middle end close".split(),
     "few several many numerous countless".split(),
-    "couple handful bunch score".split(),
+    "couple handful bunch score dozen".split(),
     "more less fewer".split(),
     # The others are looked up in groups of their own.
     "than or by to".split(),
