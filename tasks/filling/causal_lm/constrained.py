@@ -81,8 +81,9 @@ class _Progress:
         sentence = self.encoded.sentence
         place = Place(sentence.number, sentence.slots[index].first_marker)
         encoded, language = self.encoded, sentence.slots[index].language
-        spaced, following, form = encoded.spaced[index], encoded.following[index], self.forms and self.forms[index]
-        return SlotContext(place, spaced, following, wanted(sentence, index), language, form or None)
+        spaced, following = encoded.spaced[index], encoded.following[index]
+        form = self.forms[index] if self.forms else None
+        return SlotContext(place, spaced, following, wanted(sentence, index), language, form)
 
     @property
     def done(self) -> bool:

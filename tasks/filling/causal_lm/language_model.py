@@ -251,9 +251,10 @@ class CausalWords:
         found = []
         for before in ("", " "):
             pieces = self.tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
-            first = np.array([word[0] for word in pieces])
+            has_some = np.array([bool(word) for word in pieces])
+            first = np.array([word[0] for word in pieces if word], dtype=np.int64)
             sums, counts = np.full(len(self.continues), -np.inf), np.bincount(first, minlength=len(self.continues))
-            np.logaddexp.at(sums, first, values)
+            np.logaddexp.at(sums, first, values[has_some])
             whole = np.logaddexp.reduce(values) - np.log(len(values))
             found.append(np.where(counts > 0, sums - np.log(np.maximum(counts, 1)), whole))
         return found[0], found[1]
