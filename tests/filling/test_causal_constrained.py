@@ -1,10 +1,12 @@
 """Constrained filling: known words forced, one whole word per marker, both contexts counted."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
+from masked_sentences import masked
 from tiny_causal_models import (
     causal_tokenizer,
     llama_of_last_piece,
@@ -20,9 +22,10 @@ from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
+from tasks.filling.causal_lm.word_kinds import WordKinds
 from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import CorpusFiller, Shard
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.log_linear import LogLinear, LogLinearWeights
@@ -159,12 +162,41 @@ def test_log_linear_weighs_words_of_any_number_of_pieces(candidates):
     assert 1420 < dogs < 1580
 
 
-def test_a_candidate_of_the_form_of_the_masked_word_comes_first():
-    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 5.0, "_Tom": 3.0, "_Ann": 2.0}))
-    records = [[MaskedSpan(4, 7, MASK, "allow_list", "Bob", 0)]]
-    settings = Top1(kind="top_1", right_context=LEFT_ONLY)
-    assert filled(model, ["the [MASK]"], settings, records=records, forms={"tom": "Tom"}) == ["the tom"]
-    assert filled(model, ["the [MASK]"], settings, records=records) == ["the cat"]
+def test_candidates_are_words_of_the_kind_of_the_slot():
+    class Kinds:
+        def words_of(self, kind):
+            return {"PERSON": ["tom", "ann"], ("small", ""): ["mat", "matat"], "WORK": ["of no piece"]}.get(kind)
+
+        def of_slots(self, sentence):
+            return [("small", "") if slot.label == MASK else slot.label for slot in sentence.slots]
+
+    scores = {**table(he={"_cat": 5.0, "_Tom": 3.0, "_mat": 2.0, "_Ann": 1.0}, _mat={"at": 9.0}), "at": {"Ġ.": 9.0}}
+    model = llama_of_last_piece(TOKENIZER, scores)
+    lines = ["the [PERSON]", "the [MASK]", "the [LOCATION]", "the [WORK]"]
+    for settings in (
+        Top1(kind="top_1", right_context=LEFT_ONLY),
+        Sample(kind="sample", temperature=0.1, right_context=LEFT_ONLY),
+    ):
+        assert filled(model, lines, settings, kinds=Kinds()) == ["the tom", "the matat", "the cat", "the cat"]
+
+
+def test_kinds_are_classes_and_forms():
+    class Cities:
+        forms: ClassVar = {"tom": "Tom"}
+
+        def allowed(self, words, label):
+            return np.array([word.startswith("City") for word in words]) if label == "LOCATION" else None
+
+    letters = "abcdefghijklmnopqrst"
+    words = [*(f"City{letter}" for letter in letters), *(f"wal{letter}king" for letter in letters), "dog"]
+    kinds = WordKinds(WordFrequencies.of([(word, 1) for word in words]), Cities())
+    assert kinds.words_of("LOCATION") == {f"city{letter}" for letter in letters}
+    assert kinds.words_of(("small", "ing")) == {f"wal{letter}king" for letter in letters}
+    # Too few, of no class, and of no form.
+    assert [kinds.words_of(kind) for kind in (("capital",), "CONTACT", None)] == [None, None, None]
+    sentence = masked("the {MASK:jumping} in {LOCATION:Bonn}")
+    assert kinds.of_slots(sentence) == [("small", "ing"), "LOCATION"]
+    assert kinds.of_slots(masked("the {MASK:jumping}", sidecar=False)) == [None]
 
 
 def test_weights_make_a_draw_without_replacement_unbiased():

@@ -25,17 +25,15 @@ import torch
 
 from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
+from tasks.filling.causal_lm.word_kinds import Kind, Words
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.surrogates.words_by_frequency import Form
 
 LONGEST_WORD = 5
 """Pieces of a word at most."""
 _CONTINUATIONS = 2
 """A word that is not finished is carried on in so many ways."""
-Words = Mapping[str | None, CausalWords]
-"""Those of each language that fills are held to, and by ``None`` all of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +47,8 @@ class SlotContext:
     want: Wanted = "either"
     language: str | None = None
     """The one that the word is to have."""
-    form: Form | None = None
-    """Of the masked word, where fills follow it: candidates that have it come first."""
+    kind: Kind = None
+    """What else it is to be, or that language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ class BestWords:
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
         """The most likely first pieces."""
-        allowed = np.flatnonzero(self._words[slot.language].begins[slot.spaced])
+        allowed = np.flatnonzero(self._words[slot.kind].begins[slot.spaced])
         best = allowed[np.argsort(-scores[allowed], kind="stable")[: self._count]]
         return [(int(piece), float(scores[piece])) for piece in best]
 
@@ -145,19 +143,13 @@ class DrawnWords:
         kept: KeptWords,
         randomness: MarkerRandomness,
         temperature: float,
-        ahead: Sequence[np.ndarray] | None = None,
+        factors: Mapping[str, float] | None = None,
     ) -> None:
-        """``ahead``: as ``CausalWords.begins``, ``(V,)`` nats each: what words that begin so will have added to their
-        scores over the temperature, on the average; they are drawn with it, and it comes off again."""
-        self._ahead = ahead
+        """``factors``: of folded words what will be added to their scores over the temperature, in nats. Pieces are
+        drawn with the mean of the words that begin so, which comes off again."""
+        self._words, self._factors = words, factors
         self._count, self._randomness, self._temperature = count, randomness, temperature
-        self._allowed = {}
-        for language, spoken in words.items():
-            off_list = kept.off_list(spoken.candidates.words, language)  # (W,)
-            self._allowed[language] = [
-                np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
-                for begins, whole in zip(spoken.begins, spoken.whole, strict=True)
-            ]
+        self._of_kind: dict[Kind, list[tuple[np.ndarray, np.ndarray]]] = {}
         self._continues = np.flatnonzero(words[None].continues)
         self._continues_on: torch.Tensor | None = None
         self._kept = kept
@@ -168,10 +160,11 @@ class DrawnWords:
         A piece that is a word on the list is left out here already: another word that merely begins with it is
         written with pieces of its own.
         """
-        allowed = self._allowed[slot.language][slot.spaced]
+        if slot.kind not in self._of_kind:
+            self._of_kind[slot.kind] = self._first_pieces(self._words[slot.kind])
+        allowed, ahead = self._of_kind[slot.kind][slot.spaced]
         if not allowed.size:
             return []
-        ahead = self._ahead[slot.spaced][allowed] if self._ahead else np.zeros(allowed.size)
         logits = scores[allowed].astype(np.float64) / self._temperature + ahead
         chances = np.exp(logits - np.logaddexp.reduce(logits))
         # Stream 0 of a place is the choice's own.
@@ -207,6 +200,16 @@ class DrawnWords:
         clocks = generator.standard_exponential(chances.size) / np.maximum(chances, np.finfo(np.float64).tiny)
         score = branch.score if can_end else branch.score + self._temperature * log_more
         return None, [(int(self._continues[np.argmin(clocks)]), score)]
+
+    def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
+        """As ``CausalWords.begins``: the pieces that words off the list begin with, and the mean factors of these."""
+        off_list = self._kept.off_list(words.candidates.words, words.language)  # (W,)
+        means = words.mean_factors(self._factors or {})
+        found = []
+        for begins, whole, mean in zip(words.begins, words.whole, means, strict=True):
+            allowed = np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
+            found.append((allowed, mean[allowed]))
+        return found
 
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
         """All of them: leaving one out would change the chances."""
@@ -269,7 +272,7 @@ def _follow(
         by_slot: dict[int, list[tuple[Branch, int]]] = {}
         for index, branch in enumerate(branches):
             slot = slots[branch.row]
-            outlook = Outlook(_word(branch.pieces, slot, words[slot.language]), ends[index], ahead[starts[index]])
+            outlook = Outlook(_word(branch.pieces, slot, words[slot.kind]), ends[index], ahead[starts[index]])
             ended, more = way.go_on(branch, slot, outlook)
             if ended is not None and outlook.word is not None:
                 found[branch.row].append(Candidate(outlook.word, branch.pieces, ended + right[index]))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
-from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import (
@@ -27,7 +26,6 @@ from tasks.filling.causal_lm.candidates import (
     DrawnWords,
     SlotContext,
     WayOfLooking,
-    Words,
     candidates_of_slots,
 )
 from tasks.filling.causal_lm.language_model import (
@@ -39,6 +37,7 @@ from tasks.filling.causal_lm.language_model import (
     encode_sentences,
 )
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
+from tasks.filling.causal_lm.word_kinds import Kind, WordKinds, WordsOfKinds
 from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, HidingChoice
 from tasks.filling.fill_words import fits, unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
@@ -48,8 +47,6 @@ from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import CandidateMethod, ChoosingMethod
-from tasks.filling.surrogates.class_check import labels_of_slots
-from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
@@ -72,8 +69,8 @@ class _Progress:
     windowed: bool = False
     """Whether the model sees less than the whole sentence."""
     windowed_slots: int = 0
-    forms: Sequence[Form | None] | None = None
-    """Of the masked words, where fills follow them."""
+    kinds: Sequence[Kind] | None = None
+    """Of the slots, where fills follow classes and forms."""
 
     @property
     def slot(self) -> SlotContext:
@@ -82,8 +79,8 @@ class _Progress:
         place = Place(sentence.number, sentence.slots[index].first_marker)
         encoded, language = self.encoded, sentence.slots[index].language
         spaced, following = encoded.spaced[index], encoded.following[index]
-        form = self.forms[index] if self.forms else None
-        return SlotContext(place, spaced, following, wanted(sentence, index), language, form)
+        kind = self.kinds[index] if self.kinds else language
+        return SlotContext(place, spaced, following, wanted(sentence, index), language, kind)
 
     @property
     def done(self) -> bool:
@@ -105,27 +102,25 @@ class ConstrainedFiller:
         spoken: Mapping[str, Collection[str]] | None = None,
         beyond: UnigramFiller | None = None,
         word_factors: Mapping[str, float] | None = None,
-        forms: Mapping[str, str] | None = None,
+        kinds: WordKinds | None = None,
     ) -> None:
         """``known_words``: folded words of a word list, or ``None``; ``spoken``: those of each language that fills are
         held to, and ``beyond``: what draws where the model finds none of these; ``word_factors``: of folded words what
-        is added to their scores, in nats; ``forms``: folded words that are nearly always written with a capital, where
-        fills of no class follow the form of the masked word."""
+        is added to their scores, in nats; ``kinds``: the words of classes and forms, where fills follow these."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
-        by_language: Words = {None: words} | {code: words.among(known) for code, known in (spoken or {}).items()}
-        self._language_model, self._words, self._settings = language_model, by_language, settings
+        self._words = WordsOfKinds(words, spoken or {}, kinds)
+        self._language_model, self._settings, self._kinds = language_model, settings, kinds
         self._beyond, self._drawn_beyond = beyond, 0
         self._kept, self._randomness, self._originals = kept, randomness, originals
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
-        self._way: WayOfLooking = BestWords(by_language, self._count)
-        self._factors, self._forms = word_factors, forms
+        self._factors = word_factors
         self._least = min(word_factors.values()) if word_factors else 0.0
+        self._way: WayOfLooking = BestWords(self._words, self._count)
         if settings.drawn_at is not None:
-            ahead = words.mean_factors(word_factors) if word_factors else None
-            self._way = DrawnWords(by_language, self._count, kept, randomness, settings.drawn_at, ahead)
+            self._way = DrawnWords(self._words, self._count, kept, randomness, settings.drawn_at, word_factors)
         self.is_cased = words.candidates.cased
         """Whether it writes capital letters."""
         self.candidate_count = len(words.candidates)
@@ -196,11 +191,8 @@ class ConstrainedFiller:
                 for index, pieces in enumerate(following)
             ]
         encoded = EncodedSentence(encoded.sentence, encoded.known, encoded.spaced, following, encoded.input)
-        forms = None
-        if self._forms is not None:
-            known = zip(labels_of_slots(encoded.sentence), forms_of_slots(encoded.sentence, self._forms), strict=True)
-            forms = [form if label == MASK else None for label, form in known]
-        return _Progress(encoded, [*encoded.input, *encoded.known[0]], forms=forms)
+        kinds = self._kinds.of_slots(encoded.sentence) if self._kinds is not None else None
+        return _Progress(encoded, [*encoded.input, *encoded.known[0]], kinds=kinds)
 
     def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[_Progress]:
         head = CausalRows(self._language_model, 1, self._clock)
@@ -248,10 +240,8 @@ class ConstrainedFiller:
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """A candidate by the method, and whether it is a fallback."""
         candidates = self._weighed([candidate for candidate in candidates if fits(candidate.word, slot.want)])
-        if slot.form is not None and self._forms is not None:
-            capitals = self._forms
-            alike = [c for c in candidates if form_of(c.word, has_capital=fold(c.word) in capitals) == slot.form]
-            candidates = alike or candidates
+        if not candidates and self._kinds is not None:
+            candidates = self._weighed(self._words_of_one_piece(slot, scores))
         if self._originals is not None:
             return self._hiding(candidates, slot, scores, self._originals)
         if candidates:
@@ -308,7 +298,9 @@ class ConstrainedFiller:
 
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All of them by the ``(V,)`` scores of their pieces, the likeliest first."""
-        whole = self._words[slot.language].whole[slot.spaced]
+        whole = self._words[slot.kind].whole[slot.spaced]
+        if slot.language is None and not (whole >= 0).any():
+            whole = self._words[None].whole[slot.spaced]
         entries = np.flatnonzero(whole >= 0)
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
         entries = fitting if fitting.size else entries
@@ -387,6 +379,6 @@ def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltF
         spoken=spoken,
         beyond=beyond,
         word_factors=context.learned.word_factors,
-        forms=context.class_words.forms if context.classes else None,
+        kinds=WordKinds(counts, context.class_words) if counts and context.classes else None,
     )
     return BuiltFiller(filler, context.casing(is_cased=filler.is_cased))

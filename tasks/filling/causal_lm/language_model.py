@@ -22,6 +22,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +188,8 @@ class CausalWords:
     """``(V,)`` booleans: carries on the word of the piece before."""
     tokenizer: "Tokenizer"
     known_words: Collection[str]
+    language: str | None = None
+    """The one whose list of kept words they are held against."""
 
     @classmethod
     def of(
@@ -224,14 +227,18 @@ class CausalWords:
             known_words or (),
         )
 
-    def among(self, known_words: Collection[str]) -> "CausalWords":
+    @cached_property
+    def _beginnings(self) -> dict[int, str]:
+        """What each piece that begins a word is, folded."""
+        entries = np.flatnonzero(self.begins[0] | self.begins[1]).tolist()
+        # Of a letter whose bytes are pieces, the first one says nothing yet.
+        return {entry: fold(self._spelled([entry])).rstrip("\ufffd") for entry in entries}
+
+    def among(self, known_words: Collection[str], language: str | None = None) -> "CausalWords":
         """Those that are folded ``known_words``, and the pieces that one of these begins with."""
         ordered = sorted(known_words)
         begins = np.zeros(len(self.continues), dtype=bool)
-        for entry in np.flatnonzero(self.begins[0] | self.begins[1]).tolist():
-            text = self._spelled([entry])
-            # Of a letter whose bytes are pieces, the first one says nothing yet.
-            beginning = fold(text).rstrip("\ufffd")
+        for entry, beginning in self._beginnings.items():
             at = bisect_left(ordered, beginning)
             begins[entry] = at < len(ordered) and ordered[at].startswith(beginning)
         is_known = np.array([fold(word) in known_words for word in self.candidates.words])
@@ -241,13 +248,16 @@ class CausalWords:
             begins=(self.begins[0] & begins, self.begins[1] & begins),
             whole=(at_start, behind_space),
             known_words=known_words,
+            language=language,
         )
 
     def mean_factors(self, factors: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
-        """``(V,)`` each, as ``begins``: log of the mean of ``exp(factor)`` over the folded words that begin with a
-        piece; for other pieces over all words."""
-        words = list(factors)
-        values = np.fromiter(factors.values(), dtype=np.float64, count=len(words))
+        """``(V,)`` each, as ``begins``: log of the mean of ``exp(factor)`` over those of the folded words, where
+        ``known_words`` are given of these, that begin with a piece; for other pieces over all of them."""
+        words = [word for word in factors if not self.known_words or word in self.known_words]
+        if not words:
+            return np.zeros(len(self.continues)), np.zeros(len(self.continues))
+        values = np.array([factors[word] for word in words])
         found = []
         for before in ("", " "):
             pieces = self.tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]

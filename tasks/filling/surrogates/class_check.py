@@ -2,11 +2,11 @@
 
 Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
 
-1. the filler chooses among the words of that class alone (``class_check``), by its own method and scores;
+1. the filler chooses among the words of that class alone, by its own method and scores;
 2. the tagger reads the filled sentence: a fill is right where an entity of the marker's class touches it;
 3. slots whose fill is wrong are filled again, at most so many times, the words tried before left out and all other
-   fills held as they are; a filler that cannot be restricted (a causal LM, ``unigram``) has its wrong fills replaced by
-   words of the class, drawn by frequency;
+   fills held as they are; a filler that does not choose by ``ChoiceOfClass`` (a causal LM, which looks for candidates
+   of the class by itself, and ``unigram``) has its wrong fills replaced by words of the class, drawn by frequency;
 4. what is wrong still becomes a surrogate of the class.
 
 Where it has none (word lists mask without), and the sidecar says what stood there, the filler chooses among the words
@@ -119,7 +119,7 @@ def _is_figure(label: str, form: str) -> bool:
     return label != "DATE" or (len(form) == 4 and "1500" <= form <= "2099") or 1 <= int(form) <= 31
 
 
-_FEWEST_WORDS = 20
+FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""
 _COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates")
 """Slots with a class; of these so many right after the first choice and at the end; drawn again; and surrogates."""
@@ -161,7 +161,7 @@ class ChoiceOfClass:
         self._held: dict[Place, int] = {}
 
     def _forbid(self, label: str | Form, mask: np.ndarray | None) -> None:
-        if mask is not None and np.count_nonzero(mask) >= _FEWEST_WORDS:
+        if mask is not None and np.count_nonzero(mask) >= FEWEST_WORDS:
             self._forbidden[label] = ~mask
 
     def begin(self, labels: Mapping[Place, str | Form]) -> None:
@@ -238,7 +238,7 @@ class WordsOfClassByFrequency:
         """The words of a class, as indices, and their cumulated counts."""
         mask = self._class_words.allowed(self._frequencies.words, label)
         indices = np.flatnonzero(mask & self._off_list) if mask is not None else np.zeros(0, dtype=np.int64)
-        return (indices, np.cumsum(self._frequencies.counts[indices])) if indices.size >= _FEWEST_WORDS else None
+        return (indices, np.cumsum(self._frequencies.counts[indices])) if indices.size >= FEWEST_WORDS else None
 
 
 @dataclass
