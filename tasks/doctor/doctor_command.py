@@ -1,5 +1,5 @@
 """Say what an experiment needs and this machine has, without starting anything: data, models, packages, cores,
-memory, disk and GPUs, how to get what is missing and where to put it.
+speed, memory, disk and GPUs, how to get what is missing and where to put it.
 
 Models of the hub are looked for in folders and in the hub's cache on this machine; nothing is fetched. The exit
 status is 0 only if everything is there.

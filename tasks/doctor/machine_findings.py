@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -40,6 +41,8 @@ class Machine:
     disk_bytes: int
     """Free, where the checkout lies."""
     gpus: tuple[Gpu, ...]
+    speed: float = 0.0
+    """Multiplications and additions a second, of float32 matrices by NumPy on all cores."""
 
 
 def this_machine(root: Path) -> Machine:
@@ -50,7 +53,24 @@ def this_machine(root: Path) -> Machine:
         memory_bytes=memory.total,
         disk_bytes=shutil.disk_usage(root).free,
         gpus=_gpus_of_nvidia(),
+        speed=_speed(),
     )
+
+
+_SIDE, _PRODUCTS = 1536, 5
+
+
+def _speed() -> float:
+    """A fixed piece of work, half a second of two usual cores, by which times of other machines can be compared."""
+    import numpy as np
+
+    matrix = np.ones((_SIDE, _SIDE), dtype=np.float32)
+    seconds = []
+    for _ in range(_PRODUCTS):
+        started = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - started)
+    return 2 * _SIDE**3 / min(seconds)
 
 
 def _gpus_of_nvidia() -> tuple[Gpu, ...]:
@@ -88,6 +108,7 @@ def machine_findings(parameters: Parameters, machine: Machine, root: Path) -> li
     sizes = {name: _text_bytes(parameters.corpora[name], root) for name in parameters.compare.datasets}
     return [
         _cores(parameters, machine),
+        Finding("machine", "speed", "there", f"{machine.speed / 1e9:.0f} billion operations a second"),
         *_gpus(parameters, machine, root),
         _memory(parameters, sizes, machine, root),
         _disk(parameters, sizes, machine, root),

@@ -14,7 +14,7 @@ from tasks.doctor import doctor_command
 from tasks.doctor.machine_findings import Gpu, Machine
 
 ROOT = Path(__file__).parents[2]
-SMALL = Machine(cores=2, memory_bytes=24 * 10**9, disk_bytes=10**11, gpus=())
+SMALL = Machine(cores=2, memory_bytes=24 * 10**9, disk_bytes=10**11, gpus=(), speed=9e10)
 LARGE = Machine(
     cores=64,
     memory_bytes=10**12,
@@ -69,6 +69,7 @@ def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch
     assert document["ready"] is True
     assert found["generic"]["state"] == found["fillers.minilm.model"]["state"] == "there"
     assert found["masking.crf.tagger.model"]["state"] == "made later"
+    assert found["speed"]["detail"] == "90 billion operations a second"
 
 
 def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, capsys):
