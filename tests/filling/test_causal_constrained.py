@@ -104,6 +104,7 @@ def test_a_word_of_several_pieces_is_written_whole():
     words = CausalWords.of(TOKENIZER, len(TOKENIZER), name="tiny", known_words={"mat", "cat", "sat"})
     pieces = TOKENIZER.convert_tokens_to_ids(["Ġmat", "at"])
     assert words.text(pieces) is None
+    assert (words.may_become_word(pieces[:1]), words.may_become_word(pieces)) == (True, False)
     assert CausalWords.of(TOKENIZER, len(TOKENIZER), name="tiny").text(pieces) == "matat"
 
 

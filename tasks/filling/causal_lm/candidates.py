@@ -277,8 +277,9 @@ def _follow(
             if ended is not None and outlook.word is not None:
                 found[branch.row].append(Candidate(outlook.word, branch.pieces, ended + right[index]))
             if length < LONGEST_WORD:
+                longer = [Branch(branch.row, (*branch.pieces, piece), score) for piece, score in more]
                 by_slot.setdefault(branch.row, []).extend(
-                    (Branch(branch.row, (*branch.pieces, piece), score), index) for piece, score in more
+                    (grown, index) for grown in longer if words[slot.kind].may_become_word(grown.pieces)
                 )
         for row, grown in by_slot.items():
             origin = {id(branch): index for branch, index in grown}

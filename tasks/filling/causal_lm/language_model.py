@@ -239,8 +239,7 @@ class CausalWords:
         ordered = sorted(known_words)
         begins = np.zeros(len(self.continues), dtype=bool)
         for entry, beginning in self._beginnings.items():
-            at = bisect_left(ordered, beginning)
-            begins[entry] = at < len(ordered) and ordered[at].startswith(beginning)
+            begins[entry] = _is_beginning(beginning, ordered)
         is_known = np.array([fold(word) in known_words for word in self.candidates.words])
         at_start, behind_space = (np.where((each >= 0) & is_known[each], each, -1) for each in self.whole)
         return replace(
@@ -269,6 +268,15 @@ class CausalWords:
             found.append(np.where(counts > 0, sums - np.log(np.maximum(counts, 1)), whole))
         return found[0], found[1]
 
+    @cached_property
+    def _ordered(self) -> list[str]:
+        return sorted(self.known_words)
+
+    def may_become_word(self, pieces: Sequence[int]) -> bool:
+        """Whether a known word begins with these pieces; without a list of them any may."""
+        beginning = fold(self._spelled(list(pieces))).rstrip("\ufffd") if self.known_words else ""
+        return not self.known_words or _is_beginning(beginning, self._ordered)
+
     def _spelled(self, pieces: list[int]) -> str:
         names: Any = self.tokenizer.convert_ids_to_tokens(pieces)
         return self.tokenizer.convert_tokens_to_string(names).strip()
@@ -279,6 +287,11 @@ class CausalWords:
         if not is_word(text) or MASK in text or (self.known_words and fold(text) not in self.known_words):
             return None
         return text
+
+
+def _is_beginning(text: str, ordered: Sequence[str]) -> bool:
+    at = bisect_left(ordered, text)
+    return at < len(ordered) and ordered[at].startswith(text)
 
 
 INSTRUCTION = "Predict the [MASK] tokens in the given sentence"
