@@ -89,9 +89,13 @@ def _dimensions(parameters: "Parameters") -> Iterator[str]:
     ]
     for dimension, names, section, allowed in dimensions:
         yield from _unknown(f"compare.{dimension}", names, section, allowed)
-    yield from _unknown(
-        "compare.speech_techniques", compare.speech_techniques or [], "compare.techniques", compare.techniques
-    )
+    recognised = compare.speech_techniques or []
+    yield from _unknown("compare.speech_techniques", recognised, "masking", parameters.masking)
+    if compare.speech_datasets and recognised and not set(recognised) & set(compare.techniques):
+        yield (
+            f"compare.speech_techniques: none of {', '.join(recognised)} is one of compare.techniques "
+            f"({', '.join(compare.techniques)}), so that no cell would have word error rates; name one, or null for all"
+        )
     labelled = [name for name in compare.datasets if getattr(parameters.corpora.get(name), "label_field", None)]
     yield from _unknown("compare.conclusions", compare.conclusions, "corpora' with label_field of 'datasets", labelled)
     for dimension in ("speech_datasets", "rescored_datasets"):

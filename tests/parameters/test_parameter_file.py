@@ -129,6 +129,7 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
             ["top_k"],
             "compare.fills.2: audited: 'top_k' is none of methods (unigram)",
         ),
+        ("compare.speech_techniques", ["crf"], "compare.speech_techniques: none of crf is one of compare.techniques"),
         ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
         (
             "compare.fills",

@@ -48,6 +48,7 @@ def template(tmp_path_factory):
     parameters["masking"], parameters["filling"] = TECHNIQUES, parameters["filling"] | METHODS
     parameters["compare"] |= {
         "techniques": ["words", "union"],
+        "speech_techniques": None,
         "fills": [{"methods": ["unigram"]}],
         "detectors": ["words"],
     }
