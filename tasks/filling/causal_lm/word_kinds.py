@@ -10,13 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
 from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.masked_sentence import MaskedSentence
-from tasks.filling.surrogates.class_check import FEWEST_WORDS, ClassWords, labels_of_slots
-from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
+from tasks.filling.surrogates.class_check import FEWEST_WORDS, ClassWords, kinds_of_slots
+from tasks.filling.surrogates.words_by_frequency import Form, form_of
 
 Kind = str | Form | None
 """A language, or the class of a marker, or the form of a masked word, to which a fill is held; ``None``: to nothing."""
@@ -48,9 +47,8 @@ class WordKinds:
         return found if len(found) >= FEWEST_WORDS else None
 
     def of_slots(self, sentence: MaskedSentence) -> list[Kind]:
-        """The class of each slot; where it has none the form of the word that was masked, if the sidecar tells."""
-        forms = forms_of_slots(sentence, self._class_words.forms)
-        return [form if label == MASK else label for label, form in zip(labels_of_slots(sentence), forms, strict=True)]
+        """As ``kinds_of_slots``."""
+        return kinds_of_slots(sentence, self._class_words.forms)
 
 
 class WordsOfKinds(dict[Kind, CausalWords]):

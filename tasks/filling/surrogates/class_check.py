@@ -134,6 +134,15 @@ def labels_of_slots(sentence: MaskedSentence) -> list[str]:
     return labels
 
 
+def kinds_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[str | Form | None]:
+    """The class of each slot; where it has none the form of the word that was masked, if the sidecar tells.
+
+    ``forms``: folded words that are nearly always written with a capital.
+    """
+    known = zip(labels_of_slots(sentence), forms_of_slots(sentence, forms), strict=True)
+    return [form if label == MASK else label for label, form in known]
+
+
 class ChoiceOfClass:
     """A filling method that sees, at places with a class, the words of that class alone; at others those of a form."""
 
@@ -278,11 +287,9 @@ class ClassCheckedFiller:
         if self.choice is not None:
             self.choice.begin(
                 {
-                    Place(sentence.number, slot.first_marker): label if label != MASK else form or MASK
-                    for sentence, its_labels in zip(sentences, labels, strict=True)
-                    for slot, label, form in zip(
-                        sentence.slots, its_labels, forms_of_slots(sentence, self.class_words.forms), strict=True
-                    )
+                    Place(sentence.number, slot.first_marker): kind or MASK
+                    for sentence in sentences
+                    for slot, kind in zip(sentence.slots, kinds_of_slots(sentence, self.class_words.forms), strict=True)
                 }
             )
         fills = self.filler.fill(sentences, advance)
