@@ -194,30 +194,25 @@ class ChoiceOfClass:
 
     def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
-        masks = [self._mask(place) for place in places]
-        for row, others in enumerate(forbidden or ()):
-            masks[row] = masks[row].copy()
-            masks[row][others] = True
-            if masks[row].all():
-                # None of the class is left.
-                masks[row] = self._none.copy()
-                masks[row][others] = True
-        return self._choice.choose(scores, places, masks)
+        # What is held is not drawn: a single word could not hide the original that is kept out.
+        held = [self._held.get(place) for place in places]
+        chosen = Chosen(np.array([index or 0 for index in held]), np.zeros(len(places), dtype=bool))
+        free = [row for row, index in enumerate(held) if index is None]
+        if free:
+            masks = [self._mask(places[row], self._none if forbidden is None else forbidden[row]) for row in free]
+            drawn = self._choice.choose(scores[free], [places[row] for row in free], masks)
+            chosen.candidates[free], chosen.fallbacks[free] = drawn.candidates, drawn.fallbacks
+        return chosen
 
-    def _mask(self, place: Place) -> np.ndarray:
-        """``(W,)`` booleans: what must not be chosen at a place."""
-        held = self._held.get(place)
-        if held is not None:
-            mask = np.ones_like(self._none)
-            mask[held] = False
-            return mask
-        mask = self._forbidden.get(self._labels.get(place, MASK), self._none)
-        tried = self._tried.get(place)
-        if tried:
-            mask = mask.copy()
-            mask[list(tried)] = True
-            if mask.all():
-                return self._none
+    def _mask(self, place: Place, others: np.ndarray) -> np.ndarray:
+        """``(W,)`` booleans: what must not be chosen at a place: ``others``, and where that leaves a word what was
+        tried there and what is of another class or form."""
+        mask = self._forbidden.get(self._labels.get(place, MASK), self._none).copy()
+        mask[list(self._tried.get(place, ()))] = True
+        mask[others] = True
+        if mask.all():
+            mask[:] = False
+            mask[others] = True
         return mask
 
 
