@@ -38,11 +38,12 @@ def corpus(tmp_path):
     return tmp_path
 
 
-def fill(corpus, method, *options, name="filled"):
+def fill(corpus, method, *options, name="filled", generic=True):
     given = [
         "--input", corpus / "masked.txt", "--output", corpus / f"{name}.txt", "--report", corpus / f"{name}.json",
         "--method", method, "--kept-words", corpus / "kept_words.txt", "--word-counts", corpus / "word_counts.tsv",
-        "--generic", corpus / "generic", "--set", f"resources.work_folder={corpus / 'work'}", *options,
+        *(["--generic", corpus / "generic"] if generic else []),
+        "--set", f"resources.work_folder={corpus / 'work'}", *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 
@@ -103,6 +104,14 @@ def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, 
     capsys.readouterr()
     assert fill(corpus, "log_linear", "--filler", llama, *counted_from(corpus)) == 1
     assert "prior 'counted' needs a masked language model" in capsys.readouterr().err
+
+
+def test_weights_are_learned_from_generic_text_where_any_are(corpus, bert, llama, capsys):
+    assert fill(corpus, "log_linear", "--filler", bert, generic=False) == 1
+    assert "learns its weights from generic text; give --generic" in capsys.readouterr().err
+    assert fill(corpus, "log_linear", "--filler", llama, generic=False) == 0
+    fixed = settings("weights={filler: 1.0, frequency: 1.0, average: 0}")
+    assert fill(corpus, "log_linear", "--filler", bert, *fixed, generic=False) == 0
 
 
 def test_the_sidecar_changes_no_fill(corpus, bert):

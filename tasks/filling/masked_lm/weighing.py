@@ -27,7 +27,7 @@ import numpy as np
 
 from tasks.corpora.text_lines import read_corpus
 from tasks.corpora.words import fold
-from tasks.errors import CorpusError, ModelError
+from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.context import FillContext
 from tasks.filling.fill_words import wanted
@@ -47,6 +47,7 @@ from tasks.filling.masked_lm.places import candidate_log_probabilities, places_o
 from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
 from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
@@ -73,9 +74,15 @@ def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) 
 
     ``wanted``: how frequent words are, the same words as in the word counts; weights are learned by the word counts
     themselves, so that what is kept of them says nothing of a private text. Raises ``CorpusError`` where no tuning
-    place is found, and ``ModelError`` where the filler cannot be used, or can write no candidate.
+    place is found, ``ParameterError`` where there is no text to learn from, and ``ModelError`` where the filler cannot
+    be used, or can write no candidate.
     """
     tuned_on = context.files.tuning_text if settings.learns_weights else None
+    if settings.learns_weights and not tuned_on and context.files.filler != SHIPPED_FILLER:
+        raise ParameterError(
+            f"method {settings.kind!r} learns its weights from generic text; give --generic with its folder, leave "
+            "--filler out, or fix all its weights in params.yaml, average as 0"
+        )
     return prepared_weighing(
         context.model.masked,
         context.candidates,

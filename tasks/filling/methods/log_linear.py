@@ -55,9 +55,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.corpora.words import fold
-from tasks.errors import ParameterError
 from tasks.filling.methods.sample import DrawOffList
-from tasks.filling.settings import SHIPPED_FILLER, CandidateMethod, CountingMethod
+from tasks.filling.settings import CandidateMethod, CountingMethod
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ if TYPE_CHECKING:
 
     from tasks.filling.choice import Chosen, Forbidden, HeldBack
     from tasks.filling.context import FillContext, Learned
-    from tasks.filling.fill import FillFiles
     from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.marker_randomness import MarkerRandomness, Place
 
@@ -126,15 +124,6 @@ class LogLinear(CountingMethod, CandidateMethod):
         """Whether a weight is to be learned, or the filler's average is used."""
         weights = self.weights
         return None in (weights.filler, weights.frequency, weights.average) or weights.average != 0
-
-    def check(self, files: FillFiles) -> None:
-        """Weights are learned from generic text, but for those that are fixed, or come with the default filler."""
-        super().check(files)
-        if self.learns_weights and not files.tuning_text and files.filler not in (None, SHIPPED_FILLER):
-            raise ParameterError(
-                f"method {self.kind!r} learns its weights from generic text; give --generic with its folder, leave "
-                "--filler out, or fix all its weights in params.yaml, average as 0"
-            )
 
     def learn(self, context: FillContext) -> Learned:
         """How frequent words are, and how much that and the filler weigh."""
