@@ -198,6 +198,11 @@ def loop_over_pipeline(model, tokenizer, line):
     return line
 
 
+def without_forms(line):
+    """Capitals and articles are written as their sentence asks."""
+    return re.sub(r"\ban\b", "a", line.lower())
+
+
 def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
     for family in FAMILIES:
         model = random_model(family)
@@ -207,7 +212,7 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
             lines = [re.sub(r"\](?! |$)", "] ", line) for line in LINES]
         expected = [loop_over_pipeline(model, tokenizer_of(family), line) for line in lines]
         found = filled(ready(family, model), lines)
-        assert [line.lower() for line in found] == [line.lower() for line in expected]
+        assert [without_forms(line) for line in found] == [without_forms(line) for line in expected]
         assert (
             len(
                 {

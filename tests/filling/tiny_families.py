@@ -4,6 +4,7 @@ The tokenizers are trained here, on a few sentences; the models have random weig
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -33,14 +34,12 @@ ALBERT_SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 DEBERTA_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
-def word_pieces(special: list[str], unknown: str) -> dict[str, int]:
-    """A lower-case WordPiece vocabulary."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator(TEXT, trainer)
-    return tokenizer.get_vocab()
+def word_pieces(special: list[str]) -> dict[str, int]:
+    """A lower-case WordPiece vocabulary: letters, and the words of the text. Trained, it would be another each time."""
+    words = set(re.findall(r"[a-z]+|[^\sa-z]", " ".join(TEXT).lower()))
+    letters = sorted(set("".join(words)))
+    pieces = [*special, *letters, *(f"##{letter}" for letter in letters), *sorted(words.difference(letters))]
+    return {piece: number for number, piece in enumerate(pieces)}
 
 
 def byte_pairs(special: list[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
@@ -89,8 +88,8 @@ def modern_bert_tokenizer() -> PreTrainedTokenizerFast:
 
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
-    "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL, "[UNK]")),
-    "mpnet": lambda: MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"], "[UNK]")),
+    "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL)),
+    "mpnet": lambda: MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"])),
     "roberta": lambda: RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL), mask_token=mask_token("<mask>")),
     "modernbert": modern_bert_tokenizer,
     "albert": lambda: AlbertTokenizer(
