@@ -215,6 +215,6 @@ class WatchedText:
             said = ", ".join(f"{share:.0%} {name}" for name, share in {**foreign, **scripts}.items() if share > 0.01)
             yield (
                 f"{technique} is made for {', '.join(known)}, and the text looks like {said}: private words may "
-                "stay in clear, and harmless ones be masked; 'palimpsest train-tagger' makes a better one of a hundred "
-                "labelled lines (docs/languages.md)"
+                "stay in clear, and harmless ones be masked; 'palimpsest train-tagger' makes a tagger that fits "
+                "of a hundred labelled lines (docs/languages.md)"
             )

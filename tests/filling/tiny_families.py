@@ -1,6 +1,6 @@
 """One tiny masked LM of every family of vocabularies and architectures, each with Hugging Face's own tokenizer class.
 
-The tokenizers are trained here, on a few sentences; the models have random weights.
+The tokenizers are made here, of a few sentences; the models have random weights.
 """
 
 import json
