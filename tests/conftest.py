@@ -1,4 +1,5 @@
-"""One thread a test: two workers that each take both cores spend twenty times their work on waiting for each other."""
+"""One thread a test: two workers that each take both cores spend twenty times their work on waiting for each other.
+And no GPU, but for the commands that ``test_gpu.py`` starts: what is counted and compared is a processor's."""
 
 import os
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 os.environ |= dict.fromkeys(VARIABLES, "1")  # read by NumPy and PyTorch when they are imported
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(autouse=True, scope="session")
