@@ -77,8 +77,10 @@ class Outlook:
     """The word that ends here, if it is one."""
     end: float
     """Log-probability that the word ends here."""
-    continuations: torch.Tensor
-    """``(V,)`` log-probabilities of the next piece."""
+    continuations: np.ndarray
+    """``(C,)`` pieces that may carry the word on."""
+    log_probabilities: np.ndarray
+    """``(C,)``, of these."""
 
 
 class WayOfLooking(Protocol):
@@ -86,6 +88,11 @@ class WayOfLooking(Protocol):
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
         """First pieces for a slot with their scores, from the ``(V,)`` log-probabilities behind its left context."""
+        ...
+
+    def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Pieces ``(N, C)`` that may carry on the words of ``N`` branches, and their log-probabilities, from those of
+        all pieces ``(N, V)``."""
         ...
 
     def go_on(
@@ -112,17 +119,19 @@ class BestWords:
         best = allowed[np.argsort(-scores[allowed], kind="stable")[: self._count]]
         return [(int(piece), float(scores[piece])) for piece in best]
 
+    def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """The most likely ones."""
+        continues = self._continues.to(ahead.device)
+        best = ahead[:, continues].topk(min(_CONTINUATIONS, len(continues)), dim=1)
+        return continues[best.indices].cpu().numpy(), best.values.cpu().numpy()
+
     def go_on(
         self, branch: Branch, slot: SlotContext, outlook: Outlook
     ) -> tuple[float | None, list[tuple[int, float]]]:
         """The word if it is one, and its most likely continuations."""
         ended = branch.score + outlook.end if outlook.word is not None else None
-        if not len(self._continues):
-            return ended, []
-        scores = outlook.continuations[self._continues.to(outlook.continuations.device)]
-        best = scores.topk(min(_CONTINUATIONS, len(scores)))
-        pieces = self._continues[best.indices.cpu()].tolist()
-        return ended, [(piece, branch.score + more) for piece, more in zip(pieces, best.values.tolist(), strict=True)]
+        more = zip(outlook.continuations.tolist(), outlook.log_probabilities.tolist(), strict=True)
+        return ended, [(piece, branch.score + score) for piece, score in more]
 
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
         """Those that can still be among the best."""
@@ -151,7 +160,6 @@ class DrawnWords:
         self._count, self._randomness, self._temperature = count, randomness, temperature
         self._of_kind: dict[Kind, list[tuple[np.ndarray, np.ndarray]]] = {}
         self._continues = np.flatnonzero(words[None].continues)
-        self._continues_on: torch.Tensor | None = None
         self._kept = kept
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
@@ -181,25 +189,28 @@ class DrawnWords:
         weights = self._temperature * (weights - ahead[drawn])
         return list(zip(allowed[drawn].tolist(), weights.tolist(), strict=True))
 
+    def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """All of them, at the temperature of the draw."""
+        if self._temperature != 1:
+            ahead = torch.log_softmax(ahead / self._temperature, dim=1)
+        more = ahead[:, torch.from_numpy(self._continues).to(ahead.device)].cpu().numpy()
+        return np.broadcast_to(self._continues, more.shape), more
+
     def go_on(
         self, branch: Branch, slot: SlotContext, outlook: Outlook
     ) -> tuple[float | None, list[tuple[int, float]]]:
         """Ends or goes on by chance; where it cannot end, its weight is the chance to go on."""
-        all_pieces = outlook.continuations
-        if self._temperature != 1:
-            all_pieces = torch.log_softmax(all_pieces / self._temperature, dim=0)
-        more = all_pieces[self._continues_there(all_pieces)]
-        log_more = float(more.logsumexp(dim=0)) if len(more) else -np.inf
+        chances = np.exp(outlook.log_probabilities.astype(np.float64))
+        to_go_on = float(chances.sum())
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
         can_end = outlook.word is not None and not self._kept.holds(outlook.word, slot.language)
-        if can_end and generator.random() >= np.exp(log_more):
+        if can_end and generator.random() >= to_go_on:
             return branch.score, []
-        if not np.isfinite(log_more):
+        if not to_go_on:
             return None, []
-        chances = np.exp(more.double().cpu().numpy())
         clocks = generator.standard_exponential(chances.size) / np.maximum(chances, np.finfo(np.float64).tiny)
-        score = branch.score if can_end else branch.score + self._temperature * log_more
-        return None, [(int(self._continues[np.argmin(clocks)]), score)]
+        score = branch.score if can_end else branch.score + self._temperature * float(np.log(to_go_on))
+        return None, [(int(outlook.continuations[np.argmin(clocks)]), score)]
 
     def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
         """As ``CausalWords.begins``: the pieces that words off the list begin with, and the mean factors of these."""
@@ -214,12 +225,6 @@ class DrawnWords:
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
         """All of them: leaving one out would change the chances."""
         return branches
-
-    def _continues_there(self, scores: torch.Tensor) -> torch.Tensor:
-        """The continuing pieces, on the device of the scores."""
-        if self._continues_on is None or self._continues_on.device != scores.device:
-            self._continues_on = torch.from_numpy(self._continues).to(scores.device)
-        return self._continues_on
 
 
 def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
@@ -265,17 +270,20 @@ def _follow(
         wanted = list(map(len, pieces))
         ahead = torch.log_softmax(read.read(pieces, wanted), dim=1)  # (sum, V)
         starts = np.cumsum([0, *wanted[:-1]]).tolist()
-        ends = _end_log_probabilities(ahead[starts], words[None])
+        first = ahead[starts]  # (N, V): behind each branch
+        ends = _end_log_probabilities(first, words[None])
+        continuations, log_probabilities = way.continuations(first)  # (N, C) each
         right = _right_scores(ahead, behind, starts, ends, words[None])
         following_branches: list[Branch] = []
         origins: list[int] = []
         by_slot: dict[int, list[tuple[Branch, int]]] = {}
         for index, branch in enumerate(branches):
             slot = slots[branch.row]
-            outlook = Outlook(_word(branch.pieces, slot, words[slot.kind]), ends[index], ahead[starts[index]])
+            word = _word(branch.pieces, slot, words[slot.kind])
+            outlook = Outlook(word, ends[index], continuations[index], log_probabilities[index])
             ended, more = way.go_on(branch, slot, outlook)
-            if ended is not None and outlook.word is not None:
-                found[branch.row].append(Candidate(outlook.word, branch.pieces, ended + right[index]))
+            if ended is not None and word is not None:
+                found[branch.row].append(Candidate(word, branch.pieces, ended + right[index]))
             if length < LONGEST_WORD:
                 longer = [Branch(branch.row, (*branch.pieces, piece), score) for piece, score in more]
                 by_slot.setdefault(branch.row, []).extend(

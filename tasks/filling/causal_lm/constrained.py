@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _KEPT_PIECES = 8192
 _KEPT_BYTES = 1 << 29
 """So many pieces' keys and values are kept at once, those of the candidates included, or as many as take this memory
-where that is more: long sentences go in smaller batches, and those of a small model in larger ones."""
+where that is more: long sentences go in smaller batches, and those of a small model, or on a GPU, in larger ones."""
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
@@ -127,7 +127,8 @@ class ConstrainedFiller:
         """Words of one piece; words of several come on top."""
         self._unwanted = unwanted(words.candidates.words)
         self._windowed_slots = 0
-        self._most_kept_pieces = max(_KEPT_PIECES, _KEPT_BYTES // language_model.bytes_per_piece)
+        in_memory = language_model.pieces_in_gpu or _KEPT_BYTES // language_model.bytes_per_piece
+        self._most_kept_pieces = max(_KEPT_PIECES, in_memory)
         self._halving = BatchHalving(language_model.name)
 
     @property

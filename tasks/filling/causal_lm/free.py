@@ -228,12 +228,13 @@ class FreeFiller:
     def _batches(self, items: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
         """Sentences of about equal length together."""
         items.sort(key=lambda item: item[1].length)
+        most = max(_MOST_KEPT_PIECES, self._language_model.pieces_in_gpu)
         batch: list[tuple[int, EncodedSentence]] = []
         for item in items:
             full = len(batch) == self._settings.batch_sentences
             enough = len(batch) * item[1].length >= _ENOUGH_READS * self._language_model.enough_pieces
             wasteful = enough and item[1].length > _MOST_PADDING * batch[0][1].length
-            if batch and (full or wasteful or self._kept_pieces([*batch, item]) > _MOST_KEPT_PIECES):
+            if batch and (full or wasteful or self._kept_pieces([*batch, item]) > most):
                 yield batch
                 batch = []
             batch.append(item)

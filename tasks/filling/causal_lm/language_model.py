@@ -116,6 +116,17 @@ class CausalLanguageModel:
         head = getattr(config, "head_dim", None) or width // heads
         return int(2 * layers * kept_heads * head * self.model.dtype.itemsize)
 
+    @property
+    def pieces_in_gpu(self) -> int:
+        """Pieces whose keys and values take a quarter of the GPU's memory (beside the model, and once more where rows
+        are copied); 0 on a processor."""
+        if self.model.device.type != "cuda":
+            return 0
+        import torch
+
+        memory = torch.cuda.get_device_properties(self.model.device).total_memory
+        return int(memory // 4 // self.bytes_per_piece)
+
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The pieces of each text as it stands inside a line or at its start; strings that look like special tokens
         are ordinary text."""
