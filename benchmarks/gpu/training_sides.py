@@ -1,10 +1,14 @@
 """Training the word-level language model: our loop, and ``transformers.Trainer`` with the same weights and text.
 
-Speed is targets a second after the warm steps; utilisation is 6 operations for each parameter and target over the rate
+Speed is targets a second, the median of stretches of ``STRETCH`` steps after the warm ones (another shape may be
+compiled in one of them); utilisation is 6 operations for each parameter and target over the rate
 of matrix products that the same card reached in the same run.
 """
 
 import tempfile
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from benchmarks.gpu.device import PeakMemory, clock
@@ -12,6 +16,8 @@ from benchmarks.gpu.workload import SEED, Training, training_workload, zipf_text
 from benchmarks.language_model_workload import as_labels
 
 LEARNING_RATE = 3e-4
+STRETCH = 5
+"""Steps between two looks at the clock, which waits for the device."""
 TRAINING_FACTOR = 6
 """Operations for each parameter and target (Kaplan et al. 2020, section 2.1)."""
 
@@ -29,21 +35,19 @@ def train_ours(device: str, tiny: bool, *, compiled: bool, context: str = "packe
     settings = TrainingSettings(batch_tokens=workload.batch_tokens, learning_rate=LEARNING_RATE, dropout=0.0)
     moments: list[tuple[int, float]] = []
     memory = PeakMemory(device)
-    # A point of the curve waits for the device, so points are far apart.
-    every = workload.warm_steps
     record = train(
         model,
         text,
         settings,
         SEED,
         on_log=lambda step, values: moments.append((step, clock(device))),
-        log_every_steps=every,
+        log_every_steps=STRETCH,
         compiled=compiled,
     )
-    (first, begin), (last, end) = moments[0], moments[-1]
     # Steps have about the same number of targets.
-    tokens = record.tokens * (last - first) / record.steps
-    return _result(tokens, end - begin, memory, model.parameter_count(), record.curve[-1].get("train_loss"))
+    targets = [record.tokens / record.steps] * record.steps
+    speed = _speed(targets, dict(moments), workload)
+    return _result(speed, memory, model.parameter_count(), record.curve[-1].get("train_loss"))
 
 
 def train_with_trainer(device: str, tiny: bool) -> dict[str, Any]:
@@ -60,12 +64,12 @@ def train_with_trainer(device: str, tiny: bool) -> dict[str, Any]:
     )  # fmt: skip
     torch.manual_seed(SEED)
     peer = GPT2LMHeadModel(configuration)
-    moments: list[float] = []
+    moments: dict[int, float] = {}
 
     class Timing(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.global_step in (workload.warm_steps, len(examples)):
-                moments.append(clock(device))
+            if state.global_step % STRETCH == 0:
+                moments[state.global_step] = clock(device)
 
     class SameBatches(Trainer):
         def get_train_dataloader(self) -> Any:
@@ -82,11 +86,16 @@ def train_with_trainer(device: str, tiny: bool) -> dict[str, Any]:
         trainer = SameBatches(model=peer, args=arguments, train_dataset=examples, callbacks=[Timing()])
         loss = trainer.train().training_loss
     parameters = sum(parameter.numel() for parameter in peer.parameters())
-    return _result(sum(targets[workload.warm_steps :]), moments[-1] - moments[0], memory, parameters, float(loss))
+    return _result(_speed(targets, moments, workload), memory, parameters, float(loss))
 
 
-def _result(tokens: float, seconds: float, memory: PeakMemory, parameters: int, loss: Any) -> dict[str, Any]:
-    speed = tokens / seconds
+def _speed(targets: Sequence[float], moments: Mapping[int, float], workload: Training) -> float:
+    """Targets a second, from those of each step and when each stretch was done."""
+    stretches = pairwise(sorted(step for step in moments if step >= workload.warm_steps))
+    return median(sum(targets[begin:end]) / (moments[end] - moments[begin]) for begin, end in stretches)
+
+
+def _result(speed: float, memory: PeakMemory, parameters: int, loss: Any) -> dict[str, Any]:
     return {
         "tokens_per_second": speed,
         "operations_per_second": TRAINING_FACTOR * parameters * speed,

@@ -42,7 +42,7 @@ class Training:
 def training_workload(tiny: bool) -> Training:
     """The paper's language model (profiles/paper.yaml), or a tiny one."""
     if tiny:
-        return Training(2, 2, 32, 500, 32, 256, steps=8, warm_steps=2)
+        return Training(2, 2, 32, 500, 32, 256, steps=15, warm_steps=5)
     from pathlib import Path
 
     from tasks.profiles.profile_command import read_profile

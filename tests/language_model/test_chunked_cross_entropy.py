@@ -37,6 +37,17 @@ def test_loss_and_gradients_equal_the_ordinary_ones(example):
     torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
 
 
+def test_what_a_gpu_takes_in_one_kernel_is_the_same(example):
+    hidden, projection, targets, _ = (tensor.detach() for tensor in example)
+    buffer = torch.empty(11, 23, dtype=torch.float64)
+    shares, log_sums = module._shares(hidden, projection, targets, buffer)
+    scores = hidden @ projection.t()
+    torch.testing.assert_close(shares, scores.softmax(1), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(log_sums, scores.logsumexp(1).float())
+    # The share of a word may be less than the smallest number.
+    assert module._shares(1e4 * hidden, projection, targets, buffer)[1].isfinite().all()
+
+
 def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
     hidden, projection, targets, _ = example
     kept = torch.arange(11) != 2

@@ -52,16 +52,18 @@ def check_compiler() -> None:
 
 
 @contextmanager
-def compile_model(model: nn.Module, compiled: bool) -> Iterator[None]:
-    """Have ``model`` run compiled inside the block; rows of any number and length are compiled once."""
+def compile_blocks(blocks: nn.ModuleList, compiled: bool) -> Iterator[None]:
+    """Have ``blocks`` run compiled: what one of them is compiled to serves all, and rows of any number and length."""
     if not compiled:
         yield
         return
-    model.compile(dynamic=True)
+    for block in blocks:
+        block.compile(dynamic=True)
     try:
         yield
     finally:
-        model._compiled_call_impl = None
+        for block in blocks:
+            block._compiled_call_impl = None
 
 
 def divide_model(model: TransformerLanguageModel, mesh: "DeviceMesh") -> None:
@@ -235,7 +237,7 @@ def train(
     model.train()
     # FSDP replaces the weights by parts of them.
     trained = copy.deepcopy(model) if plan.strategy == "fsdp" else model
-    with compile_model(trained, compiled):
+    with compile_blocks(trained.blocks, compiled):
         training = fit(
             lambda run: LanguageModelTraining(trained, settings, batches, valid_batches, run),
             batches.total_steps(),

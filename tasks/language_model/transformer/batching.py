@@ -102,9 +102,11 @@ class Batch:
     """Which window of its row each input belongs to (B, T), int64, -1 for padding; ``None`` where a row is one."""
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
+        """The same batch on another device; a GPU that still computes is not waited for."""
+        to_gpu = torch.device(device).type == "cuda"
         moved: dict[str, Any] = {
-            name: None if value is None else value.to(device, non_blocking=True) for name, value in vars(self).items()
+            name: value if value is None else (value.pin_memory() if to_gpu else value).to(device, non_blocking=True)
+            for name, value in vars(self).items()
         }
         return Batch(**moved)
 
