@@ -222,6 +222,16 @@ def test_names_are_counted_only_where_that_is_asked_for() -> None:
     assert shares(left_out)["Paris"] == pytest.approx(0.8, abs=0.03)
 
 
+def test_titles_and_days_are_counted_and_months_that_are_names_are_not() -> None:
+    public = WordFrequencies.of([("Paris", 4000), ("June", 400), ("Mr", 90), ("Tuesday", 60), ("queue", 40)])
+    lines = [line("mr")] * 60 + [line("Tuesday")] * 20 + [line("June")] * 20
+    found = counted_frequencies(public, KEPT, lines, NoisyCounts(epsilon=32.0), KEY)
+    assert (found.measured["counted_words"], found.measured["taken_words"]) == (3, 2)
+    counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
+    assert counts["Mr"] / counts["Tuesday"] == pytest.approx(3, rel=0.1)
+    assert counts["Paris"] / counts["June"] == pytest.approx(10, rel=0.1)
+
+
 def test_a_single_letter_is_a_word_where_it_was_counted() -> None:
     public = WordFrequencies.of([("p", 5000), ("B", 400), ("x", 90), ("queue", 40)], letters=True)
     assert public.words == ("p", "B", "x", "queue")

@@ -242,6 +242,17 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
 
 
+def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
+    """Zebra is in the group of dog, horse in one of its own: of 60 places cat was counted at 20, and has no more."""
+    counts = WordFrequencies(
+        ("the", "cat", "dog", "zebra", "horse"), np.array([50, 20, 10, 25, 5]), np.array([-1, 0, 2, 2, 1])
+    )
+    weights = {"filler": 1, "frequency": 1, "average": 0}
+    ready = prepared(None, corpus=["the [MASK] sat"], frequencies=counts, prior="counted", weights=weights)
+    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
+
+
 @pytest.mark.parametrize("order", ["left_to_right", "all_at_once"])
 def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
     ready = prepared(["the cat sat", "a dog sat"] * 5)

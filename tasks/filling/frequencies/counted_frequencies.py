@@ -9,6 +9,7 @@ the masked text*. That a line is there, and what it shows without them, the mask
 - **What is counted**: words of the public word counts that are off the list of kept words. A word that nobody but the
   private text has is never counted, so it cannot come out. With ``names: leave_out`` words that public text writes with
   a capital are not counted one by one either: noise hides that a line has a name, not that a thousand lines have it.
+  Titles, weekdays and months that are nobody's name are counted all the same (``NAMES_OF_NOBODY``).
 - **What a unit adds**: the unit of privacy is a line, or a document: a conversation, or what one person wrote. At most
   L = ``words_per_unit`` of its masked words are counted, drawn at random, one for each marker.
 - **The noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, in whole
@@ -65,6 +66,10 @@ from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencie
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.masked_sentence import usual_forms
 from tasks.filling.settings import NoisyCounts
+from tasks.filling.surrogates.groups import MONTHS, TITLES, WEEKDAYS
+
+NAMES_OF_NOBODY = frozenset(map(fold, (*TITLES, *WEEKDAYS, *MONTHS))) - {"april", "may", "june", "august"}
+"""Folded words with a capital that are no names, and hardly ever parts of one."""
 
 
 class WordsBehindMarkers:
@@ -294,7 +299,7 @@ class Cells:
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
         capitals = usual_forms(zip(public.words, public.counts.tolist(), strict=True))
-        names = {word for word in candidates if word in capitals and not is_letter(word)}
+        names = {word for word in candidates - NAMES_OF_NOBODY if word in capitals and not is_letter(word)}
         self._names = set() if count_names else names
         self.words = sorted(candidates - self._names)
         self.names = sorted(self._names)

@@ -145,8 +145,8 @@ def prepared_weighing(
             table *= np.float32(weights["filler"])
             table -= (weights["average"] * learner.log_average).astype(np.float32)
             table += (weights["frequency"] * log_frequency).astype(np.float32)
-            groups = _groups_of_candidates(candidates, frequencies, allowed)
-            matched = match_frequencies(table, groups, np.bincount(groups, weights=np.exp(log_frequency)))
+            groups, shares = _groups_of_candidates(candidates, frequencies, allowed)
+            matched = match_frequencies(table, groups, shares)
             shift = matched.log_multipliers
             learner.measured["matched_frequencies"] = matched.measured()
         learner.measured["prior_places"] = len(places)
@@ -172,12 +172,21 @@ def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequenci
     return np.array([counts.get(word, 0) for word in candidates.words], dtype=np.float64)
 
 
-def _groups_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray) -> np.ndarray:
-    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap."""
+def _groups_of_candidates(
+    candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap, and ``(G,)`` their shares of all
+    places: what the filler cannot write is in its group's share, or, where nothing of that can be written, in the last
+    one's, so that no counted word comes out more often for it."""
     assert frequencies.groups is not None, "words were counted"
     group = dict(zip(map(fold, frequencies.words), frequencies.groups.tolist(), strict=True))
     chosen = [group[fold(word)] for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
-    return np.unique(chosen, return_inverse=True)[1]
+    there, groups = np.unique(chosen, return_inverse=True)
+    counted = frequencies.groups >= 0
+    of_group = np.bincount(frequencies.groups[counted], weights=frequencies.counts[counted])
+    shares = of_group[there]
+    shares[-1] += of_group.sum() - shares.sum()
+    return groups, shares / shares.sum()
 
 
 class _Learner:

@@ -15,6 +15,8 @@ FEWEST = 3
 
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+TITLES = "Mr Mrs Ms Miss Dr Prof Sir Madam".split()
+"""Words before a name; of no group, since they tell who is meant."""
 ONES = "one two three four five six seven eight nine".split()
 MULTIPLES = "hundred thousand million billion trillion".split()
 CURRENCIES = "dollars euros pounds francs bucks pesos rupees roubles crowns dinars".split()

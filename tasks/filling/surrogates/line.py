@@ -30,6 +30,7 @@ from tasks.filling.surrogates.figures import (
     other_characters,
     other_figures,
 )
+from tasks.filling.surrogates.groups import TITLES
 from tasks.filling.surrogates.values import SurrogateValues, gender_of_text, is_one_word
 from tasks.filling.surrogates.words_by_frequency import WordsByFrequency, ending_of
 
@@ -90,7 +91,7 @@ _ATTEMPTS, _LAST_ATTEMPTS = 60, 8
 _AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
 """Classes whose words are not cased as the line is."""
 _NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
-_TITLES = ("mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam")
+_TITLES = frozenset(map(fold, TITLES))
 _CASING = Casing({}, filler_is_cased=True)
 
 
