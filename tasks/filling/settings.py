@@ -268,7 +268,7 @@ class NoisyCounts(Settings):
     """Whose words epsilon protects: those of a line, or of all lines of a document (``--documents``), which may be a
     conversation or what one person wrote."""
     words_per_unit: int = Field(default=1, ge=1, le=1000)
-    """L: so many masked words of a unit are counted at most; best about as many as it has. More of them need more noise: L
+    """L: so many masked words of a unit are counted at most; best about as many as it has. More need more noise, and L
     is 50 epsilon at most."""
     names: Literal["leave_out", "count"] = "leave_out"
     """Whether words that public text writes with a capital nearly always are counted one by one. What a thousand lines
