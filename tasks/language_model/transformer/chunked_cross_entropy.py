@@ -54,7 +54,7 @@ def _loss_and_gradients(
     hidden_gradient = torch.empty_like(hidden)  # (N, D)
     projection_gradient = (torch.empty_like if len(hidden) else torch.zeros_like)(projection)  # (V, D)
     weights = weights.to(projection.dtype)
-    buffer = _score_buffer(projection, arithmetic)
+    buffer = _score_buffer(projection, arithmetic, len(hidden))
     for start in range(0, len(hidden), len(buffer)):
         chunk = slice(start, start + len(buffer))
         weight = weights[chunk].unsqueeze(1)  # (n, 1)
@@ -79,12 +79,13 @@ def _loss_and_gradients(
     return total, hidden_gradient, projection_gradient
 
 
-def _score_buffer(projection: Tensor, arithmetic: torch.dtype) -> Tensor:
-    """Memory for the scores (n, V) of a chunk, of one size whatever the number of positions: other sizes fragment the
-    heap."""
-    words = len(projection)
-    positions = max(CHUNK_POSITIONS, SCORES_ON_GPU // words) if projection.is_cuda else CHUNK_POSITIONS
-    return torch.empty(positions, words, dtype=arithmetic, device=projection.device)
+def _score_buffer(projection: Tensor, arithmetic: torch.dtype, positions: int) -> Tensor:
+    """Memory for the scores (n, V) of a chunk; of few sizes, since many fragment the heap."""
+    chunks = 1
+    if projection.is_cuda:
+        most = SCORES_ON_GPU // (CHUNK_POSITIONS * len(projection))
+        chunks = max(1, min(most, -(-positions // CHUNK_POSITIONS)))
+    return torch.empty(chunks * CHUNK_POSITIONS, len(projection), dtype=arithmetic, device=projection.device)
 
 
 def _powers(hidden: Tensor, projection: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,7 +137,7 @@ def chunked_log_probabilities(
     """Log-probability (N,) in nats of each target, without gradients; arguments as above."""
     arithmetic = arithmetic or projection.dtype
     rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
-    buffer = _score_buffer(projection, arithmetic)
+    buffer = _score_buffer(projection, arithmetic, len(targets))
     scores = torch.empty(len(targets), dtype=projection.dtype, device=projection.device)
     with torch.autocast(hidden.device.type, enabled=False):
         for start in range(0, len(targets), len(buffer)):
@@ -155,7 +156,7 @@ def chunked_class_probabilities(
 
     ``classes`` (V, C): the share of each class in each word. Both come of the same rows of scores.
     """
-    buffer = _score_buffer(projection, projection.dtype)
+    buffer = _score_buffer(projection, projection.dtype, len(targets))
     scores, found = hidden.new_empty(len(targets)), hidden.new_empty(len(targets), classes.shape[1])
     for start in range(0, len(targets), len(buffer)):
         chunk = slice(start, start + len(buffer))
