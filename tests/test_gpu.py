@@ -36,7 +36,7 @@ def run(device: str, folder: Path, *command: object) -> dict:
 
 
 def test_a_language_model_learns_and_scores_the_same(tmp_path):
-    """With a vocabulary and batches of several chunks of the loss, in rows of several sentences."""
+    """In rows of several sentences; on the processor a batch has several chunks of the loss."""
     words = made_up_words(2000)
     lines = [" ".join(words[place : place + 7 + place % 5]) for place in range(0, 1988, 2)]
     text = tmp_path / "text.txt"

@@ -106,9 +106,8 @@ def test_a_compiled_model_learns_the_same(encoded, small_model):
         model = small_model()
         record = train(model, text, SETTINGS, 1, valid=text, log_every_steps=1, compiled=compiled)
         results.append((record.curve, weights(model)))
-        assert all(
-            block._compiled_call_impl is None for block in model.blocks
-        )  # what is saved and scored is the model itself
+        # What is saved and scored is the model itself.
+        assert all(block._compiled_call_impl is None for block in model.blocks)
     for point, other in zip(results[0][0], results[1][0], strict=True):
         assert point == pytest.approx(other, abs=1e-5)
     assert torch.allclose(results[0][1], results[1][1], atol=1e-4)

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from tasks.causal_model import check_causal, load_causal_model, refuse_update_of_shared_weights
 from tasks.corpora.masked_text import MASK
@@ -122,8 +123,6 @@ class CausalLanguageModel:
         are copied); 0 on a processor."""
         if self.model.device.type != "cuda":
             return 0
-        import torch
-
         memory = torch.cuda.get_device_properties(self.model.device).total_memory
         return int(memory // 4 // self.bytes_per_piece)
 
