@@ -33,15 +33,18 @@ class RayNodes:
         self.folder = folder
         """Ray's own files: logs, spilled objects."""
         self.environment = {**ENVIRONMENT, "RAY_TMPDIR": str(folder)}
-        self._process = subprocess.Popen(
-            [sys.executable, __file__],
-            env={**os.environ, **self.environment},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+        # Ray starts no node with more GPUs than this shows, and the tests of the processor show none.
+        inherited = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        with open(folder / "errors", "w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, __file__],
+                env={**inherited, **self.environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
         self.address = self._answer()
 
     def add(self, cores: int = 1, gpus: int = 0, modules: str = "", **labels: float) -> int:
@@ -59,7 +62,7 @@ class RayNodes:
         if request:
             print(request, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline().strip()
-        assert answer, "Ray did not start"
+        assert answer, (self.folder / "errors").read_text()
         return answer
 
     def close(self) -> None:

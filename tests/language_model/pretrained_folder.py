@@ -1,6 +1,5 @@
 """A folder with small texts and a small pretrained model, for tests that run whole commands on it."""
 
-import os
 import random
 import subprocess
 import sys
@@ -56,10 +55,9 @@ def adapt_options(folder: Path, name: str, *more: str) -> list[str]:
 
 
 def start(arguments: Sequence[str], *before: str) -> subprocess.Popen[str]:
-    """A command in a process of its own, on the processor; ``before``: the module that starts it, with its options."""
+    """A command in a process of its own; ``before``: the module that starts it, with its options."""
     return subprocess.Popen(
         [sys.executable, "-m", *(before or ["tasks.cli"]), *arguments],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -38,12 +38,6 @@ needs_two_cores = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-
 def job(folder: Path, **values: Any) -> argparse.Namespace:
     """What a process is told: see ``work``."""
     (folder / "text.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
