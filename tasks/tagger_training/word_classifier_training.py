@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tasks.batches import padded_batches
 from tasks.causal_model import plain_attention
 from tasks.errors import CorpusError
 from tasks.labelled_text.labelled_lines import LabelledLine
@@ -207,20 +208,14 @@ def _train(
 def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:
     """Examples in a new order, those of similar length together, soft ones by themselves; hard ones of at most
     ``most`` pieces, padding included."""
-    batches = []
+    batches: list[list[int]] = []
     lengths = [len(each.text.pieces) + 2 for each in learned]
     order = random.permutation(len(learned))
     for begin in range(0, len(order), _SORTED_TOGETHER):
         some = order[begin : begin + _SORTED_TOGETHER].tolist()
         for soft, size in ((False, most), (True, _SOFT_AT_ONCE * most)):
-            batch: list[int] = []
-            for index in sorted((i for i in some if learned[i].is_soft is soft), key=lengths.__getitem__):
-                if batch and lengths[index] * (len(batch) + 1) > size:
-                    batches.append(batch)
-                    batch = []
-                batch.append(index)
-            if batch:
-                batches.append(batch)
+            of_kind = [index for index in some if learned[index].is_soft is soft]
+            batches += padded_batches(of_kind, lengths.__getitem__, size)
     random.shuffle(batches)
     return batches
 

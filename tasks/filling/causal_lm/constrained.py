@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import torch
 
+from tasks.batches import batches_that_fit
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import (
@@ -173,15 +174,13 @@ class ConstrainedFiller:
     def _batches(self, encoded: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
         """Sentences of about equal length together."""
         encoded.sort(key=lambda item: item[1].length)
-        batch: list[tuple[int, EncodedSentence]] = []
-        for item in encoded:
-            full = len(batch) == self._settings.batch_sentences
-            if batch and (full or self._kept_pieces([*batch, item]) > self._most_kept_pieces):
-                yield batch
-                batch = []
-            batch.append(item)
-        if batch:
-            yield batch
+        return batches_that_fit(
+            encoded,
+            lambda batch, item: (
+                len(batch) < self._settings.batch_sentences
+                and self._kept_pieces([*batch, item]) <= self._most_kept_pieces
+            ),
+        )
 
     def _begin(self, encoded: EncodedSentence) -> _Progress:
         following = encoded.following

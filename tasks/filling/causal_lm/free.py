@@ -22,6 +22,7 @@ import numpy as np
 import regex
 import torch
 
+from tasks.batches import batches_that_fit
 from tasks.corpora.masked_text import MASK
 from tasks.filling.causal_lm.language_model import (
     INSTRUCTION,
@@ -229,17 +230,14 @@ class FreeFiller:
         """Sentences of about equal length together."""
         items.sort(key=lambda item: item[1].length)
         most = max(_MOST_KEPT_PIECES, self._language_model.pieces_in_gpu)
-        batch: list[tuple[int, EncodedSentence]] = []
-        for item in items:
+
+        def fits(batch: list[tuple[int, EncodedSentence]], item: tuple[int, EncodedSentence]) -> bool:
             full = len(batch) == self._settings.batch_sentences
             enough = len(batch) * item[1].length >= _ENOUGH_READS * self._language_model.enough_pieces
             wasteful = enough and item[1].length > _MOST_PADDING * batch[0][1].length
-            if batch and (full or wasteful or self._kept_pieces([*batch, item]) > most):
-                yield batch
-                batch = []
-            batch.append(item)
-        if batch:
-            yield batch
+            return not full and not wasteful and self._kept_pieces([*batch, item]) <= most
+
+        return batches_that_fit(items, fits)
 
     def _write_batch(self, batch: Sequence[EncodedSentence], attempt: int) -> list[_Written]:
         head = CausalRows(self._language_model, 1, self._clock)

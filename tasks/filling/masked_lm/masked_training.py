@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tasks.batches import padded_batches
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve
@@ -133,13 +134,8 @@ def length_batches(
     while True:
         order = random.permutation(len(sentences))
         for start in range(0, len(order), _POOL_SENTENCES):
-            pool = sorted((sentences[i] for i in order[start : start + _POOL_SENTENCES]), key=len)
-            batches: list[list[Sequence[int]]] = [[]]
-            for sentence in pool:
-                batch = batches[-1]
-                if batch and (len(batch) + 1) * len(sentence) > batch_pieces:
-                    batches.append([])
-                batches[-1].append(sentence)
+            pool = (sentences[i] for i in order[start : start + _POOL_SENTENCES])
+            batches = list(padded_batches(pool, len, batch_pieces))
             for index in random.permutation(len(batches)):
                 yield batches[index]
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tasks.batches import batches_that_fit
 from tasks.errors import ModelError
 from tasks.masking.settings import TransformersTagger
 from tasks.masking.taggers.tagger import EntitySpan, Tagger, blocks_of_text, positions_of
@@ -132,15 +133,13 @@ class TransformersModel(Tagger):
 
     def _batches(self, order: list[int], lengths: list[int]) -> Iterator[list[int]]:
         """Windows in the order of their length, cut where a batch is large enough and longer ones would pad it."""
-        batch: list[int] = []
-        for index in order:
-            longer = batch and lengths[index] > lengths[batch[0]]
-            if len(batch) == self._batch_size or (longer and len(batch) * lengths[batch[0]] >= self._tokens_for_speed):
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+
+        def fits(batch: list[int], index: int) -> bool:
+            longer = lengths[index] > lengths[batch[0]]
+            enough = len(batch) * lengths[batch[0]] >= self._tokens_for_speed
+            return len(batch) < self._batch_size and not (longer and enough)
+
+        return batches_that_fit(order, fits)
 
     def _group(self, tokens: list[_Token]) -> list[EntitySpan]:
         """Tokens of one line to entities."""

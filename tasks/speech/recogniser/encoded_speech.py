@@ -16,6 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from tasks.batches import batches_that_fit
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
@@ -162,11 +163,6 @@ def encode_utterances(
 def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:
     """Longest first, so that a lack of memory shows at once; about ``batch_seconds`` with padding in each."""
     ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
-    batches: list[list[Utterance]] = []
-    for utterance in ordered:
-        longest = seconds[batches[-1][0].utterance_id] if batches else 0.0
-        if batches and longest * (len(batches[-1]) + 1) <= batch_seconds:
-            batches[-1].append(utterance)
-        else:
-            batches.append([utterance])
-    return batches
+    return list(
+        batches_that_fit(ordered, lambda batch, _: seconds[batch[0].utterance_id] * (len(batch) + 1) <= batch_seconds)
+    )
