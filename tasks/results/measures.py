@@ -36,6 +36,7 @@ STEPS: dict[str, Callable[[Cell], Path | None]] = {
 }
 """Where the report of each step is that a cell has whatever the experiment, below their folder; ``None`` where it has
 none. The summary refuses to be made without."""
+_FURTHER_STEPS = ("fluency", "conclusion", "word_error_rate", "rescore", "audit")
 _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
 _OFFERED = frozenset({APP, MLFLOW})
@@ -276,7 +277,11 @@ def measures() -> tuple[Measure, ...]:
     for point in entry_points(group=ENTRY_POINTS):
         loaded = point.load()
         for measure in [loaded] if isinstance(loaded, Measure) else loaded:
-            if not isinstance(measure, Measure) or measure.name in found or measure.step == "compared":
+            if (
+                not isinstance(measure, Measure)
+                or measure.name in found
+                or measure.step not in (*STEPS, *_FURTHER_STEPS)
+            ):
                 raise ParameterError(
                     f"entry point {point.name!r} of {ENTRY_POINTS!r} ({point.value}) gives {measure!r}, which is no "
                     "measure of a stage under a new name; mend the package, or uninstall it"

@@ -90,7 +90,12 @@ def test_a_report_without_the_measure_is_named(few, install, capsys):
 
 
 @pytest.mark.parametrize(
-    "module", ["repeated = [3]", ROW.replace("repeated_fills", "perplexity"), ROW.replace('"fill"', '"compared"')]
+    "module",
+    [
+        "repeated = [3]",
+        ROW.replace("repeated_fills", "perplexity"),
+        *(ROW.replace('"fill"', f'"{step}"') for step in ("compared", "fil")),
+    ],
 )
 def test_what_is_no_new_measure_is_refused(install, module):
     install(module)
