@@ -2,8 +2,8 @@
 ever, so the next run in the same folder ends it.
 
 Every flow run has a note in the checkout and holds a lock on it as long as its process lives. A note that nobody holds
-is of a run that is over, whatever Prefect has of it. Before Prefect has said which run it is, the note says only that
-one is being made: where the answer was lost, Prefect may have a run whose id nobody knows, and which waits for ever.
+is of a run that is over, whatever Prefect has of it. A run of a deployment is noted by its id; any other run before
+Prefect is asked for it, and so by a name of its own: where the answer is lost, nobody knows the id.
 """
 
 import os
@@ -20,35 +20,26 @@ from flows.checkout.run_lock import STATE_FOLDER
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.objects import FlowRun
 
 FOLDER = Path(STATE_FOLDER) / "flow_runs"
-"""Notes, each named by the id of its flow run."""
+"""Notes, each named by the id of its flow run, or by the flow run's name."""
 FLOW = "experiment"
 """Name of the flow in Prefect."""
 PENDING_SECONDS = 120.0
 """A worker that has accepted a run starts its process within seconds; after this time it is taken to be dead."""
 
-STARTING_SECONDS = 2.0
-"""A run without a deployment begins right after Prefect has recorded it; one that waits for so long never will."""
-_STARTING = "starting-"
-
 _held: dict[str, int] = {}
 
 
-def note_flow_run(root: Path, number: UUID) -> None:
-    """Note a flow run of this process; its lock ends with the process, and is not inherited by those it starts."""
-    if str(number) not in _held:
-        _note(root, str(number))
-    for name in [name for name in _held if name.startswith(_STARTING)]:
-        _forget(root, name)
+def new_flow_run_name() -> str:
+    """A name that no other flow run has."""
+    return f"{FLOW}-{uuid4().hex[:12]}"
 
 
-def note_start(root: Path) -> None:
-    """Note that Prefect is about to be asked for a flow run without a deployment; ``note_flow_run`` takes it back."""
-    _note(root, f"{_STARTING}{uuid4()}")
-
-
-def _note(root: Path, name: str) -> None:
+def note_flow_run(root: Path, name: str) -> None:
+    """Note a flow run of this process by its id, or by its name from ``new_flow_run_name``; its lock ends with the
+    process, and is not inherited by those it starts."""
     folder = root / FOLDER
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Under its name only when it is locked, so that no other run takes it for one that nobody holds.
@@ -59,17 +50,12 @@ def _note(root: Path, name: str) -> None:
     _held[name] = handle
 
 
-def _forget(root: Path, name: str) -> None:
-    handle = _held.pop(name)
-    with suppress(FileNotFoundError):
-        (root / FOLDER / name).unlink()
-    os.close(handle)
-
-
 def forget_flow_runs(root: Path) -> None:
     """Remove the notes of this process: Prefect has recorded the ends of its flow runs."""
-    for name in list(_held):
-        _forget(root, name)
+    while _held:
+        name, handle = _held.popitem()
+        (root / FOLDER / name).unlink(missing_ok=True)
+        os.close(handle)
 
 
 def abandoned_flow_runs(root: Path) -> list[str]:
@@ -85,20 +71,24 @@ def end_abandoned_flow_runs(root: Path) -> None:
     should; the notes stay.
     """
     from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
 
     with _abandoned_notes(root) as notes:
         if not notes:
             return
         with get_client(sync_client=True) as client:
-            if any(name.startswith(_STARTING) for name in notes):
-                _end_waiting(client, None, STARTING_SECONDS, "whoever asked for it did not learn that it was made")
             for name, path in notes.items():
-                with suppress(ObjectNotFound):
-                    state = None if name.startswith(_STARTING) else client.read_flow_run(UUID(name)).state
-                    if state is not None and not state.is_final():
-                        _crash(client, UUID(name), "its process was killed, or could not report its end")
+                for run in _runs_noted(client, name):
+                    if run.state is None or not run.state.is_final():
+                        _crash(client, run.id, "its process was killed, or could not report its end")
                 path.unlink()
+
+
+def _runs_noted(client: "SyncPrefectClient", name: str) -> "list[FlowRun]":
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterName
+
+    if name.startswith(FLOW):
+        return client.read_flow_runs(flow_run_filter=FlowRunFilter(name=FlowRunFilterName(any_=[name])))
+    return client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[UUID(name)])))
 
 
 def end_runs_that_never_started(deployment: UUID) -> None:
@@ -108,42 +98,26 @@ def end_runs_that_never_started(deployment: UUID) -> None:
     ``httpx.HTTPError`` as above.
     """
     from prefect.client.orchestration import get_client
-
-    with get_client(sync_client=True) as client:
-        _end_waiting(client, deployment, PENDING_SECONDS, "its worker was killed before it had started it")
-
-
-def _end_waiting(client: "SyncPrefectClient", deployment: UUID | None, seconds: float, message: str) -> None:
-    """Set runs of the deployment, or of the flow without any, to crashed that have been pending for so long."""
     from prefect.client.schemas.filters import (
         DeploymentFilter,
         DeploymentFilterId,
-        FlowFilter,
-        FlowFilterName,
         FlowRunFilter,
-        FlowRunFilterDeploymentId,
         FlowRunFilterState,
         FlowRunFilterStateType,
     )
     from prefect.client.schemas.objects import StateType
 
     pending = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING]))
-    if deployment is not None:
-        found = client.read_flow_runs(
+    with get_client(sync_client=True) as client:
+        for run in client.read_flow_runs(
             flow_run_filter=FlowRunFilter(state=pending),
             deployment_filter=DeploymentFilter(id=DeploymentFilterId(any_=[deployment])),
-        )
-    else:
-        found = client.read_flow_runs(
-            flow_filter=FlowFilter(name=FlowFilterName(any_=[FLOW])),
-            flow_run_filter=FlowRunFilter(state=pending, deployment_id=FlowRunFilterDeploymentId(is_null_=True)),
-        )
-    for run in found:
-        if run.state is None or run.state.timestamp is None:
-            continue
-        age = datetime.now(run.state.timestamp.tzinfo) - run.state.timestamp
-        if age > timedelta(seconds=seconds):
-            _crash(client, run.id, message)
+        ):
+            if run.state is None or run.state.timestamp is None:
+                continue
+            age = datetime.now(run.state.timestamp.tzinfo) - run.state.timestamp
+            if age > timedelta(seconds=PENDING_SECONDS):
+                _crash(client, run.id, "its worker was killed before it had started it")
 
 
 def _crash(client: "SyncPrefectClient", number: UUID, message: str) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext
 from pathlib import Path
-from uuid import UUID
 
 from prefect.logging import get_run_logger
 from prefect.runtime import flow_run
@@ -60,7 +59,7 @@ def deployed_session(
     """The session of this flow run, open inside the block; ``None`` where it is for new data only and there is none."""
     logger = get_run_logger()
     root = project_folder(os.environ.get(FOLDER_VARIABLE, "."))
-    note_flow_run(root, UUID(str(flow_run.id)))
+    note_flow_run(root, str(flow_run.id))
     selection = Selection(stages, parse_only(only))
     values = parse_overrides(overrides)
     if values:

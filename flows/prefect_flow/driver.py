@@ -13,7 +13,7 @@ from typing import Any
 
 from flows.graph.plan import Action, Plan
 from flows.prefect_flow import prefect_api
-from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs, note_start
+from flows.prefect_flow.abandoned_flow_run import end_abandoned_flow_runs, forget_flow_runs
 from flows.runs.session import Session, make_session, prepare
 from flows.stages.executor import STOPPED, Finish, Observer, Outcome, State
 from flows.stages.processes import Processes
@@ -110,8 +110,6 @@ def _flow_run(errors: list[BaseException], folder: Path, session: Session, proce
                     PREFECT_LOGGING_TO_API_ENABLED: False,
                 }
             session.shown = server is None
-            if session.shown:
-                note_start(folder)
             with temporary_settings(settings):
                 run_experiment(session)
             forget_flow_runs(folder)

@@ -19,12 +19,14 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.exceptions import CancelledRun, PrefectException
+from prefect.flow_engine import run_flow
 from prefect.futures import PrefectFuture
 from prefect.logging import get_run_logger
 from prefect.runtime import deployment, flow_run
-from prefect.states import Cancelled, Completed
+from prefect.states import Cancelled, Completed, Pending
 from prefect.states import State as PrefectState
 from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.utilities.callables import get_call_parameters
 from pydantic import Field
 
 from flows.graph.plan import Action, enumeration
@@ -32,6 +34,7 @@ from flows.prefect_flow.abandoned_flow_run import (
     FLOW,
     end_abandoned_flow_runs,
     end_runs_that_never_started,
+    new_flow_run_name,
     note_flow_run,
 )
 from flows.prefect_flow.run_artifacts import RunArtifacts
@@ -153,7 +156,7 @@ def _work(session: Session) -> dict[str, int] | PrefectState:
             for tag, limit in session.tag_limits.items():
                 client.create_concurrency_limit(tag=tag, concurrency_limit=limit)
     if session.shown and flow_run.id is not None:
-        _close_earlier_records(UUID(flow_run.id))
+        _close_earlier_records()
     with cancellation_watched(session), session.cluster as cluster:
         if cluster is not None:
             session.stage_environment[CLUSTER] = cluster.address
@@ -172,12 +175,10 @@ def _work(session: Session) -> dict[str, int] | PrefectState:
     return {state.value: states.count(state) for state in State}
 
 
-def _close_earlier_records(present: UUID) -> None:
+def _close_earlier_records() -> None:
     """End what Prefect takes to be going on and is not; where the server is busy, the next run does it."""
-    folder = Path.cwd()
-    note_flow_run(folder, present)
     with suppress(httpx.HTTPError):
-        end_abandoned_flow_runs(folder)
+        end_abandoned_flow_runs(Path.cwd())
         if deployment.id is not None:
             end_runs_that_never_started(UUID(str(deployment.id)))
 
@@ -188,9 +189,16 @@ def run_experiment(session: Session) -> None:
     Raises what kept Prefect itself from doing its work, never for a failed stage.
     """
     runner: Any = ThreadPoolTaskRunner(max_workers=session.parallel_stages)
+    flow = experiment.with_options(task_runner=runner)
+    name = new_flow_run_name()
+    if session.shown:
+        note_flow_run(Path.cwd(), name)
+    with get_client(sync_client=True) as client:
+        given = get_call_parameters(flow.fn, (), dict(session.parameters))
+        made = client.create_flow_run(flow, name, flow.serialize_parameters(given), state=Pending())
     with session_open(session):
         try:
-            experiment.with_options(task_runner=runner)(**session.parameters)
+            run_flow(flow, made)
         except CancelledRun:
             if not session.cancelled:
                 raise

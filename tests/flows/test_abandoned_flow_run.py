@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,25 +14,24 @@ from scratch_project import Project
 
 from flows.prefect_flow.abandoned_flow_run import (
     FOLDER,
-    STARTING_SECONDS,
     abandoned_flow_runs,
     forget_flow_runs,
+    new_flow_run_name,
     note_flow_run,
 )
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from uuid import UUID
 from flows.prefect_flow.abandoned_flow_run import note_flow_run
-note_flow_run(Path(sys.argv[1]), UUID(sys.argv[2]))
+note_flow_run(Path(sys.argv[1]), sys.argv[2])
 print("noted", flush=True)
 time.sleep(60)
 """
 
 
-def held_by_another(folder: Path, number: UUID) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-c", HOLD, str(folder), str(number)]
+def held_by_another(folder: Path, name: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", HOLD, str(folder), name]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "noted\n"
@@ -41,22 +39,22 @@ def held_by_another(folder: Path, number: UUID) -> "subprocess.Popen[str]":
 
 
 def test_a_note_is_abandoned_when_its_process_is_gone_and_not_before(tmp_path: Path) -> None:
-    other, own = uuid4(), uuid4()
+    other, own = str(uuid4()), str(uuid4())
     process = held_by_another(tmp_path, other)
     note_flow_run(tmp_path, own)
     assert abandoned_flow_runs(tmp_path) == []
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert abandoned_flow_runs(tmp_path) == [str(other)]
+    assert abandoned_flow_runs(tmp_path) == [other]
     forget_flow_runs(tmp_path)
-    assert sorted(os.listdir(tmp_path / FOLDER)) == [str(other)]
+    assert sorted(os.listdir(tmp_path / FOLDER)) == [other]
 
 
-def begun(url: str, state: str, deployment: str | None = None, name: str | None = None) -> str:
+def begun(url: str, state: str, name: str = "a run", deployment: str | None = None) -> str:
     """A flow run that is in this state, as Prefect has it."""
     flow = ask(url, "/flows/", {"name": "experiment"})["id"]
-    run = ask(url, "/flow_runs/", {"flow_id": flow, "deployment_id": deployment})["id"]
-    ask(url, f"/flow_runs/{run}/set_state", {"state": {"type": state, "name": name}, "force": True})
+    run = ask(url, "/flow_runs/", {"flow_id": flow, "deployment_id": deployment, "name": name})["id"]
+    ask(url, f"/flow_runs/{run}/set_state", {"state": {"type": state}, "force": True})
     return str(run)
 
 
@@ -85,23 +83,16 @@ def test_a_run_with_nothing_to_do_ends_the_record_of_one_that_could_not_report(
 
 
 def test_a_run_whose_making_was_never_answered_is_ended(finished: Project, prefect_url: str) -> None:
-    """Prefect's database has recorded it, and its answer was lost: there is a note of a start, and no id."""
-    waiting, running = begun(prefect_url, "PENDING"), begun(prefect_url, "RUNNING")
-    flow = ask(prefect_url, "/flows/", {"name": "experiment"})["id"]
-    deployed = begun(
-        prefect_url, "PENDING", ask(prefect_url, "/deployments/", {"name": "waits", "flow_id": flow})["id"]
-    )
-    note = leave_note(finished, f"starting-{uuid4()}")
-    time.sleep(STARTING_SECONDS + 0.5)
-    fresh = begun(prefect_url, "PENDING")
+    """Prefect's database has recorded it, and its answer was lost, or the process was killed before it heard it."""
+    names = [new_flow_run_name(), new_flow_run_name()]
+    waiting, begins = begun(prefect_url, "PENDING", names[0]), begun(prefect_url, "RUNNING", names[1])
+    other = begun(prefect_url, "PENDING", new_flow_run_name())
+    notes = [leave_note(finished, name) for name in names]
     done = finished.palimpsest("run", PREFECT_API_URL=prefect_url)
     assert (done.returncode, done.stderr) == (0, "")
-    assert type_of(prefect_url, waiting) == "CRASHED"
-    # Those of a deployment wait for a worker, and the last one may be starting somewhere else at this moment.
-    assert [type_of(prefect_url, run) for run in (running, deployed)] == ["RUNNING", "PENDING"]
-    assert not note.exists()
-    for run in (running, deployed, fresh):
-        ask(prefect_url, f"/flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+    assert [type_of(prefect_url, run) for run in (waiting, begins, other)] == ["CRASHED", "CRASHED", "PENDING"]
+    assert not any(note.exists() for note in notes)
+    ask(prefect_url, f"/flow_runs/{other}/set_state", {"state": {"type": "CRASHED"}, "force": True})
 
 
 def test_where_the_server_is_away_the_record_stays_for_the_next_run(finished: Project) -> None:
@@ -121,7 +112,7 @@ def test_a_run_that_its_worker_accepted_and_never_started_is_ended(
 
     flow = ask(prefect_url, "/flows/", {"name": "experiment"})["id"]
     made: list[Any] = [ask(prefect_url, "/deployments/", {"name": name, "flow_id": flow}) for name in ("mine", "other")]
-    mine, other = (begun(prefect_url, "PENDING", one["id"], "Submitting") for one in made)
+    mine, other = (begun(prefect_url, "PENDING", deployment=one["id"]) for one in made)
     with client_of(prefect_url):
         abandoned_flow_run.end_runs_that_never_started(UUID(made[0]["id"]))
         assert type_of(prefect_url, mine) == "PENDING"  # it may still be starting
