@@ -86,9 +86,11 @@ def end_abandoned_flow_runs(root: Path) -> None:
 def _runs_noted(client: "SyncPrefectClient", name: str) -> "list[FlowRun]":
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterName
 
-    if name.startswith(FLOW):
-        return client.read_flow_runs(flow_run_filter=FlowRunFilter(name=FlowRunFilterName(any_=[name])))
-    return client.read_flow_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[UUID(name)])))
+    try:
+        noted = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(name)]))
+    except ValueError:
+        noted = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
+    return client.read_flow_runs(flow_run_filter=noted)
 
 
 def end_runs_that_never_started(deployment: UUID) -> None:

@@ -86,13 +86,22 @@ def test_a_run_whose_making_was_never_answered_is_ended(finished: Project, prefe
     """Prefect's database has recorded it, and its answer was lost, or the process was killed before it heard it."""
     names = [new_flow_run_name(), new_flow_run_name()]
     waiting, begins = begun(prefect_url, "PENDING", names[0]), begun(prefect_url, "RUNNING", names[1])
-    other = begun(prefect_url, "PENDING", new_flow_run_name())
-    notes = [leave_note(finished, name) for name in names]
+    flow = ask(prefect_url, "/flows/", {"name": "experiment"})["id"]
+    deployment = ask(prefect_url, "/deployments/", {"name": "waits", "flow_id": flow})["id"]
+    others = [
+        begun(prefect_url, "RUNNING", new_flow_run_name()),
+        begun(prefect_url, "PENDING", new_flow_run_name()),
+        begun(prefect_url, "PENDING", deployment=deployment),
+    ]
+    # The last is a note of earlier versions, which no run has for its name.
+    notes = [leave_note(finished, name) for name in (*names, f"starting-{uuid4()}")]
     done = finished.palimpsest("run", PREFECT_API_URL=prefect_url)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [type_of(prefect_url, run) for run in (waiting, begins, other)] == ["CRASHED", "CRASHED", "PENDING"]
+    assert [type_of(prefect_url, run) for run in (waiting, begins)] == ["CRASHED", "CRASHED"]
+    assert [type_of(prefect_url, run) for run in others] == ["RUNNING", "PENDING", "PENDING"]
     assert not any(note.exists() for note in notes)
-    ask(prefect_url, f"/flow_runs/{other}/set_state", {"state": {"type": "CRASHED"}, "force": True})
+    for run in others:
+        ask(prefect_url, f"/flow_runs/{run}/set_state", {"state": {"type": "CRASHED"}, "force": True})
 
 
 def test_where_the_server_is_away_the_record_stays_for_the_next_run(finished: Project) -> None:
