@@ -1,0 +1,1 @@
+"""A person reads a small sample, and the product says how many identifiers stand unmasked in the whole text."""
