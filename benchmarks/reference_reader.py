@@ -38,7 +38,7 @@ GOLD = {
     "social_media_dev": ("social media (WNUT 2017, dev part)", TRAINED_ON),
     "synthetic_pii_dev": ("synthetic sentences (presidio-research, dev part)", TRAINED_ON),
 }
-TAB = "court decisions (TAB, 96 of its training part)", "no shipped model learned from it or was tuned on it"
+TAB = "court decisions (TAB, 96 decisions)", "no shipped model learned from it or was tuned on it"
 SET_ASIDE = [
     ("social media (WNUT 2017, part set aside)", 0.873, 0.387),
     ("web English (UNER EWT, part set aside)", 0.992, 0.424),

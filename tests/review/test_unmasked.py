@@ -3,20 +3,22 @@
 import json
 
 import pytest
-from marked_text import MaskedText
+from marked_text import MaskedText, unmarked
+from reviewed_corpus import LINES, mark, plan
 
 from tasks.cli import main
 from tasks.errors import CorpusError
+from tasks.review import record
+from tasks.review.estimate import estimate
 from tasks.review.mentions import mentions
 from tasks.review.reader import Accuracy, accuracies, corrected
+from tasks.review.record import ReviewedLine
 from tasks.review.unmasked import reader_sidecar, unmasked_by_technique
 
 READER = ["{PERSON:Anna} {PERSON:Smith} met {PERSON:Bob} in {LOCATION:Rome}", "{PERSON:Carla} slept", "nobody came"]
 
 
-def test_a_mention_is_a_run_of_one_class_with_white_space_between(tmp_path):
-    from marked_text import unmarked
-
+def test_a_mention_is_a_run_of_one_class_with_white_space_between():
     for marked, expected in (
         ("{PERSON:Anna} {PERSON:Smith} slept", [2]),
         ("{PERSON:Anna}, {PERSON:Bob} slept", [1, 1]),
@@ -109,3 +111,27 @@ def test_without_a_review_somebody_must_have_read_the_text(tmp_path):
     text = MaskedText.write(tmp_path, READER)
     with pytest.raises(CorpusError, match="every_tagger"):
         unmasked_by_technique("elsewhere", text.raw, {"list": text.sidecar}, tmp_path / "nothing.jsonl")
+
+
+def test_a_review_of_this_text_goes_before_the_reader_and_one_of_another_text_is_refused(corpus):
+    """Two lines are read: of Zoë and Tom, and Anna Smith and Rome, the technique masks Anna Smith alone."""
+    found_in = {
+        3: (mark(3, "Zoë"), mark(3, "Tom")),
+        0: (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False)),
+    }
+    path = record.path_of("mail")
+    record.create(path, plan())
+    digests = {line: record.line_digest(LINES[line]) for line in found_in}
+    record.append(
+        path, [ReviewedLine(line, "ann", record.now(), 2.0, digests[line], marks) for line, marks in found_in.items()]
+    )
+    text = corpus / "data/private/corpora/mail/train.txt"
+    sidecar = corpus / "data/private/masked/mail/train/allow_list/sidecar.jsonl"
+    found = unmasked_by_technique("mail", text, {"allow_list": sidecar}, corpus / "nothing.jsonl")["allow_list"]
+    by_hand = estimate(plan(), found_in, {3: frozenset(), 0: frozenset([(0, 4), (5, 10)])})
+    assert (found.by, found.basis) == ("review", "2 lines read by 1 reviewer")
+    assert (found.direct, found.quasi) == (by_hand.direct, by_hand.quasi)
+    assert found.direct.unmasked_found == 2
+    text.write_text(text.read_text(encoding="utf-8").replace("Tom", "Tim"), encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"mail\.jsonl"):
+        unmasked_by_technique("mail", text, {"allow_list": sidecar}, sidecar)
