@@ -85,10 +85,10 @@ def main(data: Path) -> None:
     kinds = []
     for stem, (name, note) in GOLD.items():
         kinds.append(
-            {"name": name, "unseen": False, "note": note, **accuracy(reader, _gold(data / "gold" / f"{stem}.jsonl"))}
+            {"name": name, "unseen": False, "note": note, **accuracy(reader, gold_lines(data / "gold" / f"{stem}.jsonl"))}
         )
     kinds.append(
-        {"name": TAB[0], "unseen": True, "note": TAB[1], **accuracy(reader, _tab(data / "persons/entity_tab.jsonl"))}
+        {"name": TAB[0], "unseen": True, "note": TAB[1], **accuracy(reader, tab_lines(data / "persons/entity_tab.jsonl"))}
     )
     for name, recall, precision in SET_ASIDE:
         words = {"precision": precision, "recall": recall}
@@ -132,14 +132,14 @@ def accuracy(reader: Technique, gold: Iterable[GoldLine]) -> dict[str, Any]:
     return sized
 
 
-def _gold(path: Path) -> Iterator[GoldLine]:
+def gold_lines(path: Path) -> Iterator[GoldLine]:
     mapping = LabelMapping({})
     for line in read_labelled(path):
         spans = [(span.start, span.end, mapping.class_of(span.label) in DIRECT_IDENTIFIERS) for span in line.spans]
         yield GoldLine(line.text, line.document or str(line.number), spans)
 
 
-def _tab(path: Path) -> Iterator[GoldLine]:
+def tab_lines(path: Path) -> Iterator[GoldLine]:
     for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines()):
         record = json.loads(raw)
         text, begin = record["text"], 0

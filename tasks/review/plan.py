@@ -60,7 +60,12 @@ class Plan:
 
 
 def make_plan(
-    lines: Iterable[str], masks: Mapping[str, Iterable[Words]], reader: Iterable[Words], focus: str | None, seed: int
+    lines: Iterable[str],
+    masks: Mapping[str, Iterable[Words]],
+    reader: Iterable[Words],
+    focus: str | None,
+    seed: int,
+    most: int = LONGEST_QUEUE,
 ) -> Plan:
     """The plan of a text; memory grows by 8 bytes a line.
 
@@ -78,11 +83,11 @@ def make_plan(
     kept = {name: numbers for name, numbers in members.items() if numbers}
     # One generator for each stratum: a random string is the same on every machine and version of Python.
     drawn = [
-        random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), LONGEST_QUEUE))
+        random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), most))
         for name, numbers in kept.items()
     ]
     sizes = [len(numbers) for numbers in kept.values()]
-    turns = list(in_turn(sizes, [STRATA[name] * size for name, size in zip(kept, sizes, strict=True)]))
+    turns = list(in_turn(sizes, [STRATA[name] * size for name, size in zip(kept, sizes, strict=True)], most))
     strata = tuple(Stratum(name, size) for name, size in zip(kept, sizes, strict=True))
     return Plan(digest.hexdigest(), seed, strata, tuple((drawn[stratum][place], stratum) for stratum, place in turns))
 
@@ -106,7 +111,7 @@ def is_name_like(line: str, start: int, end: int) -> bool:
     return word[0].isupper() and not (len(word) == 1 or _SENTENCE_END.search(line[:start]))
 
 
-def in_turn(sizes: Sequence[int], shares: Sequence[float], most: int = LONGEST_QUEUE) -> Iterator[tuple[int, int]]:
+def in_turn(sizes: Sequence[int], shares: Sequence[float], most: int) -> Iterator[tuple[int, int]]:
     """Stratum and place within it, one line at a time: the next is of the stratum with most of its share still to come
     (Adams's method of apportionment, by which each stratum has a line before any has its second in vain)."""
     counts = [0] * len(sizes)
