@@ -85,10 +85,20 @@ def main(data: Path) -> None:
     kinds = []
     for stem, (name, note) in GOLD.items():
         kinds.append(
-            {"name": name, "unseen": False, "note": note, **accuracy(reader, gold_lines(data / "gold" / f"{stem}.jsonl"))}
+            {
+                "name": name,
+                "unseen": False,
+                "note": note,
+                **accuracy(reader, gold_lines(data / "gold" / f"{stem}.jsonl")),
+            }
         )
     kinds.append(
-        {"name": TAB[0], "unseen": True, "note": TAB[1], **accuracy(reader, tab_lines(data / "persons/entity_tab.jsonl"))}
+        {
+            "name": TAB[0],
+            "unseen": True,
+            "note": TAB[1],
+            **accuracy(reader, tab_lines(data / "persons/entity_tab.jsonl")),
+        }
     )
     for name, recall, precision in SET_ASIDE:
         words = {"precision": precision, "recall": recall}

@@ -3,18 +3,17 @@
 The text is fixed, and the draw of lines is all that is random. So lines are the unit, whatever documents they are of.
 
 - **Totals** are stratified Horvitz-Thompson estimates: every identifier read counts N/n times, by its stratum.
-- **Their intervals** are of the part that was not read: gamma quantiles with the mean and the variance of a weighted sum
-  of rare counts (Fay and Feuer 1997, "Confidence intervals for directly standardized rates", Statistics in Medicine
-  16). The upper one allows for one more line like the heaviest that may have been missed. Where none was found this is
-  the exact hypergeometric bound, maximised over strata. A stratum that is read whole adds nothing.
+- **Their intervals** are quantiles of the gamma distribution with the mean and variance of a weighted sum of rare counts
+  (Fay and Feuer 1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16). The upper end
+  allows for one more line like the heaviest that may have been missed. Where none was found this is the exact
+  hypergeometric bound, maximised over strata. A stratum that is read whole adds nothing.
 - **Recall** is the ratio of masked to all identifiers. Its interval is recovered from those of the masked and unmasked
   totals (MOVER-R: Donner and Zou 2012, "Closed-form confidence intervals for functions of the normal mean and standard
   deviation", Statistical Methods in Medical Research 21).
 """
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +57,10 @@ class Estimate:
     classes: Mapping[str, Unmasked]
 
 
+Ends = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Estimate, lower and upper end, (...) each."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """How many lines of each of H strata were read."""
@@ -73,22 +76,21 @@ class Sample:
         """How many lines may hold what no line read holds: an exact upper end."""
         return most_unseen(self.sizes, self.read, (1 - self.confidence) / 2)
 
-    def total(self, sums: np.ndarray, squares: np.ndarray, a_line: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Estimate, lower and upper end (...) of a total over the text.
+    def total(self, sums: np.ndarray, squares: np.ndarray, a_line: np.ndarray) -> Ends:
+        """A total over the text.
 
-        ``sums``, ``squares``: (..., H) of the counts in the lines read, and of the counts squared. ``a_line``: (...) how
-        many a line holds that holds any.
+        ``sums``, ``squares``: (..., H) of the counts in the lines read, and of the counts squared. ``a_line``: (...)
+        how many a line holds that holds any.
         """
         tail = (1 - self.confidence) / 2
         read = np.maximum(self.read, 1)
         weight = self.sizes / read
-        seen = sums.sum(-1)
-        rest = (sums * (weight - 1)).sum(-1)
+        seen, value = sums.sum(-1), (sums * weight).sum(-1)
         spread = squares - sums**2 / (read + 2)
         variance = (weight**2 * (1 - read / self.sizes) * spread).sum(-1)
         unseen = a_line * self.missed / -np.log(tail)
-        low = seen + _gamma_quantile(rest, variance, tail)
-        return seen + rest, low, seen + _gamma_quantile(rest + unseen, variance + unseen**2, 1 - tail)
+        low = np.maximum(seen, _gamma_quantile(value, variance, tail))
+        return value, low, seen + _gamma_quantile(value - seen + unseen, variance + unseen**2, 1 - tail)
 
 
 def most_unseen(sizes: np.ndarray, read: np.ndarray, tail: float) -> float:
@@ -121,27 +123,6 @@ def _gamma_quantile(mean: np.ndarray, variance: np.ndarray, probability: float) 
     return np.where(certain, mean, found)
 
 
-def recall_interval(masked: Sequence[np.ndarray], unmasked: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Estimate and ends of masked / (masked + unmasked), each (...), from the same of both; not a number where both
-    estimates are 0.
-
-    A recall r is within the interval if 0 is within that of r * unmasked - (1 - r) * masked.
-    """
-    (m, m_low, m_high), (u, u_low, u_high) = masked, unmasked
-
-    def end(m_side: np.ndarray, u_side: np.ndarray, sign: int) -> np.ndarray:
-        low, high = np.zeros_like(m), np.ones_like(m)
-        for _ in range(50):
-            r = (low + high) / 2
-            above = r * u - (1 - r) * m - sign * np.hypot(r * u_side, (1 - r) * m_side) > 0
-            low, high = np.where(above, low, r), np.where(above, r, high)
-        return (low + high) / 2
-
-    with np.errstate(invalid="ignore"):
-        value = m / (m + u)
-    return value, end(m - m_low, u_high - u, -1), end(m_high - m, u - u_low, 1)
-
-
 def estimate(
     plan: Plan, marks: Mapping[int, Sequence[Mark]], masked: Mapping[int, Words], confidence: float = 0.95
 ) -> Estimate:
@@ -152,38 +133,110 @@ def estimate(
 
     Words of one class with at most one character between them are one identifier. It is direct where one of them is.
     """
-    stratum = dict(plan.queue[: len(marks)])
     sample = _sample(plan, len(marks), confidence)
-    counts: dict[str, Counter[tuple[int, bool]]] = {}
-    for line, words in marks.items():
-        for mention in _mentions(words):
-            whole = all((word.start, word.end) in masked[line] for word in mention)
-            sort = "direct" if any(word.direct for word in mention) else "quasi"
-            for key in (sort, f"class {mention[0].label}"):
-                counts.setdefault(key, Counter())[line, whole] += 1
-    of = {key: _unmasked(sample, stratum, counts.get(key, Counter())) for key in {"direct", "quasi", *counts}}
-    classes = {key.removeprefix("class "): found for key, found in sorted(of.items()) if key.startswith("class ")}
-    return Estimate(len(marks), of["direct"], of["quasi"], classes)
+    counts = _counts(plan, marks, masked)
+    of = {key: _unmasked(sample, found) for key, found in sorted(counts.items())}
+    nothing = _unmasked(sample, Counts.empty(plan))
+    direct, quasi = of.pop("direct", nothing), of.pop("quasi", nothing)
+    return Estimate(len(marks), direct, quasi, of)
 
 
 def lines_needed(
-    plan: Plan, reviewed: int, limit: float, confidence: float = 0.95, found: Callable[[int], float] | None = None
+    plan: Plan,
+    reviewed: int,
+    limit: float,
+    confidence: float = 0.95,
+    marks: Mapping[int, Sequence[Mark]] | None = None,
+    masked: Mapping[int, Words] | None = None,
 ) -> int | None:
     """How many lines are still to be reviewed until the upper bound is at most ``limit`` unmasked identifiers per 1,000
-    lines, if no further one is found; ``None`` where the whole text would not do."""
+    lines, if no further one is found; ``None`` where the whole queue would not do.
 
-    def bound(read: int) -> float:
-        return 1000 * _sample(plan, read, confidence).missed / plan.lines
+    ``marks``, ``masked``: as for ``estimate``, for the direct identifiers that were found; without them none was.
+    """
+    counts = _counts(plan, marks or {}, masked or {}).get("direct") or Counts.empty(plan)
+
+    def low_enough(read: int) -> bool:
+        _, _, high = counts.totals(_sample(plan, read, confidence))[0]
+        return 1000 * float(high) / plan.lines <= limit
 
     reads = range(max(reviewed, 1), len(plan.queue) + 1)
-    more = bisect_left(reads, True, key=lambda read: bound(read) <= limit)
-    return more + reads[0] - reviewed if more < len(reads) else None
+    more = bisect_left(reads, True, key=low_enough)
+    return reads[more] - reviewed if more < len(reads) else None
+
+
+@dataclass
+class Counts:
+    """Identifiers in the lines read, of H strata; each pair is of those unmasked and those masked whole."""
+
+    sums: np.ndarray
+    """(2, ..., H) of the counts of lines."""
+    squares: np.ndarray
+    """(2, ..., H) of the counts squared."""
+    holding: np.ndarray
+    """(...) lines that hold one."""
+
+    @classmethod
+    def empty(cls, plan: Plan) -> "Counts":
+        """Of no identifier."""
+        return cls(np.zeros((2, len(plan.strata))), np.zeros((2, len(plan.strata))), np.array(0.0))
+
+    def add(self, stratum: int, unmasked: int, masked: int) -> None:
+        """Count a line that holds one or more."""
+        line = np.array([unmasked, masked])
+        self.sums[:, stratum] += line
+        self.squares[:, stratum] += line**2
+        self.holding += 1
+
+    def totals(self, sample: Sample) -> tuple[Ends, Ends]:
+        """Totals over the text of those unmasked and those masked."""
+        # A line that was not read may hold several too.
+        a_line = np.maximum(self.sums.sum((0, -1)), 1) / np.maximum(self.holding, 1)
+        unmasked, masked = (sample.total(self.sums[side], self.squares[side], a_line) for side in (0, 1))
+        return unmasked, masked
+
+    def recall(self, unmasked: Ends, masked: Ends) -> Ends:
+        """Masked / all, from their totals; the estimate is not a number where both are 0.
+
+        A recall r is in the interval if 0 is in that of r * unmasked - (1 - r) * masked. A lower end that is what was read
+        has no slack for an error of the other total, so there the outer ends of both are taken.
+        """
+        (u, u_low, u_high), (m, m_low, m_high) = unmasked, masked
+        u_seen, m_seen = self.sums.sum(-1)
+
+        def end(m_side: np.ndarray, u_side: np.ndarray, sign: int) -> np.ndarray:
+            low, high = np.zeros_like(m), np.ones_like(m)
+            for _ in range(50):
+                r = (low + high) / 2
+                above = r * u - (1 - r) * m - sign * np.hypot(r * u_side, (1 - r) * m_side) > 0
+                low, high = np.where(above, low, r), np.where(above, r, high)
+            return (low + high) / 2
+
+        with np.errstate(invalid="ignore"):
+            value, lowest, highest = m / (m + u), m_low / (m_low + u_high), m_high / (m_high + u_low)
+        low = np.where(m_low <= m_seen, lowest, end(m - m_low, u_high - u, -1))
+        return value, low, np.where(u_low <= u_seen, highest, end(m_high - m, u - u_low, 1))
 
 
 def _sample(plan: Plan, read: int, confidence: float) -> Sample:
-    drawn = Counter(stratum for _, stratum in plan.queue[:read])
-    sizes = np.array([stratum.lines for stratum in plan.strata])
-    return Sample(sizes, np.array([drawn[stratum] for stratum in range(len(sizes))]), confidence)
+    drawn = np.bincount([stratum for _, stratum in plan.queue[:read]], minlength=len(plan.strata))
+    return Sample(np.array([stratum.lines for stratum in plan.strata]), drawn, confidence)
+
+
+def _counts(plan: Plan, marks: Mapping[int, Sequence[Mark]], masked: Mapping[int, Words]) -> dict[str, Counts]:
+    """By ``direct``, ``quasi``, and class."""
+    stratum = dict(plan.queue[: len(marks)])
+    counts: dict[str, Counts] = {}
+    for line, words in marks.items():
+        of_line: dict[str, list[bool]] = {}
+        for mention in _mentions(words):
+            whole = all((word.start, word.end) in masked[line] for word in mention)
+            sort = "direct" if any(word.direct for word in mention) else "quasi"
+            for key in (sort, mention[0].label):
+                of_line.setdefault(key, []).append(whole)
+        for key, found in of_line.items():
+            counts.setdefault(key, Counts.empty(plan)).add(stratum[line], found.count(False), found.count(True))
+    return counts
 
 
 def _mentions(words: Iterable[Mark]) -> list[list[Mark]]:
@@ -197,16 +250,9 @@ def _mentions(words: Iterable[Mark]) -> list[list[Mark]]:
     return found
 
 
-def _unmasked(sample: Sample, stratum: Mapping[int, int], counts: Mapping[tuple[int, bool], int]) -> Unmasked:
-    """``counts``: identifiers by line and whether they are masked whole."""
-    sums, squares = np.zeros((2, len(sample.sizes))), np.zeros((2, len(sample.sizes)))
-    for (line, whole), count in counts.items():
-        sums[int(whole), stratum[line]] += count
-        squares[int(whole), stratum[line]] += count**2
-    found = int(sums.sum())
-    a_line = np.array(found / max(len({line for line, _ in counts}), 1) if found else 1.0)
-    unmasked, masked = (sample.total(sums[side], squares[side], a_line) for side in (0, 1))
-    lines = sample.sizes.sum()
-    ends = [Interval(*map(float, values)) for values in (1000 * np.array(unmasked) / lines,)]
-    recall = Interval(*map(float, recall_interval(masked, unmasked))) if found else None
-    return Unmasked(found, int(sums[0].sum()), ends[0], recall)
+def _unmasked(sample: Sample, counts: Counts) -> Unmasked:
+    unmasked, masked = counts.totals(sample)
+    left, all_found = int(counts.sums[0].sum()), int(counts.sums.sum())
+    per_thousand = Interval(*(1000 * float(end / sample.sizes.sum()) for end in unmasked))
+    recall = Interval(*map(float, counts.recall(unmasked, masked))) if all_found else None
+    return Unmasked(all_found, left, per_thousand, recall)

@@ -13,18 +13,28 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from tasks.audit.clear_text import Words
+from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.words import word_spans
 
 LONGEST_QUEUE = 2000
 """Lines that a plan has at most."""
-STRATA = {"finding unmasked": 3.0, "name-like word unmasked": 2.0, "finding": 1.5, "rest": 1.0}
-"""Names of the strata, and how much more often a line of each is drawn than one of the rest.
+STRATA = {
+    "many findings unmasked": 4.0,
+    "direct finding unmasked that most mask": 3.0,
+    "direct finding unmasked": 1.5,
+    "other finding unmasked": 1.0,
+    "name-like word unmasked": 1.0,
+    "direct finding masked": 1.0,
+    "other finding masked": 1.0,
+    "no finding": 1.0,
+}
+"""Names of the strata, and how often a line of each is drawn, compared with one without a finding.
 
-- A word stands unmasked that the reference reader finds.
-- Else, a word stands unmasked that looks like a name: with a capital letter within a sentence, or letters and digits.
-- Else, the reference reader finds a word.
-- None of these.
+A line belongs to the first that it fits. Findings are words that the reference reader marks; ``many`` are 10 or more,
+such as a list of names. ``that most mask``: most of the other techniques do. Few strata are drawn more often than the
+rest: where nothing is found, the bound is that of the stratum that is read least.
 """
+_MANY = 10
 _SENTENCE_END = re.compile(r"[.!?:;…\"“”(]\W*$|^\W*$")
 
 
@@ -62,45 +72,54 @@ class Plan:
 def make_plan(
     lines: Iterable[str],
     masks: Mapping[str, Iterable[Words]],
-    reader: Iterable[Words],
+    reader: Iterable[Mapping[tuple[int, int], str]],
     focus: str | None,
     seed: int,
     most: int = LONGEST_QUEUE,
 ) -> Plan:
     """The plan of a text; memory grows by 8 bytes a line.
 
-    ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader finds.
+    ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader
+    finds, with their classes.
     ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one of the techniques leaves
     unmasked.
     """
     digest = hashlib.sha256()
     members: dict[str, array[int]] = {name: array("q") for name in STRATA}
-    chosen = [masks[focus]] if focus is not None else list(masks.values())
-    masked = map(frozenset.intersection, *chosen) if chosen else repeat(frozenset[tuple[int, int]]())
-    for number, (line, hidden, found) in enumerate(zip(lines, masked, reader, strict=False)):
+    names, nothing = list(masks), frozenset[tuple[int, int]]()
+    by_technique = zip(*masks.values(), strict=True) if masks else repeat(())
+    for number, (line, hidden, found) in enumerate(zip(lines, by_technique, reader, strict=False)):
         digest.update(f"{line}\n".encode())
-        members[stratum_of(line, hidden, found)].append(number)
+        others = [words for name, words in zip(names, hidden, strict=True) if name != focus]
+        masked = hidden[names.index(focus)] if focus is not None else nothing.union(*hidden[:1]).intersection(*hidden)
+        members[stratum_of(line, masked, found, others)].append(number)
     kept = {name: numbers for name, numbers in members.items() if numbers}
     # One generator for each stratum: a random string is the same on every machine and version of Python.
-    drawn = [
-        random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), most))
-        for name, numbers in kept.items()
-    ]
+    drawn = [random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), most)) for name, numbers in kept.items()]
     sizes = [len(numbers) for numbers in kept.values()]
     turns = list(in_turn(sizes, [STRATA[name] * size for name, size in zip(kept, sizes, strict=True)], most))
     strata = tuple(Stratum(name, size) for name, size in zip(kept, sizes, strict=True))
     return Plan(digest.hexdigest(), seed, strata, tuple((drawn[stratum][place], stratum) for stratum, place in turns))
 
 
-def stratum_of(line: str, masked: Words, found: Words) -> str:
-    """The name of a line's stratum."""
+def stratum_of(line: str, masked: Words, found: Mapping[tuple[int, int], str], others: Sequence[Words]) -> str:
+    """The name of a line's stratum. ``found``: the reference reader's words with their classes; ``others``: words that
+    other techniques mask."""
+    many, mostly_masked, direct_unmasked, other_unmasked, name_like, direct_masked, other_masked, none = STRATA
     unmasked = [span for span in word_spans(line) if span not in masked]
-    finding, name_like, masked_finding, rest = STRATA
-    if any(span in found for span in unmasked):
-        return finding
+    findings = [span for span in unmasked if span in found]
+    direct = [span for span in findings if found[span] in DIRECT_IDENTIFIERS]
+    if len(findings) >= _MANY:
+        return many
+    if any(2 * sum(span in words for words in others) > len(others) for span in direct):
+        return mostly_masked
+    if findings:
+        return direct_unmasked if direct else other_unmasked
     if any(is_name_like(line, *span) for span in unmasked):
         return name_like
-    return masked_finding if found else rest
+    if found:
+        return other_masked if DIRECT_IDENTIFIERS.isdisjoint(found.values()) else direct_masked
+    return none
 
 
 def is_name_like(line: str, start: int, end: int) -> bool:

@@ -108,8 +108,7 @@ class Reading:
             sidecar.parent.name: list(masked_words(sidecar))
             for sidecar in sorted((MASKED / self.corpus / "train").glob("*/sidecar.jsonl"))
         }
-        reader = [frozenset(words) for words in self.found]
-        return Review(make_plan(self.lines, masks, reader, self.technique, self.seed), ())
+        return Review(make_plan(self.lines, masks, self.found, self.technique, self.seed), ())
 
     def keep(self, lines: Sequence[ReviewedLine]) -> None:
         """Add reviewed lines to the user's record, which begins with the plan, and what ships of the review."""
