@@ -84,22 +84,10 @@ def main(data: Path) -> None:
     reader = EveryTagger(kind="every_tagger").build(None, threads=1)
     kinds = []
     for stem, (name, note) in GOLD.items():
-        kinds.append(
-            {
-                "name": name,
-                "unseen": False,
-                "note": note,
-                **accuracy(reader, gold_lines(data / "gold" / f"{stem}.jsonl")),
-            }
-        )
-    kinds.append(
-        {
-            "name": TAB[0],
-            "unseen": True,
-            "note": TAB[1],
-            **accuracy(reader, tab_lines(data / "persons/entity_tab.jsonl")),
-        }
-    )
+        gold = gold_lines(data / "gold" / f"{stem}.jsonl")
+        kinds.append({"name": name, "unseen": False, "note": note, **accuracy(reader, gold)})
+    decisions = tab_lines(data / "persons/entity_tab.jsonl")
+    kinds.append({"name": TAB[0], "unseen": True, "note": TAB[1], **accuracy(reader, decisions)})
     for name, recall, precision in SET_ASIDE:
         words = {"precision": precision, "recall": recall}
         kinds.append(
@@ -143,6 +131,7 @@ def accuracy(reader: Technique, gold: Iterable[GoldLine]) -> dict[str, Any]:
 
 
 def gold_lines(path: Path) -> Iterator[GoldLine]:
+    """Labelled lines."""
     mapping = LabelMapping({})
     for line in read_labelled(path):
         spans = [(span.start, span.end, mapping.class_of(span.label) in DIRECT_IDENTIFIERS) for span in line.spans]
@@ -150,6 +139,7 @@ def gold_lines(path: Path) -> Iterator[GoldLine]:
 
 
 def tab_lines(path: Path) -> Iterator[GoldLine]:
+    """Court decisions sentence by sentence."""
     for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines()):
         record = json.loads(raw)
         text, begin = record["text"], 0

@@ -14,7 +14,7 @@ are drawn anew for each plan.
 - ``zero_miss``: share of reviews that find no unmasked identifier; ``zero_miss_wrong``: share of all reviews that find
   none and whose interval does not hold.
 - ``stopped``: a reviewer reads 50 lines, and 20 more until the upper end is at most 20 direct identifiers per 1,000
-  lines, or until 300 are read. ``ever_too_low``: share of reviews in which some upper end on the way is below the truth.
+  lines, or until 300 are read. ``ever_too_low``: share of reviews in which an upper end on the way is too low.
 """
 
 import argparse
@@ -180,7 +180,7 @@ class Draws:
             self._sums[-1][2] = np.cumsum(np.broadcast_to(found, drawn.shape), axis=-1)
 
     def intervals(self, read: np.ndarray, sort: int) -> dict[str, Any]:
-        """``unmasked`` per 1,000 lines and ``recall``: estimate, low, high (R,) each; ``zero``: whether none was found."""
+        """``unmasked`` per 1,000 lines and ``recall``: estimate, low, high (R,) each; ``zero``: none found."""
         sums, squares, holding = (
             np.stack(
                 [

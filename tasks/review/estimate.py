@@ -3,7 +3,7 @@
 The text is fixed, and the draw of lines is all that is random. So lines are the unit, whatever documents they are of.
 
 - **Totals** are stratified Horvitz-Thompson estimates: every identifier read counts N/n times, by its stratum.
-- **Their intervals** are quantiles of the gamma distribution with the mean and variance of a weighted sum of rare counts
+- **Their intervals** are quantiles of the gamma distribution with the mean and variance of a weighted sum of counts
   (Fay and Feuer 1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16). The upper end
   allows for one more line like the heaviest that may have been missed. Where none was found this is the exact
   hypergeometric bound, maximised over strata. A stratum that is read whole adds nothing.
@@ -167,7 +167,8 @@ def lines_needed(
 
 @dataclass
 class Counts:
-    """Identifiers in the lines read, of H strata; each pair is of those unmasked and those masked whole."""
+    """Identifiers in the lines read of H strata. The first of each pair is of those unmasked, the second of those
+    masked."""
 
     sums: np.ndarray
     """(2, ..., H) of the counts of lines."""
@@ -198,8 +199,8 @@ class Counts:
     def recall(self, unmasked: Ends, masked: Ends) -> Ends:
         """Masked / all, from their totals; the estimate is not a number where both are 0.
 
-        A recall r is in the interval if 0 is in that of r * unmasked - (1 - r) * masked. A lower end that is what was read
-        has no slack for an error of the other total, so there the outer ends of both are taken.
+        A recall r is in the interval if 0 is in that of r * unmasked - (1 - r) * masked. A lower end that is what was
+        read has no slack for an error of the other total, so there the outer ends of both are taken.
         """
         (u, u_low, u_high), (m, m_low, m_high) = unmasked, masked
         u_seen, m_seen = self.sums.sum(-1)

@@ -223,10 +223,11 @@ class Reading:
             "stop": self.stop,
             "limit": self.limit,
         }
+        masked = {line: self.masked[line] for line in marks}
         if marks:
-            found = estimate(self.review.plan, marks, {line: self.masked[line] for line in marks})
+            found = estimate(self.review.plan, marks, masked)
             said |= {"direct": _rounded(found.direct), "quasi": _rounded(found.quasi)}
-        said["needed"] = lines_needed(self.review.plan, len(marks), self.limit)
+        said["needed"] = lines_needed(self.review.plan, len(marks), self.limit, marks=marks, masked=masked)
         return said
 
 

@@ -1,0 +1,81 @@
+from collections import Counter
+
+import pytest
+
+from tasks.corpora.words import word_spans
+from tasks.review.plan import STRATA, make_plan, stratum_of
+from tasks.review.record import text_digest
+
+NOTHING = frozenset()
+LINES = ["well Anna left"] * 40 + ["well then Zürich"] * 40 + ["so it goes"] * 120
+READER = [{(5, 9): "PERSON"}] * 40 + [{}] * 160
+FIRST = ((120, 2), (9, 0), (67, 1), (136, 2), (37, 0), (131, 2))
+MASKS = {"ours": [NOTHING] * 200, "theirs": [NOTHING] * 200}
+
+
+@pytest.mark.parametrize(
+    ("line", "masked", "found", "others", "name"),
+    [
+        ("then Anna left", [], {"Anna": "PERSON"}, [["Anna"], ["Anna"], []], "direct finding unmasked that most mask"),
+        ("then Anna left", [], {"Anna": "PERSON"}, [["Anna"], []], "direct finding unmasked"),
+        ("then Anna left", ["Anna"], {"Anna": "PERSON"}, [["Anna"]], "direct finding masked"),
+        ("it was in may", [], {"may": "DATE"}, [["may"]], "other finding unmasked"),
+        ("it was in may", ["may"], {"may": "DATE"}, [["may"]], "other finding masked"),
+        ("it was Anna", [], {}, [["Anna"]], "name-like word unmasked"),
+        ("room b12 it is", [], {}, [], "name-like word unmasked"),
+        ("It is. Then I left.", [], {}, [], "no finding"),
+        ("a b c d e f g h i j", [], dict.fromkeys("abcdefghij", "DATE"), [], "many findings unmasked"),
+        ("", [], {}, [], "no finding"),
+    ],
+)
+def test_the_stratum_of_a_line(line, masked, found, others, name):
+    spans = {line[start:end]: (start, end) for start, end in word_spans(line)}
+    assert stratum_of(
+        line,
+        frozenset(spans[word] for word in masked),
+        {spans[word]: label for word, label in found.items()},
+        [frozenset(spans[word] for word in words) for words in others],
+    ) == name  # fmt: skip
+
+
+def test_every_line_comes_once_and_the_seed_decides():
+    plan = make_plan(LINES, MASKS, READER, "ours", 1)
+    assert plan.text == text_digest(LINES)
+    assert sorted(line for line, _ in plan.queue) == list(range(200))
+    assert [stratum.lines for stratum in plan.strata] == [40, 40, 120]
+    assert plan == make_plan(iter(LINES), MASKS, iter(READER), "ours", 1)
+    assert plan.queue != make_plan(LINES, MASKS, READER, "ours", 2).queue
+    # The same on every machine.
+    assert plan.queue[:6] == FIRST
+
+
+def test_any_beginning_of_the_queue_has_its_share_of_each_stratum():
+    plan = make_plan(LINES, MASKS, READER, "ours", 1)
+    assert {stratum for _, stratum in plan.queue[:3]} == {0, 1, 2}
+    shares = [STRATA[stratum.name] * stratum.lines for stratum in plan.strata]
+    for n in range(3, 101):
+        read = Counter(stratum for _, stratum in plan.queue[:n])
+        for stratum, share in enumerate(shares):
+            assert abs(read[stratum] - n * share / sum(shares)) <= 2
+
+
+def test_a_line_is_drawn_by_chance_within_its_stratum():
+    """In 400 plans each of 120 lines is the first of its stratum 3.3 times on average."""
+    firsts = Counter(
+        next(line for line, stratum in make_plan(LINES, MASKS, READER, "ours", seed).queue if stratum == 2)
+        for seed in range(400)
+    )
+    assert len(firsts) > 100
+    assert max(firsts.values()) < 15
+
+
+def test_the_queue_ends_where_asked_and_knows_the_size_of_all():
+    plan = make_plan(LINES, MASKS, READER, "ours", 1, most=50)
+    assert (len(plan.queue), plan.lines) == (50, 200)
+
+
+def test_without_a_technique_a_word_is_masked_where_all_mask_it():
+    masks = {"ours": [frozenset([(5, 9)])] * 200, "theirs": [NOTHING] * 200}
+    names = [[each.name for each in make_plan(LINES, masks, READER, focus, 1).strata] for focus in (None, "ours")]
+    assert names[0][0].startswith("direct finding unmasked")
+    assert "direct finding masked" in names[1]
