@@ -71,11 +71,6 @@ class Sample:
     """(H,) of which the reviewer read so many."""
     confidence: float = 0.95
 
-    @property
-    def missed(self) -> float:
-        """How many lines may hold what no line read holds: an exact upper end."""
-        return most_unseen(self.sizes, self.read, (1 - self.confidence) / 2)
-
     def total(self, sums: np.ndarray, squares: np.ndarray, a_line: np.ndarray) -> Ends:
         """A total over the text.
 
@@ -88,7 +83,7 @@ class Sample:
         seen, value = sums.sum(-1), (sums * weight).sum(-1)
         spread = squares - sums**2 / (read + 2)
         variance = (weight**2 * (1 - read / self.sizes) * spread).sum(-1)
-        unseen = a_line * self.missed / -np.log(tail)
+        unseen = a_line * most_unseen(self.sizes, self.read, tail) / -np.log(tail)
         low = np.maximum(seen, _gamma_quantile(value, variance, tail))
         return value, low, seen + _gamma_quantile(value - seen + unseen, variance + unseen**2, 1 - tail)
 

@@ -10,11 +10,11 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 from tasks.audit.clear_text import Words
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.words import word_spans
+from tasks.filling.aligned_fills import side_by_side
 
 LONGEST_QUEUE = 2000
 """Lines that a plan has at most."""
@@ -43,7 +43,7 @@ class Stratum:
     """A group of lines that are drawn equally often."""
 
     name: str
-    """Such as ``unmasked name-like word``; no word of the text."""
+    """Such as ``name-like word unmasked``; no word of the text."""
     lines: int
     """Lines of the text that belong to it."""
 
@@ -79,22 +79,19 @@ def make_plan(
 ) -> Plan:
     """The plan of a text; memory grows by 8 bytes a line.
 
-    ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader
-    finds, with their classes.
-    ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one of the techniques leaves
-    unmasked.
+    ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader finds,
+    with their classes. ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one or more
+    of the techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` where
+    the numbers of lines differ.
     """
     digest = hashlib.sha256()
     members: dict[str, array[int]] = {name: array("q") for name in STRATA}
-    names, nothing = list(masks), frozenset[tuple[int, int]]()
-    by_technique = zip(*masks.values(), strict=True) if masks else repeat(())
-    for number, (line, hidden, found) in enumerate(zip(lines, by_technique, reader, strict=False)):
+    for number, (line, found, *masked_by) in enumerate(side_by_side(lines, reader, *masks.values())):
         digest.update(f"{line}\n".encode())
-        others = [words for name, words in zip(names, hidden, strict=True) if name != focus]
-        masked = hidden[names.index(focus)] if focus is not None else nothing.union(*hidden[:1]).intersection(*hidden)
-        members[stratum_of(line, masked, found, others)].append(number)
+        others: dict[str, Words] = dict(zip(masks, masked_by, strict=True))
+        masked = others.pop(focus) if focus is not None else frozenset.intersection(*others.values())
+        members[stratum_of(line, masked, found, list(others.values()))].append(number)
     kept = {name: numbers for name, numbers in members.items() if numbers}
-    # One generator for each stratum: a random string is the same on every machine and version of Python.
     drawn = [random.Random(f"{seed} {name}").sample(numbers, min(len(numbers), most)) for name, numbers in kept.items()]
     sizes = [len(numbers) for numbers in kept.values()]
     turns = list(in_turn(sizes, [STRATA[name] * size for name, size in zip(kept, sizes, strict=True)], most))
@@ -123,7 +120,7 @@ def stratum_of(line: str, masked: Words, found: Mapping[tuple[int, int], str], o
 
 
 def is_name_like(line: str, start: int, end: int) -> bool:
-    """Whether a word has a capital letter within a sentence, or both letters and digits."""
+    """Whether a word has a digit, or a capital letter within a sentence."""
     word = line[start:end]
     if any(map(str.isdigit, word)):
         return True
@@ -131,8 +128,8 @@ def is_name_like(line: str, start: int, end: int) -> bool:
 
 
 def in_turn(sizes: Sequence[int], shares: Sequence[float], most: int) -> Iterator[tuple[int, int]]:
-    """Stratum and place within it, one line at a time: the next is of the stratum with most of its share still to come
-    (Adams's method of apportionment, by which each stratum has a line before any has its second in vain)."""
+    """Stratum and place within it, line by line: each stratum has one line, then the one with most share for each line
+    that it has (Adams's method of apportionment)."""
     counts = [0] * len(sizes)
     for _ in range(min(sum(sizes), most)):
         open_strata = [stratum for stratum, size in enumerate(sizes) if counts[stratum] < size]

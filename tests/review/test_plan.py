@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 
 from tasks.corpora.words import word_spans
+from tasks.errors import CorpusError
 from tasks.review.plan import STRATA, make_plan, stratum_of
 from tasks.review.record import text_digest
 
@@ -72,6 +73,11 @@ def test_a_line_is_drawn_by_chance_within_its_stratum():
 def test_the_queue_ends_where_asked_and_knows_the_size_of_all():
     plan = make_plan(LINES, MASKS, READER, "ours", 1, most=50)
     assert (len(plan.queue), plan.lines) == (50, 200)
+
+
+def test_files_of_different_length_are_refused():
+    with pytest.raises(CorpusError):
+        make_plan(LINES[:-1], MASKS, READER, "ours", 1)
 
 
 def test_without_a_technique_a_word_is_masked_where_all_mask_it():
