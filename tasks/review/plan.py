@@ -80,8 +80,8 @@ def make_plan(
     """The plan of a text; memory grows by 8 bytes a line.
 
     ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader finds,
-    with their classes. ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one or more
-    of the techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` where
+    with their classes. ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one or
+    more techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` where
     the numbers of lines differ.
     """
     digest = hashlib.sha256()
