@@ -105,6 +105,8 @@ def make_app(reading: Reading, port: int, token: str, password: str | None = Non
             given = json.loads(body)
             marks = [Mark(int(m["start"]), int(m["end"]), str(m["label"]), m["direct"] is True) for m in given["marks"]]
             number, seconds = int(given["line"]), float(given["seconds"])
+            if not 0 <= seconds < 1e6:
+                raise ValueError
         except (ValueError, TypeError, KeyError):
             return _closed(JSONResponse({"error": "the request is no reviewed line."}, 400))
         try:

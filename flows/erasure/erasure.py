@@ -32,6 +32,7 @@ from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release, of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
+from tasks.review.record import REVIEWS
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -112,6 +113,7 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
         *(path for place in paths for path in _with_partial_files(root / place)),
         *(file for file, record in data if _of_data(record, paths, sources)),
         *_state_of_runs(root, name, nodes, paths),
+        *(path for end in ("jsonl", "lock") for path in (root / REVIEWS).glob(f"{name}.{end}")),
         *_counts_of([root / place for place in paths], left),
         *(path for one in releases for path in (private_home() / "releases").glob(one)),
         *_lineage_of(name, paths),

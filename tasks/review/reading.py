@@ -25,7 +25,7 @@ from tasks.spelling import nearest
 
 CORPORA, MASKED = Path("data/private/corpora"), Path("data/private/masked")
 CONTEXT = 2
-"""Lines of the same document that are shown before and after the line."""
+"""Lines that are shown before and after the line: of its document, where documents are known."""
 
 
 @dataclass
@@ -209,7 +209,7 @@ class Reading:
     def _near(self, line: int, other: int) -> bool:
         if not 0 <= other < len(self.lines):
             return False
-        return self.documents is not None and self.documents[other] == self.documents[line]
+        return self.documents is None or self.documents[other] == self.documents[line]
 
     def bound(self) -> dict[str, Any]:
         """What the review says of the technique so far, and how many more lines reach the limit."""

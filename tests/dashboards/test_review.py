@@ -75,6 +75,7 @@ def test_a_password_is_asked_for_where_there_is_one(corpus):
     ("body", "status", "message"),
     [
         ({"line": 3, "marks": [{"start": 0, "end": 2, "label": "PERSON", "direct": True}]}, 400, "no reviewed line"),
+        ({"line": 3, "marks": [], "seconds": -1}, 400, "no reviewed line"),
         ({"line": 0, "marks": [], "seconds": 1}, 409, "line 1 is not the one to be read now"),
         (
             {"line": 3, "marks": [{"start": 0, "end": 2, "label": "PERSON", "direct": True}], "seconds": 1},

@@ -99,6 +99,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cached = next((folder / ".dvc/cache/files/md5").glob("??"))
     write(cached / f"{'0' * 30}.tmp", CANARIES[0])
     write(folder / "data/private/releases/first/lines.json", CANARIES[0])
+    write(folder / "data/private/review/mail.jsonl", CANARIES[0])
     for name, series in (("mail", "0a1b2c"), ("notes", "3d4e5f")):
         write(folder / f"results/reports/fill/{name}/earlier.json", json.dumps({"counts": series}))
         write(folder / f"data/private/counts/{series}/batch.npz", name)
