@@ -1,6 +1,5 @@
 """The files and reports that a cell of the experiment consists of, and whether they are of one state."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,8 @@ class FilledCell:
     """Private text."""
     masked: Path
     sidecar: Path
-    masks: Mapping[Path, dict[str, Any]]
-    """Sidecars of all techniques that have masked this private text, each with its report."""
+    reader: Path
+    """Sidecar of the reference reader: what every tagger that ships finds in the private text."""
     text: Path
     """Filled text."""
     model: Path | None
@@ -47,16 +46,15 @@ class FilledCell:
     def check_one_state(self) -> None:
         """``CorpusError`` where a file is not the one that the reports speak of."""
         reports = [(self.mask, self.raw, "inputs"), (self.mask, self.masked, "outputs")]
-        reports += [(report, sidecar, "outputs") for sidecar, report in self.masks.items()]
-        reports += [(self.fill, self.masked, "inputs")]
+        reports += [(self.mask, self.sidecar, "outputs"), (self.fill, self.masked, "inputs")]
         reports += [(self.fill, self.sidecar, "inputs"), (self.fill, self.text, "outputs")]
         if self.adapt is not None and self.model is not None:
             reports += [(self.adapt, self.text, "inputs"), (self.adapt, self.model, "outputs")]
         for report, path, side in reports:
             if report[side].get(str(path)) != content_hash(path):
                 raise CorpusError(
-                    f"{str(path)!r} is not the file that the report of {_stage(report)!r} speaks of, so nobody could "
-                    f"say what was released; run 'dvc repro {_stage(self.adapt or self.fill)}' and release again"
+                    f"{str(path)!r} is not the file that the report of {_stage(report)!r} describes. "
+                    f"Run: dvc repro {_stage(self.adapt or self.fill)}, then release again."
                 )
 
 
@@ -81,8 +79,6 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     from tasks.masking.mask import COMMAND as MASK
 
     of_mask, of_fill = _files(MASK, mask), _files(FILL, fill)
-    masks = map(read_report, sorted((folder / _named(mask_report(cell))).parent.glob("*.json")))
-    of_this_text = [each for each in masks if each["inputs"].get(of_mask.input) == mask["inputs"].get(of_mask.input)]
     return FilledCell(
         cell,
         mask,
@@ -92,10 +88,16 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         raw=Path(of_mask.input),
         masked=Path(of_fill.input),
         sidecar=Path(str(of_mask.sidecar)),
-        masks={Path(str(_files(MASK, each).sidecar)): each for each in of_this_text},
+        reader=_reader(Path(str(of_mask.sidecar)), str(cell.dataset)),
         text=Path(of_fill.output),
         model=Path(_files(ADAPT, adapt).output) if adapt else None,
     )
+
+
+def _reader(sidecar: Path, dataset: str) -> Path:
+    """Of the technique ``every_tagger`` where it is compared, or else of the reader's own masking."""
+    compared = sidecar.parent.with_name("every_tagger") / sidecar.name
+    return compared if compared.is_file() else sidecar.parent.parent.with_name("reader") / sidecar.name
 
 
 def _named(path: Path | None) -> Path:

@@ -25,7 +25,7 @@ WORDS = [*made_up_words(199), *dict.fromkeys(LISTED.split())]
 LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 15]
 TECHNIQUES = {
     "words": {"kind": "allow_list", "path": "words.txt"},
-    "union": {
+    "every_tagger": {
         "kind": "combination",
         "rule": "union",
         "parts": [{"kind": "allow_list", "path": "words.txt"}, {"kind": "entity_tagger", "tagger": {"kind": "crf"}}],
@@ -47,7 +47,7 @@ def template(tmp_path_factory):
     parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     parameters["masking"], parameters["filling"] = TECHNIQUES, parameters["filling"] | METHODS
     parameters["compare"] |= {
-        "techniques": ["words", "union"],
+        "techniques": ["words", "every_tagger"],
         "speech_techniques": None,
         "fills": [{"methods": ["unigram"]}],
         "detectors": ["words"],
@@ -107,11 +107,11 @@ def attacked(patch, technique, method, **figures):
 
 def adapt(patch, folder):
     """What the training of a model leaves behind, without the training."""
-    model, text = "models/adapted/chat/union/unigram-1", "data/obfuscated/chat/union/unigram-1.txt"
+    model, text = "models/adapted/chat/every_tagger/unigram-1", "data/obfuscated/chat/every_tagger/unigram-1.txt"
     (folder / model).mkdir(parents=True)
     (folder / model / "settings.json").write_text("{}", encoding="utf-8")
     patch.setattr(sys, "argv", ["palimpsest", "adapt", "--model", "m", "--input", text, "--output", model])
-    with recorded_stage("adapt", "results/reports/adapt/chat/union/unigram-1.json", inputs=[text], outputs=[model]):
+    with recorded_stage("adapt", "results/reports/adapt/chat/every_tagger/unigram-1.json", inputs=[text], outputs=[model]):
         pass
 
 
@@ -135,17 +135,17 @@ def release(*options):
 
 
 def test_the_card_says_what_left_and_no_word_of_what_was_masked(folder, capsys):
-    release("chat/union/unigram-1", "--name", "mail-2026")
+    release("chat/every_tagger/unigram-1", "--name", "mail-2026")
     assert "dvc push releases/mail-2026.dvc" in capsys.readouterr().out
     made = folder / "releases" / "mail-2026"
     assert sorted(path.name for path in made.iterdir()) == ["README.md", "text.txt"]
-    filled = (folder / "data/obfuscated/chat/union/unigram-1.txt").read_bytes()
+    filled = (folder / "data/obfuscated/chat/every_tagger/unigram-1.txt").read_bytes()
     assert (made / "text.txt").read_bytes() == filled
     text = (made / "README.md").read_text(encoding="utf-8")
     front = yaml.safe_load(text.split("---\n")[1])
     assert front["size_categories"] == ["n<1K"]
     assert front["configs"][0]["data_files"] == [{"split": "train", "path": "text.txt"}]
-    for said in ("chat/union/unigram-1", "epsilon 0, given the masked text", "crf:", "## What was not checked"):
+    for said in ("chat/every_tagger/unigram-1", "epsilon 0, given the masked text", "crf:", "## What was not checked"):
         assert said in text
     for canary in CANARIES:
         assert canary.casefold() not in text.casefold()
@@ -165,7 +165,7 @@ def test_a_push_sends_the_release_and_nothing_else(folder, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
 
     dvc("commit", "--force")
-    release("chat/union/unigram-1", "--name", "mail")
+    release("chat/every_tagger/unigram-1", "--name", "mail")
     dvc("push")
     sent = [path.read_bytes() for path in (tmp_path / "here" / "away").rglob("*") if path.is_file()]
     released = [path.read_bytes() for path in (folder / "releases" / "mail").iterdir()]
@@ -174,11 +174,11 @@ def test_a_push_sends_the_release_and_nothing_else(folder, tmp_path):
 
 
 def test_what_may_not_leave_is_refused_in_one_line(folder, monkeypatch):
-    attacked(monkeypatch, "union", "secret")
-    release("chat/union/unigram-1", "--name", "first")
+    attacked(monkeypatch, "every_tagger", "secret")
+    release("chat/every_tagger/unigram-1", "--name", "first")
 
     def another_state():
-        (folder / "data/masked/chat/union/train.txt").write_text("We met [MASK].\n", encoding="utf-8")
+        (folder / "data/masked/chat/every_tagger/train.txt").write_text("We met [MASK].\n", encoding="utf-8")
 
     def gone():
         (folder / "data/private/releases/first").rename(folder / "data/private/releases/gone")
@@ -187,21 +187,21 @@ def test_what_may_not_leave_is_refused_in_one_line(folder, monkeypatch):
         (folder / "releases/other.dvc").touch()
 
     refused = [
-        (["chat/union/unigrams-1", "--name", "a"], "did you mean 'chat/union/unigram-1'"),
-        (["chat/union/unigram-1", "--name", "../a"], "letters, digits"),
-        (["chat/union/unigram-1", "--name", "first"], "there is such a release"),
-        (["chat/union/unigram-1", "--name", "again"], "release 'first' of .* has the same files already"),
+        (["chat/every_tagger/unigrams-1", "--name", "a"], "did you mean 'chat/every_tagger/unigram-1'"),
+        (["chat/every_tagger/unigram-1", "--name", "../a"], "letters, digits"),
+        (["chat/every_tagger/unigram-1", "--name", "first"], "there is such a release"),
+        (["chat/every_tagger/unigram-1", "--name", "again"], "release 'first' of .* has the same files already"),
         (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\).* sees 50 % of the words"),
-        (["chat/union/secret-1", "--name", "a"], r"'first' \(30 lines\).* sees 0 % of the words"),
+        (["chat/every_tagger/secret-1", "--name", "a"], r"'first' \(30 lines\).* sees 0 % of the words"),
         (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
         # Of each line's two masked words the list keeps the one that the tagger calls a place.
         (["chat/words/unigram-1", "--name", "a", "--also", "first"], "crf:.*LOCATION 30 of 60.*clear_share"),
         (gone, ""),
-        (["chat/union/secret-1", "--name", "a"], "private copy of release 'first' is not in"),
+        (["chat/every_tagger/secret-1", "--name", "a"], "private copy of release 'first' is not in"),
         (another_state, ""),
-        (["chat/union/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
+        (["chat/every_tagger/secret-1", "--name", "a"], "is not the file that the report of 'mask' speaks of"),
         (elsewhere, ""),
-        (["chat/union/secret-1", "--name", "a"], "'releases/other' was released in another clone"),
+        (["chat/every_tagger/secret-1", "--name", "a"], "'releases/other' was released in another clone"),
     ]
     for options, reason in refused:
         if callable(options):
@@ -218,23 +218,23 @@ def test_what_may_not_leave_is_refused_in_one_line(folder, monkeypatch):
 
 def test_what_was_not_attacked_or_gives_away_too_much_is_not_released(folder, monkeypatch):
     with pytest.raises(PalimpsestError, match="nobody has attacked it; name 'secret' under 'audited'"):
-        release("chat/union/secret-1", "--name", "a")
+        release("chat/every_tagger/secret-1", "--name", "a")
     # Limits about the model are for the release of the model.
     limits = {"exposure": 2.5, "reidentified": 0.05}
     allow(folder, at_most=limits)
     with pytest.raises(PalimpsestError, match=r"exposure is not known, at most 2\.5"):
-        release("chat/union/unigram-1", "--name", "a", "--with-model")
-    attacked(monkeypatch, "union", "unigram", exposure=2.4, exposure_ci=[1.9, 2.9], exposure_blind=1.4427)
+        release("chat/every_tagger/unigram-1", "--name", "a", "--with-model")
+    attacked(monkeypatch, "every_tagger", "unigram", exposure=2.4, exposure_ci=[1.9, 2.9], exposure_blind=1.4427)
     with pytest.raises(PalimpsestError, match=r"exposure is 2\.4 \[1\.9, 2\.9\]; 1\.4 blind, at most 2\.5"):
-        release("chat/union/unigram-1", "--name", "a", "--with-model")
+        release("chat/every_tagger/unigram-1", "--name", "a", "--with-model")
     allow(folder, at_most=limits | {"reidentified": 0.02})
     with pytest.raises(PalimpsestError, match=r"reidentified is 2\.1 % \[1 %, 3 %\], at most 0\.02"):
-        release("chat/union/unigram-1", "--name", "a")
+        release("chat/every_tagger/unigram-1", "--name", "a")
     allow(folder, at_most={"exposur": 2.0})
     with pytest.raises(PalimpsestError, match="no attack gives 'exposur'"):
-        release("chat/union/unigram-1", "--name", "a")
+        release("chat/every_tagger/unigram-1", "--name", "a")
     allow(folder, at_most=limits)
-    release("chat/union/unigram-1", "--name", "a")
+    release("chat/every_tagger/unigram-1", "--name", "a")
     card = (folder / "releases/a/README.md").read_text(encoding="utf-8")
     attacker = "a model that guesses; at most 0.05"
     assert f"| masked words that an attacker guesses at once | {attacker} | 2.1 % [1 %, 3 %] | yes |" in card
@@ -242,14 +242,14 @@ def test_what_was_not_attacked_or_gives_away_too_much_is_not_released(folder, mo
 
 
 def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, capsys, monkeypatch):
-    attacked(monkeypatch, "union", "secret")
-    release("chat/union/unigram-1", "--name", "first")
-    release("chat/union/secret-1", "--name", "second", "--also", "first")
+    attacked(monkeypatch, "every_tagger", "secret")
+    release("chat/every_tagger/unigram-1", "--name", "first")
+    release("chat/every_tagger/secret-1", "--name", "second", "--also", "first")
     assert "together with first it shows 0 %" in capsys.readouterr().err
     _, second = read_ledger()
     assert (second.also, second.shown_together, second.epsilon) == (["first"], 0.0, None)
     assert "No differential privacy" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
-    assert "`first` (`chat/union/unigram-1`)" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
+    assert "`first` (`chat/every_tagger/unigram-1`)" in (folder / "releases/second/README.md").read_text(encoding="utf-8")
     assert main(["ledger"]) == 0
     assert "chat: epsilon none is promised; no budget is set" in capsys.readouterr().out
 
@@ -257,13 +257,13 @@ def test_a_second_release_stands_beside_the_first_one_by_the_users_word(folder, 
 def test_what_an_earlier_release_leaves_in_clear_is_in_clear(folder, monkeypatch):
     # Of each line's two private words the first release shows one, and the second, attacked alone, none.
     allow(folder, clear_share=0.5, at_most={"clear_share": 0.5})
-    attacked(monkeypatch, "union", "unigram", clear_share=0.0)
+    attacked(monkeypatch, "every_tagger", "unigram", clear_share=0.0)
     release("chat/words/unigram-1", "--name", "first")
     allow(folder, at_most={"clear_share": 0.4})
     with pytest.raises(PalimpsestError, match=r"clear_share is 50 %, at most 0\.4"):
-        release("chat/union/unigram-1", "--name", "second", "--also", "first")
+        release("chat/every_tagger/unigram-1", "--name", "second", "--also", "first")
     allow(folder, at_most={"clear_share": 0.5})
-    release("chat/union/unigram-1", "--name", "second", "--also", "first")
+    release("chat/every_tagger/unigram-1", "--name", "second", "--also", "first")
     card = (folder / "releases/second/README.md").read_text(encoding="utf-8")
     who = "whoever reads this text, and 'first'; private is what any technique, tagger or release of it calls so"
     assert f"| words that any technique calls private, in clear | {who}; at most 0.5 | 50 % | yes |" in card
@@ -271,17 +271,17 @@ def test_what_an_earlier_release_leaves_in_clear_is_in_clear(folder, monkeypatch
 
 def test_the_model_goes_with_the_text_if_asked_for(folder):
     allow(folder, at_most={}, license="cc-by-4.0")
-    release("chat/union/unigram-1", "--name", "with-model", "--with-model")
+    release("chat/every_tagger/unigram-1", "--name", "with-model", "--with-model")
     assert (folder / "releases/with-model/model/settings.json").read_text(encoding="utf-8") == "{}"
     card = (folder / "releases/with-model/README.md").read_text(encoding="utf-8")
     assert "license: cc-by-4.0" in card
     assert "## The language model" in card
     assert set(read_ledger()[0].files) == {"README.md", "text.txt", "model/settings.json"}
     with pytest.raises(PalimpsestError, match="has the same files already"):
-        release("chat/union/unigram-1", "--name", "text-alone")
-    (folder / "models/adapted/chat/union/unigram-1/settings.json").write_text("{1}", encoding="utf-8")
+        release("chat/every_tagger/unigram-1", "--name", "text-alone")
+    (folder / "models/adapted/chat/every_tagger/unigram-1/settings.json").write_text("{1}", encoding="utf-8")
     with pytest.raises(PalimpsestError, match="is not the file that the report of 'adapt' speaks of"):
-        release("chat/union/unigram-1", "--name", "other-model", "--with-model")
+        release("chat/every_tagger/unigram-1", "--name", "other-model", "--with-model")
 
 
 def allow(folder, **settings):
@@ -291,23 +291,23 @@ def allow(folder, **settings):
 
 
 def test_a_release_beyond_the_budget_is_refused(folder, monkeypatch):
-    attacked(monkeypatch, "union", "secret")
+    attacked(monkeypatch, "every_tagger", "secret")
     allow(folder, epsilon_budget=3.0, clear_share=0.5)
     with pytest.raises(PalimpsestError, match="epsilon_budget=3"):
-        release("chat/union/secret-1", "--name", "a")
-    release("chat/union/counted-1", "--name", "a")
+        release("chat/every_tagger/secret-1", "--name", "a")
+    release("chat/every_tagger/counted-1", "--name", "a")
     (entry,) = read_ledger()
     assert (entry.unit, entry.epsilon, entry.words_per_unit) == ("line", 2.0, 1)
     # Nothing more of what was masked; and other counts of the same words, which cost as much again.
-    release("chat/union/unigram-1", "--name", "b", "--also", "a")
+    release("chat/every_tagger/unigram-1", "--name", "b", "--also", "a")
     with pytest.raises(PalimpsestError, match="epsilon 2 and 2 of releases 'a', 'b' are 4"):
         release("chat/words/counted-1", "--name", "c", "--also", "a", "--also", "b")
 
 
 def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, monkeypatch, capsys):
-    release("chat/union/counted-1", "--name", "a")
+    release("chat/every_tagger/counted-1", "--name", "a")
     (folder / "data/private/keys/clone_key").write_bytes(bytes(32))
-    report = yaml.safe_load((folder / "results/reports/fill/chat/union/counted-1.json").read_text(encoding="utf-8"))
+    report = yaml.safe_load((folder / "results/reports/fill/chat/every_tagger/counted-1.json").read_text(encoding="utf-8"))
     again = report["command"][1:]
     assert main(again) == 1
     assert f"was counted by key '{read_ledger()[0].key}'" in capsys.readouterr().err

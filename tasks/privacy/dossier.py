@@ -1,0 +1,140 @@
+"""``DOSSIER.md`` of a release: what a privacy officer reads before signing, filled with the figures of the run.
+
+The words are those of the template ``dossier.md``. Like the card it has nothing exact about masked words.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tasks.privacy.checks import FEWEST, Check, interval, percent
+from tasks.privacy.gate import Examined
+from tasks.privacy.ledger import Release, epsilon_spent, of_corpus
+from tasks.privacy.released_cell import FilledCell
+from tasks.privacy.settings import ReleaseSettings
+from tasks.records.stage_report import read_report
+from tasks.results.report_index import REPORTS
+from tasks.review.estimate import Unmasked
+from tasks.review.record import review_of
+
+_TEXT, _MODEL = "recipient of the text", "recipient of the model"
+_THREATS = {
+    "unmasked_direct": (_TEXT, "the text", "a named person", "reads it: unmasked direct identifiers per 1,000 lines"),
+    "reidentified": (_TEXT, "the text, public language models", "masked words", "guesses each word at once (top-1)"),
+    "reidentified_10": (_TEXT, "the text, public language models", "masked words", "ten guesses (top-10)"),
+    "same_entity_told": (_TEXT, "the text", "mentions of one person", "takes equal substitutes for one person"),
+    "told_by_second_fill": ("recipient of two fills", "two fills of the text", "which words are real", "compares both"),
+    "verbatim_lines": (_TEXT, "the text", "private lines", "reads it: lines without a masked word"),
+    "exposure": (_MODEL, "the model", "masked names", "ranks planted names (canary exposure, bits)"),
+    "exposure_kept": (_MODEL, "the model", "unmasked words", "ranks planted sentences (canary exposure, bits)"),
+    "membership_auc": (_MODEL, "the model, and the one before", "whose line it saw", "membership inference, AUC"),
+    "membership_tpr_1": (_MODEL, "the model, and the one before", "whose line it saw", "the same, TPR at 1 % FPR"),
+    "membership_lira_auc": (_MODEL, "shadow models", "whose line it saw", "membership inference (LiRA), AUC"),
+    "extracted": (_MODEL, "the model", "private text", "lets it write: 5-grams of one private line"),
+    "extracted_planted_kept": (_MODEL, "the model", "unmasked words", "lets it write: planted sentences"),
+}
+"""By the figure: adversary, what it holds, what it wants, its attack."""
+_LINKING = "same_entity_told", "told_by_second_fill"
+NOT_TRIED = (
+    "Whether a person with many lines is in the text: attacks were on single lines.",
+    "What a reader finds out who knows the people, or has other texts about them.",
+    "What a language model stronger than the attacker's recovers of the masked words.",
+    "Who wrote a line, by style.",
+    "Lines of earlier releases that were edited since: only equal lines are compared.",
+)
+"""Sentences for the dossier: each names what no figure covers."""
+
+
+def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before: Sequence[Release]) -> str:
+    """Markdown. ``before``: the ledger without this release."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    by_key = {check.key: check for check in examined.checks}
+    attackers: dict[str, list[str]] = {}
+    threats = [(threat, by_key[key]) for key, threat in _THREATS.items() if key in by_key]
+    for threat, check in threats:
+        attackers.setdefault(check.attacker, []).append(threat[-1])
+    mask, entry = cell.mask["measured"], examined.entry
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    everything = [*of_corpus(before, entry.dataset), entry]
+    return environment.get_template("dossier.md").render(
+        name=entry.name,
+        entry=entry,
+        lines=cell.fill["measured"]["lines"],
+        model=cell.model is not None,
+        masked=percent(mask["masked_words"] / mask["words"]),
+        method=f"{cell.cell.method}" + (f" with {cell.cell.filler}" if cell.cell.filler else ""),
+        direct=by_key["unmasked_direct"],
+        quasi=interval(examined.unmasked.quasi.per_thousand),
+        limited=[check for check in examined.checks if check.limit and check.key != "unmasked_direct"],
+        unlimited=[check for check in examined.checks if not check.limit],
+        epsilon=epsilon_in_words(entry.epsilon, entry.unit),
+        singled=_listed(by_key, ["membership_auc"], "; "),
+        linked=_listed(by_key, _LINKING) or "not measured",
+        inferred=_listed(by_key, ["reidentified", "exposure"]) or "not measured",
+        threats=threats,
+        attackers=attackers,
+        strong="above the limit, which would refuse the release",
+        identifiers=list(_identifiers(examined)),
+        fewest=FEWEST,
+        review=_review(cell),
+        earlier=[_earlier(release, examined) for release in of_corpus(before, entry.dataset)],
+        together=percent(examined.earlier.share) if examined.earlier.lines else "",
+        spent=epsilon_in_words(epsilon_spent(everything), next((one.unit for one in everything if one.unit), None)),
+        budget="none is set" if settings.epsilon_budget is None else f"{settings.epsilon_budget:g}",
+        not_tried=NOT_TRIED,
+    )
+
+
+def _listed(by_key: Mapping[str, Check], keys: Sequence[str], first: str = "") -> str:
+    found = [f"{_THREATS[key][-1]} {by_key[key].figure}" for key in keys if key in by_key]
+    return first + "; ".join(found) if found else ""
+
+
+def _identifiers(examined: Examined) -> Iterator[tuple[str, str, str]]:
+    def row(name: str, found: Unmasked) -> tuple[str, str, str]:
+        recall = interval(found.recall, percent) if found.found >= FEWEST else "not shown"
+        return name, interval(found.per_thousand), recall
+
+    yield row("**direct**", examined.unmasked.direct)
+    yield row("**quasi**", examined.unmasked.quasi)
+    for name, found in sorted(examined.unmasked.classes.items()):
+        yield row(name, found)
+
+
+def _review(cell: FilledCell) -> tuple[str, ...] | None:
+    """The review's record: numbers, names and dates, no text."""
+    review = review_of(str(cell.cell.dataset), cell.raw)
+    if review is None or not review.lines:
+        return None
+    report = Path(REPORTS) / "unmasked" / f"{cell.cell.dataset}.json"
+    kappa = read_report(report)["measured"].get("kappa") if report.is_file() else None
+    days = sorted(line.when[:10] for line in review.lines)
+    return (
+        f"{len({line.line for line in review.lines}):,} of {review.plan.lines:,}",
+        ", ".join(sorted({line.reviewer for line in review.lines})),
+        days[0],
+        days[-1],
+        f"{sum(line.seconds for line in review.lines) / 60:.0f}",
+        "one reviewer" if kappa is None else f"{kappa:.2f}",
+    )
+
+
+def _earlier(release: Release, examined: Examined) -> tuple[str, ...]:
+    shared = examined.earlier.lines.get(release.name, 0)
+    return (
+        release.name,
+        release.when[:10],
+        f"`{release.cell}`",
+        epsilon_in_words(release.epsilon, release.unit),
+        "not known" if release.name in examined.earlier.unknown else f"{shared:,}",
+        release.withdrawn[:10] if release.withdrawn else "no",
+    )
+
+
+def epsilon_in_words(epsilon: float | None, unit: str | None) -> str:
+    """``epsilon 8 per line``, ``no epsilon``."""
+    if epsilon is None:
+        return "no epsilon is promised"
+    return f"epsilon {epsilon:g}" + (f" per {unit}" if unit else "")
