@@ -28,6 +28,7 @@ from pydantic import Field, model_validator
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
 from tasks.languages.segmentation import DIVIDED
+from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.lists.allow_list import AllowList
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.lists.vocabulary_threshold import VocabularyThreshold
@@ -39,7 +40,7 @@ from tasks.settings.base import any_of
 Rule = Literal["union", "intersection", "majority"]
 GROUP = "palimpsest.techniques"
 """Entry points of other packages: settings classes of techniques."""
-PARTS = (AllowList, VocabularyThreshold, LanguageLists, EntityTagger)
+PARTS = (AllowList, VocabularyThreshold, LanguageLists, EntityTagger, EveryTagger)
 """What can be a part of a combination, beside the techniques of other packages and combinations."""
 if TYPE_CHECKING:
     AnyPart = TechniqueSettings
