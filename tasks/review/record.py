@@ -1,10 +1,28 @@
 """The record of a review: one JSON line for the plan, then one for each line that was read, by whom and when."""
 
-from dataclasses import dataclass
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
-from tasks.review.plan import Plan
+from filelock import FileLock
 
+from tasks.corpora.masked_text import CLASSES, MASK
+from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
+from tasks.errors import CorpusError
+from tasks.files.atomic_file import atomic_writer, make_folder
+from tasks.review.plan import Plan, Stratum
+from tasks.spelling import nearest
+
+MARK_CLASSES = tuple(name for name in CLASSES if name != MASK)
+"""The classes that a reviewer can give a word."""
+SHIPPED = Path(__file__).parents[1] / "ready_made" / "reviews"
+"""Reviews of public corpora that come with the package."""
 REVIEWS = Path("data/private/review")
 """One file for each corpus, ``CORPUS.jsonl``. Offsets and classes only, but as private as the text."""
 
@@ -48,3 +66,181 @@ class Review:
 
     plan: Plan
     lines: tuple[ReviewedLine, ...]
+
+
+def text_digest(lines: Iterable[str]) -> str:
+    """SHA-256 of a text whose lines end in ``\\n``, as UTF-8: 64 hex digits."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(f"{line}\n".encode())
+    return digest.hexdigest()
+
+
+def line_digest(line: str) -> str:
+    """First 16 hex digits of the SHA-256 of a line."""
+    return hashlib.sha256(line.encode()).hexdigest()[:16]
+
+
+def now() -> str:
+    """The time in UTC, to the second, as records have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def create(path: Path, plan: Plan) -> Review:
+    """Write a review without reviewed lines (mode 0600, folder 0700). Raises ``CorpusError`` where the file exists."""
+    make_folder(path.parent, private=True)
+    with _locked(path):
+        if path.exists():
+            raise CorpusError(f"{str(path)!r} exists already. It holds a review. Move it away to begin a new one.")
+        with atomic_writer(path, private=True) as stream:
+            stream.write(json.dumps({"plan": asdict(plan)}, separators=(",", ":")) + "\n")
+    return Review(plan, ())
+
+
+def append(path: Path, lines: Iterable[ReviewedLine]) -> None:
+    """Add reviewed lines to a review. They are on the disk when this returns; other processes may append too."""
+    records = "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines)
+    with _locked(path), open(path, "ab") as stream:
+        stream.write(records.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read(path: Path) -> Review:
+    """The review in a file, in the order of saving; of equal line and reviewer the last record.
+
+    Raises ``CorpusError`` that names the first damaged line of the file and what is wrong with it.
+    """
+    plan: Plan | None = None
+    found: dict[tuple[int, str], ReviewedLine] = {}
+    numbers: set[int] = set()
+    for number, text in enumerate(read_lines(path, "review"), start=1):
+        try:
+            record = read_json_line(text)
+            if plan is None:
+                plan = _plan(record["plan"])
+                numbers = {line for line, _ in plan.queue}
+                continue
+            line = _reviewed_line(record)
+            if line.line not in numbers:
+                raise ValueError(f"the plan has no line {line.line}")
+        except (NoJson, ValueError, TypeError, KeyError, AttributeError) as error:
+            reason = str(error) if isinstance(error, ValueError | NoJson) else "its fields are not those of a record"
+            raise CorpusError(
+                f"{str(path)!r}: line {number} is damaged: {reason}. Repair it, or remove it and read that line again."
+            ) from None
+        found.pop((line.line, line.reviewer), None)
+        found[line.line, line.reviewer] = line
+    if plan is None:
+        raise CorpusError(f"{str(path)!r} is empty. A review begins with its plan. Remove the file and begin again.")
+    return Review(plan, tuple(found.values()))
+
+
+def check_text(review: Review, lines: Sequence[str], path: Path) -> None:
+    """Raise ``CorpusError`` where a review is of another text than ``lines``, and say how it differs."""
+    if review.plan.text == text_digest(lines):
+        return
+    same = sum(each.line < len(lines) and line_digest(lines[each.line]) == each.digest for each in review.lines)
+    edited = [
+        each.line + 1
+        for each in review.lines
+        if each.line >= len(lines) or line_digest(lines[each.line]) != each.digest
+    ]
+    if review.lines and same:
+        what = f"the text was edited since: {len(lines):,} lines, {review.plan.lines:,} when the review began"
+        what += f"; of {len(review.lines)} reviewed lines {len(edited)} differ" + (
+            f", first line {min(edited)}" if edited else ""
+        )
+    else:
+        what = "it is a review of another text"
+    raise CorpusError(
+        f"{str(path)!r}: {what}. Its estimates would not hold for this text. Move the file away and review again, "
+        "or restore the text."
+    )
+
+
+def review_of(corpus: str, text: Path) -> Review | None:
+    """The review of a corpus: the user's, or else the one that ships with the package and is of this very text.
+
+    ``text``: the private training text. Raises ``CorpusError`` where the user's review is damaged or of another text.
+    """
+    own = path_of(corpus)
+    if own.exists():
+        review = read(own)
+        check_text(review, list(read_lines(text)), own)
+        return review
+    shipped = SHIPPED / f"{corpus}.jsonl"
+    if not shipped.exists():
+        return None
+    review = read(shipped)
+    return review if review.plan.text == text_digest(read_lines(text)) else None
+
+
+def path_of(corpus: str) -> Path:
+    """Where the user's review of a corpus lies."""
+    return REVIEWS / f"{corpus}.jsonl"
+
+
+def prefix_length(review: Review) -> int:
+    """How many entries of the queue, from its first, are reviewed without a gap. Estimates are of these alone."""
+    reviewed = {each.line for each in review.lines}
+    return sum(1 for _ in takewhile(lambda entry: entry[0] in reviewed, review.plan.queue))
+
+
+def waiting(review: Review) -> int:
+    """How many lines are reviewed beyond the first gap of the queue: they count when the gap is closed."""
+    return len({each.line for each in review.lines}) - prefix_length(review)
+
+
+def marks_of(review: Review) -> dict[int, tuple[Mark, ...]]:
+    """Marks by line number, for the longest reviewed prefix of the queue; empty where a line has none.
+
+    Of several reviewers the union: a word that one of them marks is marked, by the class of the record that came first,
+    and directly identifying where one of them says so.
+    """
+    by_line: dict[int, list[ReviewedLine]] = {}
+    for each in review.lines:
+        by_line.setdefault(each.line, []).append(each)
+    prefix = [line for line, _ in review.plan.queue[: prefix_length(review)]]
+    return {line: _union(by_line[line]) for line in prefix}
+
+
+def _union(records: Sequence[ReviewedLine]) -> tuple[Mark, ...]:
+    words: dict[tuple[int, int], Mark] = {}
+    for mark in (mark for record in sorted(records, key=lambda record: record.when) for mark in record.marks):
+        first = words.setdefault((mark.start, mark.end), mark)
+        if mark.direct and not first.direct:
+            words[mark.start, mark.end] = replace(first, direct=True)
+    return tuple(sorted(words.values(), key=lambda mark: mark.start))
+
+
+def _plan(record: dict[str, Any]) -> Plan:
+    strata = tuple(Stratum(**each) for each in record.pop("strata"))
+    plan = Plan(strata=strata, queue=tuple((line, stratum) for line, stratum in record.pop("queue")), **record)
+    if len({line for line, _ in plan.queue}) != len(plan.queue) or any(
+        stratum not in range(len(strata)) or line not in range(plan.lines) for line, stratum in plan.queue
+    ):
+        raise ValueError("its queue does not fit its strata")
+    return plan
+
+
+def _reviewed_line(record: dict[str, Any]) -> ReviewedLine:
+    line = ReviewedLine(marks=tuple(_mark(mark) for mark in record.pop("marks")), **record)
+    if type(line.line) is not int or not all(isinstance(each, str) for each in (line.reviewer, line.when, line.digest)):
+        raise ValueError("'line' is no whole number, or a name is no text")
+    return line
+
+
+def _mark(record: dict[str, Any]) -> Mark:
+    mark = Mark(**record)
+    if mark.label not in MARK_CLASSES:
+        raise ValueError(f"class {mark.label!r} is not known{nearest(str(mark.label), MARK_CLASSES)}")
+    if type(mark.start) is not int or type(mark.end) is not int or not 0 <= mark.start < mark.end:
+        raise ValueError(f"offsets {mark.start!r} to {mark.end!r} are no stretch of a line")
+    if type(mark.direct) is not bool:
+        raise ValueError("'direct' is neither true nor false")
+    return mark
+
+
+def _locked(path: Path) -> FileLock:
+    return FileLock(path.with_suffix(".lock"), timeout=60, mode=0o600)

@@ -1,0 +1,163 @@
+"""Read a sample of a private text, mark its identifiers, and see how many a technique leaves unmasked, with intervals.
+
+The page opens on this machine's loopback interface, under an address with a random token. Ctrl-C ends it; each line is
+saved as soon as it is read, so a review can go on later. --terminal does the same without a browser. Set
+PALIMPSEST_REVIEW_PASSWORD to have the page ask for a password too.
+
+The record lies in data/private/review/CORPUS.jsonl: offsets, classes, the reviewer's name and times, and no text. One
+review gives the recall of every technique, whatever cell it is begun from.
+
+Examples:
+  palimpsest review chat/every_tagger                        the page
+  palimpsest review chat/every_tagger --more 20 --terminal   20 lines more, in the terminal
+  palimpsest review chat/every_tagger --status
+  palimpsest review chat/every_tagger --export label-studio --lines 100 --output tasks.json
+  palimpsest review chat/every_tagger --import label-studio annotated.json
+  palimpsest review chat/every_tagger --export gold --output gold.jsonl
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from tasks.errors import ParameterError
+from tasks.options import WRITE, Argument, Command, Options
+from tasks.spelling import nearest
+
+if TYPE_CHECKING:
+    from tasks.review.reading import Reading
+
+SUMMARY = "read a sample of a corpus: how many identifiers does a technique leave unmasked?"
+PASSWORD = "PALIMPSEST_REVIEW_PASSWORD"
+"""Environment variable with the password that the page asks for."""
+PORT = "PALIMPSEST_REVIEW_PORT"
+"""Environment variable with the port of the page; without it a free one is taken."""
+
+
+class ReviewOptions(Options):
+    """What is read, by whom, and what is to be done with the record."""
+
+    cell: Annotated[str, Argument(positional=True, metavar="CELL")]
+    """a cell as tables name it, or CORPUS/TECHNIQUE"""
+    reviewer: str | None = None
+    """who reads; recorded with each line (default: your user name)"""
+    lines: int | None = Field(default=None, ge=1)
+    """stop when you have read so many lines in all; with --export: how many lines are written"""
+    more: int | None = Field(default=None, ge=1)
+    """stop when you have read so many lines more"""
+    second: bool = False
+    """read lines that another reviewer has read, for the agreement of two"""
+    no_suggestions: bool = False
+    """do not mark what the reference reader finds"""
+    seed: int = 1
+    """seed of the order of lines, for a review that begins"""
+    terminal: bool = False
+    """read in the terminal, without a browser"""
+    browser: bool = False
+    """open the page in the browser of this machine"""
+    status: bool = False
+    """print how many lines are read, the estimates and the agreement"""
+    differences: bool = False
+    """print where two reviewers differ: line numbers and offsets; with --terminal the words too"""
+    export: str | None = None
+    """write lines for an annotation tool: label-studio, doccano, prodigy; or the reviewed lines as gold"""
+    output: Annotated[str | None, WRITE] = None
+    """file that --export writes; it holds private text and has mode 0600"""
+    reviewed: bool = False
+    """with --export: the lines that are reviewed, not those that are next"""
+    import_: Annotated[list[str], Argument(metavar="FORMAT FILE")] = Field(default_factory=list)
+    """take reviewed lines from a file: label-studio, doccano, prodigy or gold, and its path"""
+    labels: Annotated[list[str], Argument(metavar="FROM=TO")] = Field(default_factory=list)
+    """with --import: classes for labels of the file"""
+
+
+def run(options: ReviewOptions) -> None:
+    """Do the one thing that is asked for; without an option the page."""
+    reading = _reading(options)
+    if options.export is not None:
+        from tasks.review.formats import write_export
+
+        if options.output is None:
+            raise ParameterError("--export needs --output FILE: the lines are private text.")
+        print(write_export(reading, options.export, Path(options.output), options.lines, options.reviewed))
+    elif options.import_:
+        from tasks.review.formats import take_import
+
+        if len(options.import_) != 2:
+            raise ParameterError("--import takes a format and a file: --import label-studio annotated.json")
+        print(take_import(reading, options.import_[0], Path(options.import_[1]), _labels(options.labels)))
+    elif options.status or options.differences:
+        from dashboards.review.status import differences, status
+
+        print(differences(reading, words=options.terminal) if options.differences else status(reading))
+    elif options.terminal:
+        from dashboards.review.terminal import read_in_terminal
+
+        read_in_terminal(reading)
+    else:
+        _page(reading, options.browser)
+
+
+def _reading(options: ReviewOptions) -> "Reading":
+    from tasks.review.reading import Reading
+    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+
+    corpus, _, rest = options.cell.partition("/")
+    technique = rest.partition("/")[0]
+    reviewer = options.reviewer if options.reviewer is not None else _user()
+    limit = read_parameters(DEFAULT_PATH).release.unmasked_direct
+    reading = Reading(
+        corpus, technique, reviewer, limit, None, not options.no_suggestions, options.second, options.seed
+    )
+    if options.more is not None:
+        reading.stop = len(reading.own) + options.more
+    elif options.lines is not None:
+        reading.stop = options.lines
+    return reading
+
+
+def _user() -> str:
+    import getpass
+
+    return getpass.getuser()
+
+
+def _labels(given: Sequence[str]) -> dict[str, str | None]:
+    pairs = [each.partition("=") for each in given]
+    if wrong := next((label + equals + to for label, equals, to in pairs if not (label and equals)), None):
+        raise ParameterError(f"--labels {wrong!r} is not of the form FROM=TO.")
+    return {label: to or None for label, _, to in pairs}
+
+
+def _page(reading: "Reading", browser: bool) -> None:
+    import secrets
+    import webbrowser
+
+    from dashboards.review.server import HOST, listen, make_app, serve
+
+    text = os.environ.get(PORT)
+    if text and not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
+        raise ParameterError(f"{PORT}={text!r} is no port. Give a number from 1024 to 65535.")
+    listener = listen(int(text or 0))
+    port = listener.getsockname()[1]
+    token, password = secrets.token_urlsafe(24), os.environ.get(PASSWORD) or None
+    # Here, where an error is one line, and not at the first request.
+    reading.bound()
+    address = f"http://{HOST}:{port}/{token}/"
+    app = make_app(reading, port, token, password)
+    print(f"{reading.corpus}, {reading.technique}: {len(reading.read_by)} lines read so far.")
+    print(f"You are recorded as {reading.reviewer!r} (--reviewer NAME changes that).")
+    print(f"Open {address}")
+    print("It shows private text; give the address to nobody. Ctrl-C ends it.", flush=True)
+    if browser:
+        webbrowser.open(address)
+    try:
+        serve(app, listener)
+    finally:
+        print(f"\n{len(reading.read_by)} lines are read. 'palimpsest review' goes on with the next one.")
+
+
+COMMAND = Command(ReviewOptions, run)

@@ -1,0 +1,235 @@
+"""One reviewer reads the lines of a corpus: which line is next, how it is shown, how it is saved, what it says so far.
+
+The page and the terminal show the same reading. It knows nothing of either.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tasks.audit.clear_text import Words, masked_words
+from tasks.corpora.division import DOCUMENTS
+from tasks.corpora.masked_text import DIRECT_IDENTIFIERS, MASK
+from tasks.corpora.sidecar import read_sidecar
+from tasks.corpora.text_lines import read_documents, read_lines
+from tasks.corpora.words import word_spans
+from tasks.errors import CorpusError, ParameterError
+from tasks.review import record
+from tasks.review.estimate import Unmasked, estimate, lines_needed
+from tasks.review.plan import make_plan
+from tasks.review.record import MARK_CLASSES, Mark, Review, ReviewedLine
+from tasks.review.unmasked import reader_sidecar
+from tasks.spelling import nearest
+
+CORPORA, MASKED = Path("data/private/corpora"), Path("data/private/masked")
+CONTEXT = 2
+"""Lines of the same document that are shown before and after the line."""
+
+
+@dataclass
+class Reading:
+    """The review of one corpus by one reviewer, seen from one technique."""
+
+    corpus: str
+    technique: str
+    reviewer: str
+    limit: float
+    """Unmasked direct identifiers per 1,000 lines that a release may have (``release.unmasked_direct``)."""
+    stop: int | None = None
+    """Lines that this reviewer has read in all when the reading ends; ``None``: it goes on to the last line."""
+    suggestions: bool = True
+    """Whether words that the reference reader marks are shown as marked."""
+    second: bool = False
+    """Whether lines are read that another reviewer has read, and no others."""
+    seed: int = 1
+    """Seed of a new plan."""
+    again: list[int] = field(default_factory=list)
+    """Lines that this reviewer went back from, to be read after the present one."""
+
+    def __post_init__(self) -> None:
+        if not self.text.exists():
+            known = [folder.name for folder in CORPORA.glob("*") if (folder / "train.txt").exists()]
+            raise CorpusError(
+                f"corpus {self.corpus!r} has no training text{nearest(self.corpus, known)}: {str(self.text)!r} is "
+                "missing. Run 'palimpsest run' first."
+            )
+        if not self.sidecar.exists():
+            known = sorted(path.parent.name for path in (MASKED / self.corpus / "train").glob("*/sidecar.jsonl"))
+            raise CorpusError(
+                f"technique {self.technique!r} has not masked corpus {self.corpus!r}{nearest(self.technique, known)}. "
+                f"Techniques that have: {', '.join(known) or 'none'}. Name a cell as CORPUS/TECHNIQUE/..."
+            )
+        if not self.reviewer.strip():
+            raise ParameterError("the reviewer has no name. Name one with --reviewer NAME.")
+
+    @property
+    def text(self) -> Path:
+        """The raw training text."""
+        return CORPORA / self.corpus / "train.txt"
+
+    @property
+    def sidecar(self) -> Path:
+        """What the technique masks in it."""
+        return MASKED / self.corpus / "train" / self.technique / "sidecar.jsonl"
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """All lines of the raw text."""
+        return list(read_lines(self.text))
+
+    @cached_property
+    def masked(self) -> list[Words]:
+        """The words of each line that the technique masks."""
+        return list(masked_words(self.sidecar))
+
+    @cached_property
+    def found(self) -> list[dict[tuple[int, int], str]]:
+        """The words of each line that the reference reader marks, with their classes."""
+        return [
+            {(span.start, span.end): span.label if span.label != MASK else "MISCELLANEOUS" for span in spans}
+            for spans in read_sidecar(reader_sidecar(self.corpus))
+        ]
+
+    @cached_property
+    def documents(self) -> Sequence[str] | None:
+        """The document of each line; ``None`` where every line is one."""
+        path = self.text.with_name(DOCUMENTS)
+        return list(read_documents(path)) if path.exists() else None
+
+    @cached_property
+    def review(self) -> Review:
+        """The review as it is now. A reading that saves a line replaces it.
+
+        A review that ships with the package is copied to the user's place, so that it can be extended.
+        """
+        path = record.path_of(self.corpus)
+        found = record.review_of(self.corpus, self.text)
+        if found is None:
+            masks = {
+                sidecar.parent.name: list(masked_words(sidecar))
+                for sidecar in sorted((MASKED / self.corpus / "train").glob("*/sidecar.jsonl"))
+            }
+            plan = make_plan(self.lines, masks, [frozenset(words) for words in self.found], self.technique, self.seed)
+            return record.create(path, plan)
+        if not path.exists():
+            record.create(path, found.plan)
+            record.append(path, found.lines)
+        return found
+
+    @cached_property
+    def read_by(self) -> dict[int, dict[str, ReviewedLine]]:
+        """Who has read each line, and how."""
+        found: dict[int, dict[str, ReviewedLine]] = {}
+        for each in self.review.lines:
+            found.setdefault(each.line, {})[each.reviewer] = each
+        return found
+
+    @property
+    def own(self) -> list[ReviewedLine]:
+        """What this reviewer has read, in the order of the last saving."""
+        return [each for each in self.review.lines if each.reviewer == self.reviewer]
+
+    def next_line(self) -> int | None:
+        """The line to be read now; ``None`` where the reading has ended."""
+        if self.again:
+            return self.again[-1]
+        if self.stop is not None and len(self.own) >= self.stop:
+            return None
+        return next(iter(self.to_read()), None)
+
+    def to_read(self) -> list[int]:
+        """Lines that this reviewer can still read, in the order of the queue."""
+        queue = [line for line, _ in self.review.plan.queue]
+        if self.second:
+            return [line for line in queue if line in self.read_by and self.reviewer not in self.read_by[line]]
+        return [line for line in queue if line not in self.read_by]
+
+    def undo(self) -> None:
+        """Go back to the line that this reviewer has saved last. Its record counts until it is saved again."""
+        before = [each.line for each in self.own if each.line not in self.again]
+        if before:
+            self.again.append(before[-1])
+
+    def save(self, line: int, marks: Sequence[Mark], seconds: float) -> None:
+        """Record a line. Raises ``ParameterError`` where a mark is no word of it or has no class."""
+        if line != self.next_line():
+            raise ParameterError(f"line {line + 1} is not the one to be read now. Load the page again.")
+        words = set(word_spans(self.lines[line]))
+        for mark in marks:
+            if (mark.start, mark.end) not in words:
+                raise ParameterError(f"characters {mark.start} to {mark.end} of line {line + 1} are no word of it.")
+            if mark.label not in MARK_CLASSES:
+                raise ParameterError(f"class {mark.label!r} is not known{nearest(mark.label, MARK_CLASSES)}.")
+        digest = record.line_digest(self.lines[line])
+        saved = ReviewedLine(line, self.reviewer, record.now(), round(seconds, 1), digest, tuple(marks))
+        path = record.path_of(self.corpus)
+        record.append(path, [saved])
+        if self.again:
+            self.again.pop()
+        # Read anew: another reviewer may have saved lines too.
+        self.review = record.read(path)
+        del self.read_by
+
+    def shown(self, line: int) -> dict[str, Any]:
+        """A line as it is shown: its words with what is known of each, the text between them, and lines around it."""
+        text, before = self.lines[line], self.read_by.get(line, {}).get(self.reviewer)
+        marks = {(mark.start, mark.end): mark for mark in (before.marks if before else self.suggested(line))}
+        words, position = [], 0
+        for start, end in word_spans(text):
+            mark = marks.get((start, end))
+            words.append(
+                {
+                    "start": start,
+                    "end": end,
+                    "gap": text[position:start],
+                    "text": text[start:end],
+                    "masked": (start, end) in self.masked[line],
+                    "suggestion": self.found[line].get((start, end)) if self.suggestions else None,
+                    "mark": {"label": mark.label, "direct": mark.direct} if mark else None,
+                }
+            )
+            position = end
+        around = [number for number in range(line - CONTEXT, line + CONTEXT + 1) if self._near(line, number)]
+        return {
+            "line": line,
+            "words": words,
+            "rest": text[position:],
+            "before": [self.lines[number] for number in around if number < line],
+            "after": [self.lines[number] for number in around if number > line],
+            "saved": before is not None,
+        }
+
+    def suggested(self, line: int) -> list[Mark]:
+        """What the reference reader marks; nothing where suggestions are off."""
+        found = self.found[line] if self.suggestions else {}
+        words = [span for span in word_spans(self.lines[line]) if span in found]
+        return [Mark(*span, found[span], found[span] in DIRECT_IDENTIFIERS) for span in words]
+
+    def _near(self, line: int, other: int) -> bool:
+        if not 0 <= other < len(self.lines):
+            return False
+        return self.documents is not None and self.documents[other] == self.documents[line]
+
+    def bound(self) -> dict[str, Any]:
+        """What the review says of the technique so far, and how many more lines reach the limit."""
+        marks = record.marks_of(self.review)
+        own = self.own
+        said: dict[str, Any] = {
+            "lines": len(self.read_by),
+            "counted": len(marks),
+            "own": len(own),
+            "seconds": sum(each.seconds for each in own),
+            "stop": self.stop,
+            "limit": self.limit,
+        }
+        if marks:
+            found = estimate(self.review.plan, marks, {line: self.masked[line] for line in marks})
+            said |= {"direct": _rounded(found.direct), "quasi": _rounded(found.quasi)}
+        said["needed"] = lines_needed(self.review.plan, len(marks), self.limit)
+        return said
+
+
+def _rounded(found: Unmasked) -> Mapping[str, Any]:
+    return asdict(found)
