@@ -54,3 +54,8 @@ def unmasked_by_technique(
         basis = "counts of every_tagger corrected for precision .86 and recall .94"
         found[name] = TechniqueUnmasked("reference reader", basis, direct, quasi, classes)
     return found
+
+
+def reader_sidecar(corpus: str) -> Path:
+    compared = Path(f"data/private/masked/{corpus}/train/every_tagger/sidecar.jsonl")
+    return compared if compared.exists() else Path(f"data/private/masked/{corpus}/reader/sidecar.jsonl")
