@@ -20,7 +20,7 @@ from tasks.results.leakage import check_limits, meets, row_of
 from tasks.results.measure import Measure, Row
 from tasks.results.measures import leaks
 from tasks.review.estimate import Interval, lines_needed
-from tasks.review.record import Review, review_of
+from tasks.review.record import Review, prefix_length, review_of
 from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
@@ -97,7 +97,7 @@ def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
 def further_lines(review: Review | None, limit: float) -> int:
     """Lines that a reviewer still has to read, if no further unmasked identifier is found."""
     if review is not None:
-        read = len({line.line for line in review.lines})
+        read = prefix_length(review)
         return lines_needed(review.plan, read, limit) or review.plan.lines - read
     # A simple random sample without a find: exact upper end of a two-sided 95 % interval.
     return ceil(3.69 / max(limit, 1) * 1000)

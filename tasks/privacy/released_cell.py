@@ -11,6 +11,7 @@ from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
 from tasks.results.report_index import cell_of_report
+from tasks.review.unmasked import reader_sidecar
 from tasks.settings.checks import check_settings
 from tasks.spelling import nearest
 
@@ -88,16 +89,10 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         raw=Path(of_mask.input),
         masked=Path(of_fill.input),
         sidecar=Path(str(of_mask.sidecar)),
-        reader=_reader(Path(str(of_mask.sidecar)), str(cell.dataset)),
+        reader=reader_sidecar(str(cell.dataset)),
         text=Path(of_fill.output),
         model=Path(_files(ADAPT, adapt).output) if adapt else None,
     )
-
-
-def _reader(sidecar: Path, dataset: str) -> Path:
-    """Of the technique ``every_tagger`` where it is compared, or else of the reader's own masking."""
-    compared = sidecar.parent.with_name("every_tagger") / sidecar.name
-    return compared if compared.is_file() else sidecar.parent.parent.with_name("reader") / sidecar.name
 
 
 def _named(path: Path | None) -> Path:

@@ -36,7 +36,7 @@ METHODS = {
     "secret": {"kind": "unigram", "forbid_original": True},
     "counted": {"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.0}},
 }
-PUSHED = ("masked", "obfuscated", "private/corpora", "private/sidecars")
+PUSHED = ("obfuscated", "private/corpora", "private/masked")
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,8 @@ def template(tmp_path_factory):
         "fills": [{"methods": ["unigram"]}],
         "detectors": ["words"],
     }
+    # Thirty lines say little: even where none is found, the interval is wide.
+    parameters["release"]["unmasked_direct"] = 200
     files = {
         "params.yaml": yaml.safe_dump(parameters),
         "words.txt": "\n".join(LISTED.split()),
@@ -71,9 +73,9 @@ def template(tmp_path_factory):
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         for technique in TECHNIQUES:
-            masked, sidecar = f"data/masked/chat/{technique}", f"data/private/sidecars/chat/{technique}/train.jsonl"
+            masked, sidecar = f"data/private/masked/chat/train/{technique}", f"data/private/masked/chat/train/{technique}/sidecar.jsonl"
             cell = ["--params", "params.yaml", "--cell", f"dataset=chat,technique={technique}"]
-            text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/train.txt"]
+            text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/text.txt"]
             report = ["--report", f"results/reports/mask/chat/{technique}.json"]
             kept = ["--kept-words", f"{masked}/kept_words.txt"]
             named = ["--params", "params.yaml", "--technique", technique, "--cell", "dataset=chat"]
@@ -81,7 +83,7 @@ def template(tmp_path_factory):
             for method in METHODS:
                 text = [
                     "--input",
-                    f"{masked}/train.txt",
+                    f"{masked}/text.txt",
                     "--output",
                     f"data/obfuscated/chat/{technique}/{method}-1.txt",
                 ]
@@ -178,7 +180,7 @@ def test_what_may_not_leave_is_refused_in_one_line(folder, monkeypatch):
     release("chat/every_tagger/unigram-1", "--name", "first")
 
     def another_state():
-        (folder / "data/masked/chat/every_tagger/train.txt").write_text("We met [MASK].\n", encoding="utf-8")
+        (folder / "data/private/masked/chat/train/every_tagger/text.txt").write_text("We met [MASK].\n", encoding="utf-8")
 
     def gone():
         (folder / "data/private/releases/first").rename(folder / "data/private/releases/gone")
