@@ -62,7 +62,7 @@ def _summary(cell: FilledCell) -> str:
     return (
         f"`text.txt`: {cell.fill['measured']['lines']:,} lines of UTF-8 text, one sentence a line{several}. It comes "
         f"from the private corpus `{cell.cell.dataset}`. The masking technique `{cell.cell.technique}` found private "
-        f"words, and the infilling method `{cell.cell.method}`{f' (model `{filler}`)' if filler else ''} replaced them.\n\n"
+        f"words, and the infilling method `{cell.cell.method}`{f' ({filler})' if filler else ''} replaced them.\n\n"
         "**This text is not anonymised.** It is pseudonymised personal data. Do not try to identify anybody in it. "
         f"`{DOSSIER}` has the threat model, all attacks and who approved the release."
     )

@@ -8,8 +8,8 @@ from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.errors import ParameterError
 from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.paraphrase import Paraphrase
-from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.checks import attacks_on, percent
+from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.ledger import Release, epsilon_of
 from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
