@@ -20,7 +20,7 @@ from tasks.errors import PalimpsestError
 from tasks.parameters.parameter_file import read_parameters
 from tasks.privacy.gate import Outcome, release_outcome
 from tasks.privacy.ledger import read_ledger
-from tasks.records.stage_report import recorded_stage
+from tasks.records.stage_report import read_report, recorded_stage
 
 ROOT = Path(__file__).parent.parent.parent
 TODAY = datetime.now(UTC).date().isoformat()
@@ -80,10 +80,8 @@ def template(tmp_path_factory):
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         for technique in TECHNIQUES:
-            masked, sidecar = (
-                f"data/private/masked/chat/train/{technique}",
-                f"data/private/masked/chat/train/{technique}/sidecar.jsonl",
-            )
+            masked = f"data/private/masked/chat/train/{technique}"
+            sidecar = f"{masked}/sidecar.jsonl"
             cell = ["--params", "params.yaml", "--cell", f"dataset=chat,technique={technique}"]
             text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/text.txt"]
             report = ["--report", f"results/reports/mask/chat/{technique}.json"]
@@ -200,7 +198,7 @@ def test_a_withdrawal_is_recorded_and_its_files_are_not_released_again(folder, c
     assert f"a: withdrawn on {TODAY}: a name was found" in said
     assert "Ada" in said
     assert [release.name for release in read_ledger()] == ["a"]
-    with pytest.raises(PalimpsestError, match="'a'.* has the same files and was withdrawn on"):
+    with pytest.raises(PalimpsestError, match=r"'a'.* has the same files and was withdrawn on"):
         release("chat/every_tagger/unigram-1", "--name", "b")
     for options, reason in [
         (["--withdraw", "a", "--reason", "again"], "was withdrawn already"),
@@ -257,9 +255,8 @@ def test_what_may_not_leave_is_refused_in_five_lines_at_most(folder, monkeypatch
     release("chat/every_tagger/unigram-1", "--name", "first")
 
     def another_state():
-        (folder / "data/private/masked/chat/train/every_tagger/text.txt").write_text(
-            "We met [MASK].\n", encoding="utf-8"
-        )
+        masked = folder / "data/private/masked/chat/train/every_tagger/text.txt"
+        masked.write_text("We met [MASK].\n", encoding="utf-8")
 
     def gone():
         (folder / "data/private/releases/first").rename(folder / "data/private/releases/gone")
@@ -296,7 +293,7 @@ def test_what_may_not_leave_is_refused_in_five_lines_at_most(folder, monkeypatch
 
 
 def test_what_was_not_attacked_or_leaks_too_much_is_not_released(folder, monkeypatch):
-    with pytest.raises(PalimpsestError, match="it was not attacked. Add 'secret' to 'audited'"):
+    with pytest.raises(PalimpsestError, match=r"it was not attacked\. Add 'secret' to 'audited'"):
         release("chat/every_tagger/secret-1", "--name", "a")
     # Limits about the model are for the release of the model.
     limits = {"exposure": 2.5, "reidentified": 0.05}
@@ -381,10 +378,7 @@ def test_a_release_beyond_the_budget_is_refused(folder, monkeypatch):
 def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, monkeypatch, capsys):
     release("chat/every_tagger/counted-1", "--name", "a")
     (folder / "data/private/keys/clone_key").write_bytes(bytes(32))
-    report = yaml.safe_load(
-        (folder / "results/reports/fill/chat/every_tagger/counted-1.json").read_text(encoding="utf-8")
-    )
-    again = report["command"][1:]
+    again = read_report(folder / "results/reports/fill/chat/every_tagger/counted-1.json")["command"][1:]
     assert main(again) == 1
     assert f"was counted by key '{read_ledger()[0].key}'" in capsys.readouterr().err
     allow(folder, other_keys=[read_ledger()[0].key])
