@@ -45,6 +45,7 @@ COMMANDS: dict[str, str] = {
     "pretrain": "tasks.language_model.pretrain",
     "adapt": "tasks.language_model.adapt",
     "perplexity": "tasks.language_model.perplexity_command",
+    "unmasked": "tasks.review.unmasked_command",
     "audit": "tasks.audit.audit",
     "unlearn": "tasks.unlearning.unlearn",
     "distil": "tasks.distillation.distil",

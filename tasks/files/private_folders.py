@@ -10,8 +10,9 @@ from pathlib import Path
 
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
 
-PRIVATE_FOLDERS = ("data", "models", "results", ".dvc/cache")
-"""Text, what is trained on it and measured with it; and the copies of all that in DVC's cache."""
+PRIVATE_FOLDERS = ("data", "data/private/review", "models", "results", ".dvc/cache")
+"""Text, what a review says of it (a stage depends on that folder, so it is always there), what is trained on it and
+measured with it; and the copies of all that in DVC's cache."""
 
 
 def close_private_folders(checkout: Path) -> None:

@@ -1,8 +1,8 @@
 """Every tagger that ships (``every_tagger``): mask what the word classifier, the conditional random field or presidio finds.
 
-On court decisions that none of them was tuned on, each finds 76 to 86 % of the identifiers' words and all three
-together 94 % (docs/detectors.md). So it is the technique meant for a release, and the **reference reader**: what it
-finds in a private text is what other techniques are measured by where no person has reviewed the text.
+Of court decisions that none of them was tuned on, each finds 76 to 86 % of the identifiers' words, and all three
+together 94 %. So it is the technique meant for a release, and the **reference reader**: other techniques are measured
+by what it finds in the private text, where no person has reviewed that (``tasks.review``).
 """
 
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tasks.masking.combination import CombinedTechniques
 
 EVERY_TAGGER = "every_tagger"
+"""The kind, and the name in ``masking`` of the technique that is the reference reader."""
 TAGGERS: tuple[TaggerSettings, ...] = (
     WordClassifierTagger(kind="word_classifier"),
     CrfTagger(kind="crf"),
@@ -27,12 +28,14 @@ class EveryTagger(TechniqueSettings):
 
     sentence: ClassVar[str] = "Mask what any tagger that ships finds: word_classifier, crf or presidio."
     kind: Literal["every_tagger"]
-    spelled_numbers: Literal["keep", "mask"] = "keep"
-    """As for ``entity_tagger``: ``keep`` leaves numbers and times in words that identify nobody."""
+
+    @property
+    def parts(self) -> list[EntityTagger]:
+        """The taggers as techniques."""
+        return [EntityTagger(kind="entity_tagger", tagger=tagger) for tagger in TAGGERS]
 
     def build(self, word_counts: str | None, threads: int) -> "CombinedTechniques":
         """With all models loaded."""
         from tasks.masking.combination import CombinedTechniques
 
-        parts = [EntityTagger(kind="entity_tagger", tagger=tagger, spelled_numbers=self.spelled_numbers) for tagger in TAGGERS]
-        return CombinedTechniques([part.build(word_counts, threads) for part in parts], "union")
+        return CombinedTechniques([part.build(word_counts, threads) for part in self.parts], "union")

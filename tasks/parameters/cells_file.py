@@ -19,6 +19,7 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
 from tasks.filling.methods.distilled import Distilled, Source
 from tasks.language_model.settings import MarkerUse
+from tasks.masking.every_tagger import EVERY_TAGGER
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import (
@@ -109,6 +110,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
         "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell) and cell not in drawn},
         "distil": {cell_key(cell): _distilled(cell, settings) for cell, settings in drawn.items()},
+        "unmasked": dict(_unmasked(parameters)),
         "fluency": {str(cell.dataset): {"cell": {"dataset": cell.dataset}} for cell in cells if is_filled(cell)},
         "conclusion": dict(_concluded(parameters)),
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
@@ -141,16 +143,21 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     compare = parameters.compare
     languages = ",".join(parameters.evaluation.languages)
     texts = [
-        (dataset, part, f"data/private/corpora/{dataset}/{part}.txt")
+        (dataset, part, f"data/private/corpora/{dataset}/{part}.txt", compare.techniques)
         for part in ("train", "test")
         for dataset in compare.datasets
     ]
+    if _has_reader(parameters) and EVERY_TAGGER not in compare.techniques:
+        texts += [
+            (dataset, "reader", f"data/private/corpora/{dataset}/train.txt", [EVERY_TAGGER])
+            for dataset in _masked_datasets(parameters)
+        ]
     texts += [
-        (dataset, "speech", f"data/private/speech_references/{dataset}.txt")
+        (dataset, "speech", f"data/private/speech_references/{dataset}.txt", compare.techniques)
         for dataset in (*compare.speech_datasets, *compare.rescored_datasets)
     ]
-    for dataset, part, text in texts:
-        for technique in compare.techniques:
+    for dataset, part, text, techniques in texts:
+        for technique in techniques:
             yield (
                 f"{part}-{dataset}-{technique}",
                 {
@@ -161,6 +168,22 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
                     "report": MASK_REPORTS[part],
                 },
             )
+
+
+def _has_reader(parameters: Parameters) -> bool:
+    """Whether the technique is described that reads what others leave unmasked (``tasks.review``)."""
+    settings = parameters.masking.get(EVERY_TAGGER)
+    return settings is not None and settings.kind == EVERY_TAGGER
+
+
+def _masked_datasets(parameters: Parameters) -> list[str]:
+    return list(parameters.compare.datasets) if parameters.compare.techniques else []
+
+
+def _unmasked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
+    part = "train" if EVERY_TAGGER in parameters.compare.techniques else "reader"
+    for dataset in _masked_datasets(parameters) if _has_reader(parameters) else []:
+        yield dataset, {"cell": {"dataset": dataset}, "reader": f"{dataset}/{part}/{EVERY_TAGGER}"}
 
 
 def _masked_text(cell: Cell) -> str:

@@ -18,8 +18,9 @@ RESCORE = "rescore"
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
-MASK_REPORTS = {"train": "mask", "test": "mask_test", "speech": "mask_speech"}
-"""Parts of a corpus that are masked, and the folders of their reports; ``speech``: the references of word errors."""
+MASK_REPORTS = {"train": "mask", "reader": "mask_reader", "test": "mask_test", "speech": "mask_speech"}
+"""Parts of a corpus that are masked, and the folders of their reports; ``speech``: the references of word errors,
+``reader``: the training text by the reference reader, where that is no compared technique."""
 
 
 def expected_cells(compare: CompareSettings) -> list[Cell]:
@@ -139,6 +140,11 @@ def fluency_report(cell: Cell) -> Path | None:
 def conclusion_report(dataset: str | None) -> Path:
     """Path below the folder of reports of what a corpus and what was made of it say of languages and labels."""
     return Path("conclusion") / f"{dataset}.json"
+
+
+def unmasked_report(dataset: str | None) -> Path:
+    """Path below the folder of reports of how many identifiers each technique leaves unmasked in a corpus."""
+    return Path("unmasked") / f"{dataset}.json"
 
 
 def audit_report(cell: Cell) -> Path:

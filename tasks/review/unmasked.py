@@ -1,61 +1,78 @@
-"""STAND-IN of this clone until the real module is merged: by the reader alone, uncorrected."""
+"""How many identifiers each technique leaves unmasked: by a person's review of the text, else by the reference reader."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tasks.audit.clear_text import masked_words
-from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
-from tasks.review.estimate import Interval, Unmasked
+from tasks.errors import CorpusError
+from tasks.filling.aligned_fills import side_by_side
+from tasks.masking.every_tagger import EVERY_TAGGER
+from tasks.review.estimate import Unmasked, estimate
+from tasks.review.reader import ReadText, basis
+from tasks.review.record import Review, marks_of, review_of
+
+_MASKED = Path("data/private/masked")
 
 
 @dataclass(frozen=True, slots=True)
 class TechniqueUnmasked:
-    by: str
+    """What one technique leaves unmasked."""
+
+    by: Literal["review", "reference reader"]
     basis: str
+    """One line on what the figures rest on."""
     direct: Unmasked
     quasi: Unmasked
     classes: Mapping[str, Unmasked]
 
 
+def reader_sidecar(corpus: str) -> Path:
+    """The findings of the reference reader in a corpus' training text: of the technique where it is compared."""
+    compared = _MASKED / corpus / "train" / EVERY_TAGGER / "sidecar.jsonl"
+    return compared if compared.exists() else _MASKED / corpus / "reader" / EVERY_TAGGER / "sidecar.jsonl"
+
+
 def unmasked_by_technique(
     corpus: str, text: Path, sidecars: Mapping[str, Path], reader: Path
 ) -> dict[str, TechniqueUnmasked]:
-    found = {}
-    for name, sidecar in sidecars.items():
-        counts: dict[str, list[int]] = {}
-        lines = 0
-        for line, spans, hidden in zip(read_lines(text), read_sidecar(reader), masked_words(sidecar), strict=True):
-            lines += 1
-            mentions: list[list] = []
-            for span in spans:
-                last = mentions[-1][-1] if mentions else None
-                if last and last.label == span.label and not line[last.end : span.start].strip():
-                    mentions[-1].append(span)
-                else:
-                    mentions.append([span])
-            for mention in mentions:
-                count = counts.setdefault(mention[0].label, [0, 0])
-                count[0] += 1
-                count[1] += any((word.start, word.end) not in hidden for word in mention)
+    """For each technique, by its name in ``sidecars``; ``text`` is the private training text.
 
-        def of(labels, counts=counts, lines=lines):
-            n = sum(counts.get(label, (0, 0))[0] for label in labels)
-            k = sum(counts.get(label, (0, 0))[1] for label in labels)
-            low, high = max(k - 2 * k**0.5, 0), k + 2 * k**0.5 + 3.7
-            recall = Interval(1 - k / n, max(1 - high / n, 0), 1 - low / n) if n else None
-            return Unmasked(n, k, Interval(1000 * k / lines, 1000 * low / lines, 1000 * high / lines), recall)
-
-        classes = {label: of([label]) for label in counts}
-        direct = of([label for label in counts if label in DIRECT_IDENTIFIERS])
-        quasi = of([label for label in counts if label not in DIRECT_IDENTIFIERS])
-        basis = "counts of every_tagger corrected for precision .86 and recall .94"
-        found[name] = TechniqueUnmasked("reference reader", basis, direct, quasi, classes)
-    return found
+    Raises ``CorpusError`` where a review is of another text, a sidecar does not belong to the text, or there is neither
+    a review nor the reader's sidecar.
+    """
+    review = review_of(corpus, text)
+    if review is not None and review.lines:
+        return {name: _reviewed(review, sidecar) for name, sidecar in sidecars.items()}
+    if not reader.exists():
+        raise CorpusError(
+            f"{corpus!r}: unmasked identifiers cannot be counted: there is no review, and no {str(reader)!r}. The "
+            f"reference reader has not read the text. Add '{EVERY_TAGGER}: {{kind: {EVERY_TAGGER}}}' under 'masking' in "
+            "params.yaml and run again."
+        )
+    read = {name: ReadText() for name in sidecars}
+    for line, words, *masked in side_by_side(read_lines(text), read_sidecar(reader), *map(masked_words, sidecars.values())):
+        for counted, masked_by in zip(read.values(), masked, strict=True):
+            counted.add(line, words, masked_by)
+    return {
+        name: TechniqueUnmasked(
+            "reference reader",
+            basis(of_reader=sidecars[name].resolve() == reader.resolve()),
+            counted.of_sort("direct"),
+            counted.of_sort("quasi"),
+            counted.by_class(),
+        )
+        for name, counted in read.items()
+    }
 
 
-def reader_sidecar(corpus: str) -> Path:
-    compared = Path(f"data/private/masked/{corpus}/train/every_tagger/sidecar.jsonl")
-    return compared if compared.exists() else Path(f"data/private/masked/{corpus}/reader/sidecar.jsonl")
+def _reviewed(review: Review, sidecar: Path) -> TechniqueUnmasked:
+    marks = marks_of(review)
+    masked = {number: words for number, words in enumerate(masked_words(sidecar)) if number in marks}
+    found = estimate(review.plan, marks, masked)
+    reviewers = len({line.reviewer for line in review.lines})
+    said = f"{found.lines} lines read by {reviewers} reviewer{'s' if reviewers > 1 else ''}"
+    return TechniqueUnmasked("review", said, found.direct, found.quasi, found.classes)

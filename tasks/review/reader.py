@@ -1,0 +1,102 @@
+"""The reference reader's counts, corrected for its precision and recall on other kinds of text.
+
+The reader is the technique ``every_tagger``. Of a text that no person has reviewed it says which identifiers are there.
+Some of its findings are wrong, and some identifiers it misses. With precision p and recall r, T mentions found and F of
+them unmasked by a technique, about T·p/r identifiers are in the text. Unmasked are F·p of those found. Of those missed,
+T·p·(1-r)/r, all count as unmasked, by caution. So the technique's recall is r·(1-F/T).
+
+Nobody knows p and r on the user's text. Several kinds of text that no shipped model was tuned on give several values
+(``reader_accuracy.json``, of ``benchmarks/reference_reader.py``). The estimate is their median, its ends are the lowest
+and the highest: a range over kinds of text, and no confidence interval.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from tasks.audit.clear_text import Words
+from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
+from tasks.review.estimate import Interval, Unmasked
+from tasks.review.mentions import Labelled, mentions
+
+ACCURACY = Path(__file__).parent / "reader_accuracy.json"
+Sort = Literal["direct", "quasi"]
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How good the reader is on one kind of text."""
+
+    precision: float
+    recall: float
+
+
+@cache
+def accuracies(sort: Sort) -> tuple[Accuracy, ...]:
+    """One for each kind of text that no shipped model was tuned on: of this sort of identifier where that was measured,
+    else of words."""
+    kinds = [kind for kind in json.loads(ACCURACY.read_text(encoding="utf-8"))["kinds"] if kind["unseen"]]
+    measured: list[Mapping[str, float]] = [kind.get(sort, kind["words"]) for kind in kinds]
+    return tuple(Accuracy(found["precision"], found["recall"]) for found in measured)
+
+
+def corrected(found: int, unmasked: int, lines: int, kinds: tuple[Accuracy, ...]) -> Unmasked:
+    """What a technique leaves unmasked of a text of so many lines (1 or more), of which the reader finds ``found``
+    mentions, ``unmasked`` of them not masked whole."""
+    missed = [found * kind.precision * (1 - kind.recall) / kind.recall for kind in kinds]
+    left = [1000 * (unmasked * kind.precision + more) / lines for kind, more in zip(kinds, missed, strict=True)]
+    recalls = [kind.recall * (1 - unmasked / found) for kind in kinds] if found else []
+    return Unmasked(found, unmasked, _range(left), _range(recalls) if recalls else None)
+
+
+class ReadText:
+    """What the reader finds in a text, and what of it one technique leaves unmasked."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.found, self.unmasked = Counter[str](), Counter[str]()
+        """Mentions by class."""
+
+    def add(self, line: str, words: Iterable[Labelled], masked: Words) -> None:
+        """Count a line; ``words``: those that the reader finds, in order."""
+        self.lines += 1
+        for mention in mentions(line, words):
+            label = mention[0].label
+            self.found[label] += 1
+            self.unmasked[label] += any((word.start, word.end) not in masked for word in mention)
+
+    def of_sort(self, sort: Sort) -> Unmasked:
+        """The direct or the quasi-identifiers."""
+        return self._corrected([label for label in self.found if _sort(label) == sort], sort)
+
+    def by_class(self) -> dict[str, Unmasked]:
+        """Each class that was found, corrected as its sort."""
+        return {label: self._corrected([label], _sort(label)) for label in sorted(self.found)}
+
+    def _corrected(self, labels: Iterable[str], sort: Sort) -> Unmasked:
+        found, unmasked = (sum(counts[label] for label in labels) for counts in (self.found, self.unmasked))
+        return corrected(found, unmasked, self.lines, accuracies(sort))
+
+
+def _sort(label: str) -> Sort:
+    return "direct" if label in DIRECT_IDENTIFIERS else "quasi"
+
+
+def basis(of_reader: bool) -> str:
+    """One line on what the counts rest on; ``of_reader``: of the technique that is the reader itself."""
+    kinds = accuracies("direct")
+    precisions, recalls = ([getattr(kind, name) for kind in kinds] for name in ("precision", "recall"))
+    recall = f"recall ({min(recalls):.2f} to {max(recalls):.2f})"
+    if of_reader:
+        return f"the technique is the reference reader: identifiers left are those it misses by its {recall} on {len(kinds)} other texts"
+    precision = f"precision ({min(precisions):.2f} to {max(precisions):.2f})"
+    return f"counts of the reference reader, corrected for its {precision} and {recall} on {len(kinds)} other texts"
+
+
+def _range(values: list[float]) -> Interval:
+    return Interval(median(values), min(values), max(values))
