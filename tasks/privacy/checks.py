@@ -79,10 +79,10 @@ def unmasked_check(cell: FilledCell, found: TechniqueUnmasked, limit: float) -> 
 
 
 def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
-    """A review narrows the interval; it does not help where the estimate itself is above the limit."""
+    """Lines to review, where that can narrow the interval to the limit; else to mask more."""
     corpus, technique = str(cell.cell.dataset), str(cell.cell.technique)
     review = review_of(corpus, cell.raw)
-    if review is not None and ends.value > limit:
+    if ends.low > limit or (review is not None and ends.value > limit):
         return (
             f"Release a cell of the technique '{EVERY_TAGGER}'."
             if technique != EVERY_TAGGER

@@ -6,13 +6,13 @@ The words are those of the template ``dossier.md``. Like the card it has nothing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tasks.corpora.text_lines import read_lines
 from tasks.privacy.checks import FEWEST, Check, interval, percent
 from tasks.privacy.gate import Examined
 from tasks.privacy.ledger import Release, epsilon_spent, of_corpus
 from tasks.privacy.released_cell import FilledCell
 from tasks.privacy.settings import ReleaseSettings
-from tasks.records.stage_report import read_report
-from tasks.results.report_index import REPORTS
+from tasks.review.agreement import agreements
 from tasks.review.estimate import Unmasked
 from tasks.review.record import review_of
 
@@ -108,8 +108,8 @@ def _review(cell: FilledCell) -> tuple[str, ...] | None:
     review = review_of(str(cell.cell.dataset), cell.raw)
     if review is None or not review.lines:
         return None
-    report = Path(REPORTS) / "unmasked" / f"{cell.cell.dataset}.json"
-    kappa = read_report(report)["measured"].get("kappa") if report.is_file() else None
+    kappas = [each.kappa_class for each in agreements(review, list(read_lines(cell.raw)))]
+    kappa = min((kappa for kappa in kappas if kappa is not None), default=None)
     days = sorted(line.when[:10] for line in review.lines)
     return (
         f"{len({line.line for line in review.lines}):,} of {review.plan.lines:,}",

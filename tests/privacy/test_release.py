@@ -27,9 +27,11 @@ TODAY = datetime.now(UTC).date().isoformat()
 OF_MODEL = {"exposure": 1.4, "exposure_ci": [1.0, 1.9], "membership_tpr_1": 0.012, "membership_tpr_1_ci": [0.005, 0.02]}
 CANARIES = ("Zyxwquill", "Vexmorthané")
 """Words that every technique here masks."""
-LISTED = "we met in the office on a and then called him chicago about his house"
+LISTED = "we met in the office on a and then called him chicago about his house john smith"
+"""Words that the list keeps, a place and a name among them."""
 WORDS = [*made_up_words(199), *dict.fromkeys(LISTED.split())]
-LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 15]
+LINES = [f"We met {name} in Chicago and called him about his house." for name in CANARIES * 10]
+LINES += [f"We met John Smith and {name} in Chicago and called him about his house." for name in CANARIES * 5]
 TECHNIQUES = {
     "words": {"kind": "allow_list", "path": "words.txt"},
     "every_tagger": {
@@ -59,7 +61,7 @@ def template(tmp_path_factory):
         "fills": [{"methods": ["unigram"]}],
         "detectors": ["words"],
     }
-    # Thirty lines say little: even where none is found, the interval is wide.
+    # Ten of thirty lines hold a name that the list keeps, so that few lines are enough to tell.
     parameters["release"]["unmasked_direct"] = 200
     files = {
         "params.yaml": yaml.safe_dump(parameters),
@@ -269,7 +271,7 @@ def test_what_may_not_leave_is_refused_in_five_lines_at_most(folder, monkeypatch
         (["chat/every_tagger/unigram-1", "--name", "../a"], "letters, digits"),
         (["chat/words/unigram-1", "--name", "first"], "there is such a release, with other files"),
         (["chat/every_tagger/unigram-1", "--name", "again"], "Release 'first' of .* has the same files"),
-        (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\). Together they show 50 % of the words"),
+        (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\). Together they show 67 % of the words"),
         (["chat/every_tagger/secret-1", "--name", "a"], r"'first' \(30 lines\). Together they show 0 % of the words"),
         (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
         (gone, ""),
@@ -331,13 +333,25 @@ def test_a_second_release_of_the_same_lines_needs_a_decision(folder, capsys, mon
     assert "chat: epsilon none is promised; no budget is set" in capsys.readouterr().out
 
 
+def test_planted_unmasked_names_are_refused_by_the_readers_count(folder):
+    with pytest.raises(PalimpsestError) as error:
+        release("chat/words/unigram-1", "--name", "a")
+    first, second = str(error.value).splitlines()
+    assert first == "'chat/words/unigram-1' is not released: 1 check failed."
+    assert re.fullmatch(
+        r"  unmasked direct identifiers per 1,000 lines: \d+ \[\d+, \d+\], limit 200 \(upper end\)\. .+", second
+    )
+    outcome = release_outcome("chat/words/unigram-1", read_parameters())
+    assert (outcome.passes, outcome.command, outcome.missing) == (False, None, [second.strip()])
+    release("chat/every_tagger/unigram-1", "--name", "a")
+
+
 def test_what_an_earlier_release_leaves_unmasked_counts(folder):
-    # Of each line's two identifiers the list leaves "Chicago", which no limit is about.
-    allow(folder, unmasked_direct=200)
+    allow(folder, unmasked_direct=1000)
     release("chat/words/unigram-1", "--name", "first")
-    release("chat/every_tagger/unigram-1", "--name", "second", "--also", "first")
-    rows = (folder / "releases/second/DOSSIER.md").read_text(encoding="utf-8").splitlines()
-    assert next(row for row in rows if row.startswith("| LOCATION")).startswith("| LOCATION | 1000 [")
+    allow(folder, unmasked_direct=200)
+    with pytest.raises(PalimpsestError, match="unmasked direct identifiers"):
+        release("chat/every_tagger/unigram-1", "--name", "second", "--also", "first")
 
 
 def test_the_model_goes_with_the_text_if_asked_for(folder):
