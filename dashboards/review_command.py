@@ -25,7 +25,6 @@ from pydantic import Field
 
 from tasks.errors import ParameterError
 from tasks.options import WRITE, Argument, Command, Options
-from tasks.spelling import nearest
 
 if TYPE_CHECKING:
     from tasks.review.reading import Reading
@@ -78,13 +77,13 @@ def run(options: ReviewOptions) -> None:
     """Do the one thing that is asked for; without an option the page."""
     reading = _reading(options)
     if options.export is not None:
-        from tasks.review.formats import write_export
+        from tasks.review.exchange import write_export
 
         if options.output is None:
             raise ParameterError("--export needs --output FILE: the lines are private text.")
         print(write_export(reading, options.export, Path(options.output), options.lines, options.reviewed))
     elif options.import_:
-        from tasks.review.formats import take_import
+        from tasks.review.exchange import take_import
 
         if len(options.import_) != 2:
             raise ParameterError("--import takes a format and a file: --import label-studio annotated.json")
@@ -102,8 +101,8 @@ def run(options: ReviewOptions) -> None:
 
 
 def _reading(options: ReviewOptions) -> "Reading":
-    from tasks.review.reading import Reading
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
+    from tasks.review.reading import Reading
 
     corpus, _, rest = options.cell.partition("/")
     technique = rest.partition("/")[0]

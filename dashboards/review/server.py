@@ -1,7 +1,7 @@
 """The server of the review page: loopback only, one reviewer, and an address that nobody can guess.
 
-A request is answered where its path begins with the random token, its ``Host`` is this server, and its ``Origin``, where
-it has one, is this page. So no page of another origin and no other user reaches the text. Nothing of it is logged.
+A request is answered where its path begins with the random token, its ``Host`` is this server, and its ``Origin`` is
+this page, where it has one. So no page of another origin and no other user reaches the text. Nothing of it is logged.
 """
 
 import hmac
@@ -18,9 +18,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tasks.review.reading import Reading
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
 from tasks.errors import PalimpsestError, ResourceError
+from tasks.review.reading import Reading
 from tasks.review.record import MARK_CLASSES, Mark
 
 HOST = "127.0.0.1"

@@ -100,23 +100,27 @@ class Reading:
 
     @cached_property
     def review(self) -> Review:
-        """The review as it is now. A reading that saves a line replaces it.
-
-        A review that ships with the package is copied to the user's place, so that it can be extended.
-        """
-        path = record.path_of(self.corpus)
+        """The review as it is now; with a new plan where there is none. Saving a line replaces it."""
         found = record.review_of(self.corpus, self.text)
-        if found is None:
-            masks = {
-                sidecar.parent.name: list(masked_words(sidecar))
-                for sidecar in sorted((MASKED / self.corpus / "train").glob("*/sidecar.jsonl"))
-            }
-            plan = make_plan(self.lines, masks, [frozenset(words) for words in self.found], self.technique, self.seed)
-            return record.create(path, plan)
+        if found is not None:
+            return found
+        masks = {
+            sidecar.parent.name: list(masked_words(sidecar))
+            for sidecar in sorted((MASKED / self.corpus / "train").glob("*/sidecar.jsonl"))
+        }
+        reader = [frozenset(words) for words in self.found]
+        return Review(make_plan(self.lines, masks, reader, self.technique, self.seed), ())
+
+    def keep(self, lines: Sequence[ReviewedLine]) -> None:
+        """Add reviewed lines to the user's record, which begins with the plan, and what ships of the review."""
+        path = record.path_of(self.corpus)
         if not path.exists():
-            record.create(path, found.plan)
-            record.append(path, found.lines)
-        return found
+            record.create(path, self.review.plan)
+            record.append(path, self.review.lines)
+        record.append(path, lines)
+        # Another process may have added lines too.
+        self.review = record.read(path)
+        self.__dict__.pop("read_by", None)
 
     @cached_property
     def read_by(self) -> dict[int, dict[str, ReviewedLine]]:
@@ -164,13 +168,9 @@ class Reading:
                 raise ParameterError(f"class {mark.label!r} is not known{nearest(mark.label, MARK_CLASSES)}.")
         digest = record.line_digest(self.lines[line])
         saved = ReviewedLine(line, self.reviewer, record.now(), round(seconds, 1), digest, tuple(marks))
-        path = record.path_of(self.corpus)
-        record.append(path, [saved])
+        self.keep([saved])
         if self.again:
             self.again.pop()
-        # Read anew: another reviewer may have saved lines too.
-        self.review = record.read(path)
-        del self.read_by
 
     def shown(self, line: int) -> dict[str, Any]:
         """A line as it is shown: its words with what is known of each, the text between them, and lines around it."""

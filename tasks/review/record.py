@@ -198,11 +198,16 @@ def marks_of(review: Review) -> dict[int, tuple[Mark, ...]]:
     Of several reviewers the union: a word that one of them marks is marked, by the class of the record that came first,
     and directly identifying where one of them says so.
     """
+    found = all_marks(review)
+    return {line: found[line] for line, _ in review.plan.queue[: prefix_length(review)]}
+
+
+def all_marks(review: Review) -> dict[int, tuple[Mark, ...]]:
+    """The same for every reviewed line, those that wait too."""
     by_line: dict[int, list[ReviewedLine]] = {}
     for each in review.lines:
         by_line.setdefault(each.line, []).append(each)
-    prefix = [line for line, _ in review.plan.queue[: prefix_length(review)]]
-    return {line: _union(by_line[line]) for line in prefix}
+    return {line: _union(records) for line, records in by_line.items()}
 
 
 def _union(records: Sequence[ReviewedLine]) -> tuple[Mark, ...]:

@@ -1,0 +1,174 @@
+"""Lines of a review to and from annotation tools. What is not taken is counted, under its reason."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
+from tasks.corpora.text_lines import line_writer
+from tasks.corpora.words import word_spans
+from tasks.errors import CorpusError, ParameterError
+from tasks.masking_evaluation.label_classes import LabelMapping, label_mapping
+from tasks.review import record
+from tasks.review.formats import FORMATS, Annotated, read_annotated, written
+from tasks.review.offsets import in_characters
+from tasks.review.reading import Reading
+from tasks.review.record import MARK_CLASSES, Mark, ReviewedLine
+from tasks.spelling import nearest
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+EXPORTED = 100
+"""Lines that an export has unless told otherwise."""
+
+
+def write_export(reading: Reading, form: str, output: Path, number: int | None, reviewed: bool) -> str:
+    """Write lines for an annotation tool (mode 0600): those that come next, with suggestions, or ``reviewed`` ones.
+
+    The gold format has reviewed lines only. Returns what was written, in a sentence.
+    """
+    _check_format(form)
+    if reviewed or form == "gold":
+        marks = record.all_marks(reading.review)
+        chosen = [(line, reading.lines[line], marks[line]) for line, _ in reading.review.plan.queue if line in marks]
+        if not chosen:
+            raise CorpusError(f"no line of {reading.corpus!r} is reviewed. Review lines first, then export them.")
+        what = "reviewed lines"
+    else:
+        lines = reading.to_read()[: number or EXPORTED]
+        chosen = [(line, reading.lines[line], reading.suggested(line)) for line in lines]
+        what = "lines to review" + (", with suggestions" if reading.suggestions else "")
+        # The order of these lines must be the same when they come back.
+        reading.keep([])
+    with line_writer(output, private=True) as stream:
+        for text in written(form, chosen, reviewed=what == "reviewed lines", documents=reading.documents):
+            stream.write(f"{text}\n")
+    return f"{output}: {len(chosen):,} {what} as {form}. It holds private text; mode 0600."
+
+
+def take_import(reading: Reading, form: str, path: Path, labels: Mapping[str, str | None]) -> str:
+    """Take annotated lines into the review; returns what was taken and left out, in sentences.
+
+    Raises ``CorpusError`` or ``ParameterError`` where nothing can be taken: no text is of the corpus, a label has no
+    class, the offsets are of no known unit. Nothing is recorded then.
+    """
+    _check_format(form)
+    records, left_out = read_annotated(form, path)
+    mapping = label_mapping(labels, "--labels")
+    _check_labels(records, mapping)
+    offsets, unit = in_characters(records, str(path))
+    several = len({each.by for each in records}) > 1
+    places = _Places(reading)
+    taken: dict[tuple[int, str], ReviewedLine] = {}
+    for annotated, spans in zip(records, offsets, strict=True):
+        reviewer = annotated.by if several and annotated.by else reading.reviewer
+        labelled = [(*offset, span) for offset, span in zip(spans, annotated.spans, strict=True) if offset]
+        placed = 0
+        for line, first, shift, end in places.of(annotated, reviewer, left_out):
+            marks: dict[tuple[int, int], Mark] = {}
+            for start, stop in word_spans(reading.lines[line]):
+                over = [
+                    s for s in labelled if s[0] < stop - shift and start - shift < s[1] and first <= start - shift < end
+                ]
+                found = [mark for s in over if (mark := _mark(start, stop, s[2].label, s[2].direct, mapping))]
+                if found:
+                    marks[start, stop] = found[0]
+                    left_out["further labels of a word that has one"] += len({m.label for m in found}) - 1
+            digest = record.line_digest(reading.lines[line])
+            taken[line, reviewer] = ReviewedLine(line, reviewer, record.now(), 0.0, digest, tuple(marks.values()))
+            placed += 1
+        if placed:
+            words = word_spans(annotated.text)
+            left_out["spans without a word"] += sum(
+                not any(start < s[1] and s[0] < stop for start, stop in words) for s in labelled
+            )
+            left_out["spans of labels that are not private"] += sum(
+                _class_of(s[2].label, mapping)[0] is None for s in labelled
+            )
+    if not taken:
+        reasons = _counted(left_out)
+        raise CorpusError(
+            f"{str(path)!r}: no line was taken ({reasons}). Check that the file is of {reading.corpus!r}."
+        )
+    again = sum(reviewer in reading.read_by.get(line, {}) for line, reviewer in taken)
+    reading.keep(list(taken.values()))
+    by = ", ".join(sorted({reviewer for _, reviewer in taken}))
+    said = [
+        f"{path}: {len(taken):,} lines taken, {sum(len(each.marks) for each in taken.values()):,} words marked, by {by}"
+    ]
+    if again:
+        said.append(f"{again:,} of them replace what the same reviewer had recorded")
+    if unit:
+        said.append(f"offsets were in {unit}, and are converted to characters")
+    if reasons := _counted(left_out):
+        said.append(f"left out: {reasons}")
+    if beyond := record.waiting(reading.review):
+        said.append(f"{beyond:,} lines count when the lines before them in the plan are read")
+    return "\n".join(said)
+
+
+class _Places:
+    """Which lines of the corpus the lines of a text are."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.lines = reading.lines
+        self.by_text: dict[str, list[int]] = {}
+        for line, _ in reading.review.plan.queue:
+            self.by_text.setdefault(self.lines[line].strip(), []).append(line)
+        self.used: set[tuple[int, str]] = set()
+
+    def of(self, annotated: Annotated, reviewer: str, left_out: Counter[str]) -> Iterator[tuple[int, int, int, int]]:
+        """Of each line: number from 0, its first character in the text, by how much offsets move, and its end there."""
+        first = 0
+        for place, part in enumerate(_LINE.findall(annotated.text)):
+            text = part.strip()
+            if text:
+                fitting = self.by_text.get(text, [])
+                hint = None if annotated.line is None else annotated.line + place
+                ordered = [hint] * (hint in fitting) + fitting
+                line = next((line for line in ordered if (line, reviewer) not in self.used), None)
+                if line is None:
+                    left_out["repeated lines" if fitting else "lines that the corpus does not have"] += 1
+                else:
+                    self.used.add((line, reviewer))
+                    yield line, first, self.lines[line].index(text) - first - part.index(text), first + len(part)
+            first += len(part)
+
+
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        raise ParameterError(f"format {form!r} is not known{nearest(form, FORMATS)}. Formats: {', '.join(FORMATS)}.")
+
+
+def _check_labels(records: list[Annotated], mapping: LabelMapping) -> None:
+    """Raise ``ParameterError`` that names all labels without a class, and how often each is there."""
+    labels = Counter(span.label for each in records for span in each.spans)
+    unknown = [
+        f"{label!r} ({count:,} spans){nearest(label.upper(), MARK_CLASSES)}"
+        for label, count in sorted(labels.items())
+        if _class_of(label, mapping)[0] is None and mapping.is_private(label)
+    ]
+    if unknown:
+        raise ParameterError(
+            f"labels without a class: {'; '.join(unknown)}. Nothing was taken. Map each with --labels FROM=TO, or with "
+            f"--labels FROM= where it is not private; classes: {', '.join(MARK_CLASSES)}."
+        )
+
+
+def _class_of(label: str, mapping: LabelMapping) -> tuple[str | None, bool | None]:
+    base, _, flag = label.rpartition("/")
+    if base and flag in ("direct", "quasi"):
+        return mapping.class_of(base), flag == "direct"
+    return mapping.class_of(label), None
+
+
+def _mark(start: int, end: int, label: str, direct: bool | None, mapping: LabelMapping) -> Mark | None:
+    name, flag = _class_of(label, mapping)
+    if name is None:
+        return None
+    known = [each for each in (direct, flag) if each is not None]
+    return Mark(start, end, name, known[0] if known else name in DIRECT_IDENTIFIERS)
+
+
+def _counted(left_out: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in left_out.items() if count)
