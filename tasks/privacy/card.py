@@ -151,7 +151,7 @@ def _others(examined: Examined, before: Sequence[Release]) -> str:
 
 
 def _checks(examined: Examined) -> Iterator[str]:
-    yield "| check | result [95 %] | limit |"
+    yield "| check | result [interval] | limit |"
     yield "|---|---|---|"
     for check in examined.checks:
         if check.limit:

@@ -25,6 +25,8 @@ from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""
+_MOST_BITS = 12.0
+"""The largest exposure that ranks among 4,096 sentences can show."""
 SECONDS_A_LINE = 9.0
 """How long a person reads a line, where no review has measured it."""
 
@@ -69,7 +71,7 @@ def unmasked_check(cell: FilledCell, found: TechniqueUnmasked, limit: float) -> 
     return Check(
         "unmasked direct identifiers per 1,000 lines",
         "unmasked_direct",
-        f"{found.by}: {found.basis}",
+        ("a person's review: " if found.by == "review" else "") + found.basis,
         interval(ends),
         "",
         f"at most {limit:g} (upper end)",
@@ -147,20 +149,20 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
             "" if chance is None else _shown(each, chance),
             "" if limit is None else f"at most {_shown(each, limit)} (upper end)",
             None if limit is None else meets([row], {each.name: limit}) == "yes",
-            _reading(ends, chance, limit),
+            _reading(each.name, ends, chance),
             "Release another cell: palimpsest advise names one."
             if row[each.name] is not None
             else "Run: palimpsest run, with this figure in the audit.",
         )
 
 
-def _reading(ends: Sequence[float | None], chance: float | None, limit: float | None) -> str:
-    low, high = ends
-    if low is None or high is None or chance is None:
+def _reading(name: str, ends: Sequence[float | None], chance: float | None) -> str:
+    """``strong``: at least a quarter of the way from chance to certainty, by the lower end of the interval."""
+    low = ends[0]
+    if low is None or chance is None or name.startswith("epsilon"):
         return ""
-    if low <= chance:
-        return "no signal"
-    return "strong" if limit is not None and high > limit else "some"
+    certain = _MOST_BITS if name.startswith("exposure") else 1.0
+    return "no signal" if low <= chance else "strong" if low - chance >= (certain - chance) / 4 else "some"
 
 
 def _figure(found: Measure, row: Row) -> str:

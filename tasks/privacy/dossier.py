@@ -16,21 +16,21 @@ from tasks.review.agreement import agreements
 from tasks.review.estimate import Unmasked
 from tasks.review.record import review_of
 
-_TEXT, _MODEL = "recipient of the text", "recipient of the model"
+_TEXT, _MODEL, _BEFORE = "recipient of the text", "recipient of the model", "the model, and the one before"
 _THREATS = {
-    "unmasked_direct": (_TEXT, "the text", "a named person", "reads it: unmasked direct identifiers per 1,000 lines"),
-    "reidentified": (_TEXT, "the text, public language models", "masked words", "guesses each word at once (top-1)"),
-    "reidentified_10": (_TEXT, "the text, public language models", "masked words", "ten guesses (top-10)"),
-    "same_entity_told": (_TEXT, "the text", "mentions of one person", "takes equal substitutes for one person"),
-    "told_by_second_fill": ("recipient of two fills", "two fills of the text", "which words are real", "compares both"),
-    "verbatim_lines": (_TEXT, "the text", "private lines", "reads it: lines without a masked word"),
-    "exposure": (_MODEL, "the model", "masked names", "ranks planted names (canary exposure, bits)"),
-    "exposure_kept": (_MODEL, "the model", "unmasked words", "ranks planted sentences (canary exposure, bits)"),
-    "membership_auc": (_MODEL, "the model, and the one before", "whose line it saw", "membership inference, AUC"),
-    "membership_tpr_1": (_MODEL, "the model, and the one before", "whose line it saw", "the same, TPR at 1 % FPR"),
-    "membership_lira_auc": (_MODEL, "shadow models", "whose line it saw", "membership inference (LiRA), AUC"),
-    "extracted": (_MODEL, "the model", "private text", "lets it write: 5-grams of one private line"),
-    "extracted_planted_kept": (_MODEL, "the model", "unmasked words", "lets it write: planted sentences"),
+    "unmasked_direct": (_TEXT, "the text", "a named person", "reading: unmasked direct identifiers per 1,000 lines"),
+    "reidentified": (_TEXT, "the text, public language models", "masked words", "masked words recovered, top-1"),
+    "reidentified_10": (_TEXT, "the text, public language models", "masked words", "masked words recovered, top-10"),
+    "same_entity_told": (_TEXT, "the text", "mentions of one person", "linkable mentions"),
+    "told_by_second_fill": ("recipient of two fills", "both fills", "which words are real", "mask positions revealed"),
+    "verbatim_lines": (_TEXT, "the text", "private lines", "lines without a masked word"),
+    "exposure": (_MODEL, _BEFORE, "masked names", "canary exposure of masked names, bits"),
+    "exposure_kept": (_MODEL, _BEFORE, "unmasked words", "canary exposure of unmasked words, bits"),
+    "membership_auc": (_MODEL, _BEFORE, "whose lines it saw", "membership inference, AUC"),
+    "membership_tpr_1": (_MODEL, _BEFORE, "whose lines it saw", "membership inference, TPR at 1 % FPR"),
+    "membership_lira_auc": (_MODEL, "shadow models", "whose lines it saw", "membership inference (LiRA), AUC"),
+    "extracted": (_MODEL, "the model", "private text", "memorised 5-grams in generated text"),
+    "extracted_planted_kept": (_MODEL, "the model", "unmasked words", "planted sentences in generated text"),
 }
 """By the figure: adversary, what it holds, what it wants, its attack."""
 _LINKING = "same_entity_told", "told_by_second_fill"
@@ -52,7 +52,7 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
     attackers: dict[str, list[str]] = {}
     threats = [(threat, by_key[key]) for key, threat in _THREATS.items() if key in by_key]
     for threat, check in threats:
-        attackers.setdefault(check.attacker, []).append(threat[-1])
+        attackers.setdefault(check.attacker or "anybody, by counting", []).append(threat[-1])
     mask, entry = cell.mask["measured"], examined.entry
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -67,28 +67,26 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
         method=f"{cell.cell.method}" + (f" with {cell.cell.filler}" if cell.cell.filler else ""),
         direct=by_key["unmasked_direct"],
         quasi=interval(examined.unmasked.quasi.per_thousand),
-        limited=[check for check in examined.checks if check.limit and check.key != "unmasked_direct"],
-        unlimited=[check for check in examined.checks if not check.limit],
-        epsilon=epsilon_in_words(entry.epsilon, entry.unit),
+        limited=sum(1 for check in examined.checks[1:] if check.limit),
+        epsilon=_epsilon(entry.epsilon, entry.unit),
         singled=_listed(by_key, ["membership_auc"], "; "),
         linked=_listed(by_key, _LINKING) or "not measured",
         inferred=_listed(by_key, ["reidentified", "exposure"]) or "not measured",
         threats=threats,
         attackers=attackers,
-        strong="above the limit, which would refuse the release",
         identifiers=list(_identifiers(examined)),
         fewest=FEWEST,
         review=_review(cell),
         earlier=[_earlier(release, examined) for release in of_corpus(before, entry.dataset)],
         together=percent(examined.earlier.share) if examined.earlier.lines else "",
-        spent=epsilon_in_words(epsilon_spent(everything), next((one.unit for one in everything if one.unit), None)),
+        spent=_epsilon(epsilon_spent(everything), next((one.unit for one in everything if one.unit), None)),
         budget="none is set" if settings.epsilon_budget is None else f"{settings.epsilon_budget:g}",
         not_tried=NOT_TRIED,
     )
 
 
 def _listed(by_key: Mapping[str, Check], keys: Sequence[str], first: str = "") -> str:
-    found = [f"{_THREATS[key][-1]} {by_key[key].figure}" for key in keys if key in by_key]
+    found = [f"{_THREATS[key][-1]}: {by_key[key].figure}" for key in keys if key in by_key]
     return first + "; ".join(found) if found else ""
 
 
@@ -127,14 +125,11 @@ def _earlier(release: Release, examined: Examined) -> tuple[str, ...]:
         release.name,
         release.when[:10],
         f"`{release.cell}`",
-        epsilon_in_words(release.epsilon, release.unit),
+        _epsilon(release.epsilon, release.unit),
         "not known" if release.name in examined.earlier.unknown else f"{shared:,}",
         release.withdrawn[:10] if release.withdrawn else "no",
     )
 
 
-def epsilon_in_words(epsilon: float | None, unit: str | None) -> str:
-    """``epsilon 8 per line``, ``no epsilon``."""
-    if epsilon is None:
-        return "no epsilon is promised"
-    return f"epsilon {epsilon:g}" + (f" per {unit}" if unit else "")
+def _epsilon(epsilon: float | None, unit: str | None) -> str:
+    return "none is promised" if epsilon is None else f"{epsilon:g}" + (f" per {unit}" if unit else "")
