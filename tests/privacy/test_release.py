@@ -21,6 +21,8 @@ from tasks.parameters.parameter_file import read_parameters
 from tasks.privacy.gate import Outcome, release_outcome
 from tasks.privacy.ledger import read_ledger
 from tasks.records.stage_report import read_report, recorded_stage
+from tasks.review.plan import Plan, Stratum
+from tasks.review.record import Mark, ReviewedLine, append, create, line_digest, path_of, text_digest
 
 ROOT = Path(__file__).parent.parent.parent
 TODAY = datetime.now(UTC).date().isoformat()
@@ -344,6 +346,32 @@ def test_planted_unmasked_names_are_refused_by_the_readers_count(folder):
     outcome = release_outcome("chat/words/unigram-1", read_parameters())
     assert (outcome.passes, outcome.command, outcome.missing) == (False, None, [second.strip()])
     release("chat/every_tagger/unigram-1", "--name", "a")
+
+
+@pytest.mark.parametrize(("direct", "passes"), [(True, False), (False, True)])
+def test_planted_unmasked_names_are_refused_by_the_review(folder, direct, passes):
+    # A reviewer reads all lines, so the interval has no width: 10 of 30 lines hold an unmasked name.
+    text = Path("data/private/corpora/chat/train.txt")
+    plan = Plan(text_digest(LINES), 1, (Stratum("all", len(LINES)),), tuple((line, 0) for line in range(len(LINES))))
+    create(path_of("chat"), plan)
+    append(path_of("chat"), [read_line(number, line, direct) for number, line in enumerate(LINES)])
+    if passes:
+        release("chat/words/unigram-1", "--name", "a")
+        dossier = (folder / "releases/a/DOSSIER.md").read_text(encoding="utf-8")
+        assert "Source: a person's review, 30 lines read by 1 reviewer." in dossier
+        assert "| 30 of 30 | Ada | 2026-01-02 | 2026-01-02 | 3 | one reviewer |" in dossier
+        return
+    with pytest.raises(PalimpsestError, match=r"per 1,000 lines: 330 \[330, 330\], limit 200") as error:
+        release("chat/words/unigram-1", "--name", "a")
+    assert "every_tagger" in str(error.value)
+
+
+def read_line(number, line, direct):
+    start = line.find("John Smith")
+    marks = (
+        [] if start < 0 else [Mark(start, start + 4, "PERSON", direct), Mark(start + 5, start + 10, "PERSON", direct)]
+    )
+    return ReviewedLine(number, "Ada", "2026-01-02T03:04:05+00:00", 6.0, line_digest(line), tuple(marks))
 
 
 def test_what_an_earlier_release_leaves_unmasked_counts(folder):
