@@ -351,7 +351,6 @@ def test_planted_unmasked_names_are_refused_by_the_readers_count(folder):
 @pytest.mark.parametrize(("direct", "passes"), [(True, False), (False, True)])
 def test_planted_unmasked_names_are_refused_by_the_review(folder, direct, passes):
     # A reviewer reads all lines, so the interval has no width: 10 of 30 lines hold an unmasked name.
-    text = Path("data/private/corpora/chat/train.txt")
     plan = Plan(text_digest(LINES), 1, (Stratum("all", len(LINES)),), tuple((line, 0) for line in range(len(LINES))))
     create(path_of("chat"), plan)
     append(path_of("chat"), [read_line(number, line, direct) for number, line in enumerate(LINES)])
@@ -367,10 +366,7 @@ def test_planted_unmasked_names_are_refused_by_the_review(folder, direct, passes
 
 
 def read_line(number, line, direct):
-    start = line.find("John Smith")
-    marks = (
-        [] if start < 0 else [Mark(start, start + 4, "PERSON", direct), Mark(start + 5, start + 10, "PERSON", direct)]
-    )
+    marks = [Mark(*word.span(), "PERSON", direct) for word in re.finditer("John|Smith", line)]
     return ReviewedLine(number, "Ada", "2026-01-02T03:04:05+00:00", 6.0, line_digest(line), tuple(marks))
 
 
