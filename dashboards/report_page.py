@@ -36,10 +36,10 @@ from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_leg
 from tasks.results.grid import Entry, Grid, GridRow, Heading, html, plain_grid
 from tasks.results.leakage import attacked, leak_grid
 from tasks.results.measure import PAGE
-from tasks.results.measures import measure, measures_of
+from tasks.results.measures import LEAKAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
-from tasks.results.titles import method_name, technique_name
+from tasks.results.titles import cell_label, technique_name
 from tasks.results.verdict import Verdict, leaders
 
 EXAMPLES = "examples"
@@ -83,10 +83,9 @@ def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[st
     controls: dict[str, list[Piece]] = {}
     for entry in entries:
         for fill in entry["filled"]:
-            filler = f", {fill['filler']}" if several and fill["filler"] else ""
             pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
             kind = controls if fill["filler"] is None else forms
-            kind.setdefault(f"{method_name(fill['method'])}{filler}", pieces)
+            kind.setdefault(cell_label(fill["method"], fill["filler"] if several else None), pieces)
     rows = [GridRow(label, [Entry(_marked(pieces))]) for label, pieces in {**forms, **controls}.items()]
     return Grid(
         f"Sentence {place + 1} raw, masked by {technique}, and filled by each method",
@@ -185,7 +184,9 @@ def _dataset(
     name = f"Perplexity on {table.dataset}"
     tried = by_dataset(index.reports.values()).get(table.dataset, [])
     perplexity, known = measure("perplexity"), measure("perplexity_known")
-    further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in ("audit", "fluency")]
+    further = [
+        each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in (*LEAKAGE, "fluency")
+    ]
     experiment = Experiment(mine, scores, EvaluationSettings())
     best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
     return {
