@@ -17,18 +17,14 @@ examples:
 """
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from flows.graph.graph import open_repository, project_folder
-from tasks.errors import CorpusError, ParameterError, ResourceError
+from tasks.errors import ParameterError, ResourceError
 from tasks.options import Argument, Command, Options
 from tasks.results.report_index import REPORTS
-
-if TYPE_CHECKING:
-    from tasks.parameters.parameter_file import Parameters
 
 SUMMARY = "check one filled text, and write it to releases/ with card and dossier, to be shared"
 
@@ -60,7 +56,7 @@ def run(options: ReleaseOptions) -> int:
     check_form(options.name)
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(options.cell or _recommended(parameters), REPORTS, with_model=options.with_model)
+        cell = find_cell(options.cell or _recommended(), REPORTS, with_model=options.with_model)
         made = make_release(cell, options.name, options.also, parameters, options.approved_by)
         folder = made.folder
         if made.examined is None:
@@ -81,19 +77,14 @@ def run(options: ReleaseOptions) -> int:
     return 0
 
 
-def _recommended(parameters: "Parameters") -> str:
+def _recommended() -> str:
     """The cell that the verdict recommends, of the only data set."""
-    from tasks.results.report_index import ReportIndex
-    from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
-    from tasks.results.verdict import verdicts
+    from tasks.results.verdict import current_verdicts
 
-    scores = Path(SUMMARY_FILE).parent / "scores"
-    found = verdicts(read_summary(SUMMARY_FILE), ReportIndex(REPORTS), scores, parameters.release.at_most)
-    cells = [verdict.cell.path for verdict in found if verdict.cell is not None]
-    if not cells:
-        raise CorpusError("No cell is recommended: none is known to meet the limits. See: palimpsest advise")
-    if len(cells) > 1:
-        raise ParameterError(f"CELL is missing, and several are recommended: {', '.join(cells)}. Name one of them.")
+    cells = [verdict.cell.path for verdict in current_verdicts()]
+    if len(cells) != 1:
+        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
     return cells[0]
 
 

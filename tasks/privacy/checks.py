@@ -3,7 +3,7 @@
 Nothing here runs a tagger or an attack. Figures have two digits: more would tell of single words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -19,14 +19,15 @@ from tasks.records.stage_report import content_hash
 from tasks.results.leakage import check_limits, meets, row_of
 from tasks.results.measure import Measure, Row
 from tasks.results.measures import leaks
+from tasks.results.readings import MEMBERSHIP, signal
 from tasks.review.estimate import Interval, lines_needed
 from tasks.review.record import Review, prefix_length, review_of
 from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""
-_MOST_BITS = 12.0
-"""The largest exposure that ranks among 4,096 sentences can show."""
+_READ = {"reidentified", "exposure", "exposure_kept", "extracted", *MEMBERSHIP}
+"""Figures that have a reading in words."""
 SECONDS_A_LINE = 9.0
 """How long a person reads a line, where no review has measured it."""
 
@@ -139,7 +140,6 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
         limit = None if each.of_model and cell.model is None else at_most.get(each.name)
         if (each.of_model and cell.model is None) or (row[each.name] is None and limit is None):
             continue
-        ends = row.get(f"{each.name}_ci") or [row[each.name]] * 2
         chance = row.get(each.blind)
         yield Check(
             each.title.removesuffix(", %"),
@@ -149,20 +149,11 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
             "" if chance is None else _shown(each, chance),
             "" if limit is None else f"at most {_shown(each, limit)} (upper end)",
             None if limit is None else meets([row], {each.name: limit}) == "yes",
-            _reading(each.name, ends, chance),
+            signal([row], each.name) if each.name in _READ and row[each.name] is not None else "",
             "Release another cell: palimpsest advise names one."
             if row[each.name] is not None
             else "Run: palimpsest run, with this figure in the audit.",
         )
-
-
-def _reading(name: str, ends: Sequence[float | None], chance: float | None) -> str:
-    """``strong``: at least a quarter of the way from chance to certainty, by the lower end of the interval."""
-    low = ends[0]
-    if low is None or chance is None or name.startswith("epsilon"):
-        return ""
-    certain = _MOST_BITS if name.startswith("exposure") else 1.0
-    return "no signal" if low <= chance else "strong" if low - chance >= (certain - chance) / 4 else "some"
 
 
 def _figure(found: Measure, row: Row) -> str:

@@ -16,23 +16,24 @@ from tasks.review.agreement import agreements
 from tasks.review.estimate import Unmasked
 from tasks.review.record import review_of
 
-_TEXT, _MODEL, _BEFORE = "recipient of the text", "recipient of the model", "the model, and the one before"
+_TEXT, _MODEL, _BOTH = "recipient of the text", "recipient of the model", "the model, and the one before"
 _THREATS = {
-    "unmasked_direct": (_TEXT, "the text", "a named person", "reading: unmasked direct identifiers per 1,000 lines"),
-    "reidentified": (_TEXT, "the text, public language models", "masked words", "masked words recovered, top-1"),
-    "reidentified_10": (_TEXT, "the text, public language models", "masked words", "masked words recovered, top-10"),
-    "same_entity_told": (_TEXT, "the text", "mentions of one person", "linkable mentions"),
-    "told_by_second_fill": ("recipient of two fills", "both fills", "which words are real", "mask positions revealed"),
-    "verbatim_lines": (_TEXT, "the text", "private lines", "lines without a masked word"),
-    "exposure": (_MODEL, _BEFORE, "masked names", "canary exposure of masked names, bits"),
-    "exposure_kept": (_MODEL, _BEFORE, "unmasked words", "canary exposure of unmasked words, bits"),
-    "membership_auc": (_MODEL, _BEFORE, "whose lines it saw", "membership inference, AUC"),
-    "membership_tpr_1": (_MODEL, _BEFORE, "whose lines it saw", "membership inference, TPR at 1 % FPR"),
-    "membership_lira_auc": (_MODEL, "shadow models", "whose lines it saw", "membership inference (LiRA), AUC"),
-    "extracted": (_MODEL, "the model", "private text", "memorised 5-grams in generated text"),
-    "extracted_planted_kept": (_MODEL, "the model", "unmasked words", "planted sentences in generated text"),
+    "unmasked_direct": (_TEXT, "the text", "a named person"),
+    "verbatim_lines": (_TEXT, "the text", "private lines"),
+    "reidentified": (_TEXT, "the text, public language models", "masked words"),
+    "reidentified_10": (_TEXT, "the text, public language models", "masked words"),
+    "same_entity_told": (_TEXT, "the text", "mentions of one person"),
+    "told_by_second_fill": ("recipient of two fills", "both fills", "which words are real"),
+    "exposure": (_MODEL, _BOTH, "masked names"),
+    "exposure_kept": (_MODEL, _BOTH, "unmasked words"),
+    "membership_auc": (_MODEL, _BOTH, "whose lines it saw"),
+    "membership_tpr_1": (_MODEL, _BOTH, "whose lines it saw"),
+    "membership_lira_auc": (_MODEL, "the same, shadow models", "whose lines it saw"),
+    "membership_lira_tpr_1": (_MODEL, "the same, shadow models", "whose lines it saw"),
+    "extracted": (_MODEL, "the model", "private text"),
+    "extracted_planted_kept": (_MODEL, "the model", "unmasked words"),
 }
-"""By the figure: adversary, what it holds, what it wants, its attack."""
+"""By the figure: adversary, what it holds, what it wants."""
 _LINKING = "same_entity_told", "told_by_second_fill"
 NOT_TRIED = (
     "Whether a person with many lines is in the text: attacks were on single lines.",
@@ -51,8 +52,8 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
     by_key = {check.key: check for check in examined.checks}
     attackers: dict[str, list[str]] = {}
     threats = [(threat, by_key[key]) for key, threat in _THREATS.items() if key in by_key]
-    for threat, check in threats:
-        attackers.setdefault(check.attacker or "anybody, by counting", []).append(threat[-1])
+    for _, check in threats:
+        attackers.setdefault(check.attacker or "anybody, by counting", []).append(check.name)
     mask, entry = cell.mask["measured"], examined.entry
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -86,7 +87,7 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
 
 
 def _listed(by_key: Mapping[str, Check], keys: Sequence[str], first: str = "") -> str:
-    found = [f"{_THREATS[key][-1]}: {by_key[key].figure}" for key in keys if key in by_key]
+    found = [f"{by_key[key].name}: {by_key[key].figure}" for key in keys if key in by_key]
     return first + "; ".join(found) if found else ""
 
 

@@ -165,7 +165,7 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
         assert said in card
     for said in (
         "It is pseudonymised personal data (GDPR Art. 4(5))",
-        "| masked words | masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | at most 10 % (upper end) |",
+        "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | at most 10 % (upper end) | some |",
         "No person has reviewed this text.",
         "The ledger has no earlier release of this corpus.",
         f"| Ada | | {TODAY} | recorded by `--approved-by` |",
@@ -317,7 +317,7 @@ def test_what_was_not_attacked_or_leaks_too_much_is_not_released(folder, monkeyp
     release("chat/every_tagger/unigram-1", "--name", "a")
     card, dossier = ((folder / "releases/a" / name).read_text(encoding="utf-8") for name in ("README.md", "DOSSIER.md"))
     assert "| 2.1 % [1 %, 3 %] | at most 5 % (upper end) |" in card
-    assert "- masked words recovered, top-1: a model that guesses." in dossier
+    assert "- Masked words recovered, top-1: a model that guesses." in dossier
     assert "exposure" not in (card + dossier).casefold()
 
 
