@@ -66,19 +66,17 @@ def unmasked(cell: FilledCell, earlier: SharedLines) -> TechniqueUnmasked:
         return unmasked_by_technique(corpus, cell.raw, {technique: sidecar}, cell.reader)[technique]
 
 
-def unmasked_check(cell: FilledCell, found: TechniqueUnmasked, limit: float) -> Check:
-    """Whether few enough direct identifiers are unmasked, by the upper end of the interval."""
-    ends = found.direct.per_thousand
-    return Check(
-        "unmasked direct identifiers per 1,000 lines",
-        "unmasked_direct",
-        ("a person's review: " if found.by == "review" else "") + found.basis,
-        interval(ends),
-        "",
-        f"at most {limit:g} (upper end)",
-        ends.high <= limit,
-        remedy=_remedy(cell, ends, limit),
-    )
+def unmasked_checks(cell: FilledCell, found: TechniqueUnmasked, limit: float) -> list[Check]:
+    """Whether few enough direct identifiers are unmasked, by the upper end of the interval; and quasi-identifiers,
+    without a limit."""
+    source = ("a person's review: " if found.by == "review" else "") + found.basis
+    ends, allowed = found.direct.per_thousand, f"at most {limit:g} (upper end)"
+    remedy = _remedy(cell, ends, limit)
+    direct, quasi = ("unmasked direct identifiers per 1,000 lines", "unmasked quasi-identifiers per 1,000 lines")
+    return [
+        Check(direct, "unmasked_direct", source, interval(ends), "", allowed, ends.high <= limit, remedy=remedy),
+        Check(quasi, "unmasked_quasi", source, interval(found.quasi.per_thousand), "", "", None),
+    ]
 
 
 def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:

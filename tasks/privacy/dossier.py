@@ -19,6 +19,7 @@ from tasks.review.record import review_of
 _TEXT, _MODEL, _BOTH = "recipient of the text", "recipient of the model", "the model, and the one before"
 _THREATS = {
     "unmasked_direct": (_TEXT, "the text", "a named person"),
+    "unmasked_quasi": (_TEXT, "the text, public records", "a person, by combining facts"),
     "verbatim_lines": (_TEXT, "the text", "private lines"),
     "reidentified": (_TEXT, "the text, public language models", "masked words"),
     "reidentified_10": (_TEXT, "the text, public language models", "masked words"),
@@ -67,8 +68,8 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
         masked=percent(mask["masked_words"] / mask["words"]),
         method=f"{cell.cell.method}" + (f" with {cell.cell.filler}" if cell.cell.filler else ""),
         direct=by_key["unmasked_direct"],
-        quasi=interval(examined.unmasked.quasi.per_thousand),
-        limited=sum(1 for check in examined.checks[1:] if check.limit),
+        quasi=by_key["unmasked_quasi"].figure,
+        limited=sum(1 for check in examined.checks if check.limit and check.key != "unmasked_direct"),
         epsilon=_epsilon(entry.epsilon, entry.unit),
         singled=_listed(by_key, ["membership_auc"], "; "),
         linked=_listed(by_key, _LINKING) or "not measured",

@@ -17,7 +17,7 @@ from pathlib import Path
 from tasks.errors import PalimpsestError, ParameterError
 from tasks.files.clone_key import key_id, private_home
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_check
+from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_checks
 from tasks.privacy.earlier_releases import SharedLines, shared_lines
 from tasks.privacy.ledger import Release, check_budget, check_key, epsilon_of, of_corpus, read_ledger
 from tasks.privacy.released_cell import FilledCell, find_cell
@@ -115,7 +115,7 @@ def examine(
     earlier = shared_lines(cell.raw, cell.sidecar, before, private_home() / RELEASES)
     row = attacks_on(cell)
     found = unmasked(cell, earlier)
-    checks = [unmasked_check(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
+    checks = [*unmasked_checks(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
     problems = [_problem(check) for check in checks if check.passed is False]
     entry = _entry(cell, name, files, earlier)
     of_this_corpus = of_corpus(before, entry.dataset)

@@ -357,7 +357,7 @@ def test_planted_unmasked_names_are_refused_by_the_review(folder, direct, passes
     if passes:
         release("chat/words/unigram-1", "--name", "a")
         dossier = (folder / "releases/a/DOSSIER.md").read_text(encoding="utf-8")
-        assert "Source: a person's review, 30 lines read by 1 reviewer." in dossier
+        assert "Source: a person's review: 30 lines read by 1 reviewer." in dossier
         assert "| 30 of 30 | Ada | 2026-01-02 | 2026-01-02 | 3 | one reviewer |" in dossier
         return
     with pytest.raises(PalimpsestError, match=r"per 1,000 lines: 330 \[330, 330\], limit 200") as error:

@@ -58,6 +58,8 @@ def review(experiment: Lived) -> None:
 
 def test_the_recipe_ends_in_a_release(tmp_path):
     experiment = plant(tmp_path)
+    for server in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
+        del experiment.environment[server]
     settings, commands = recipe()
     set_up(experiment, settings)
     *before, reviewed, release = commands
