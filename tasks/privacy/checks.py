@@ -71,7 +71,7 @@ def unmasked_checks(cell: FilledCell, found: TechniqueUnmasked, limit: float) ->
     without a limit."""
     source = ("a person's review: " if found.by == "review" else "") + found.basis
     ends, allowed = found.direct.per_thousand, f"at most {limit:g} (upper end)"
-    remedy = _remedy(cell, ends, limit)
+    remedy = "" if ends.high <= limit else _remedy(cell, ends, limit)
     direct, quasi = ("unmasked direct identifiers per 1,000 lines", "unmasked quasi-identifiers per 1,000 lines")
     return [
         Check(direct, "unmasked_direct", source, interval(ends), "", allowed, ends.high <= limit, remedy=remedy),

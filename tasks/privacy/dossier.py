@@ -70,6 +70,7 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
         direct=by_key["unmasked_direct"],
         quasi=by_key["unmasked_quasi"].figure,
         limited=sum(1 for check in examined.checks if check.limit and check.key != "unmasked_direct"),
+        strong=[f"{check.name}: {check.figure}" for check in examined.checks if check.reading == "strong"],
         epsilon=_epsilon(entry.epsilon, entry.unit),
         singled=_listed(by_key, ["membership_auc"], "; "),
         linked=_listed(by_key, _LINKING) or "not measured",
