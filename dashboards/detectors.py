@@ -10,6 +10,7 @@ from typing import Any
 
 from dashboards.paper_results import MASKED_SHARES, TECHNIQUES
 from tasks.errors import CorpusError
+from tasks.masking.every_tagger import EVERY_TAGGER
 from tasks.results.grid import ABSENT, Grid, markdown, plain_grid
 from tasks.results.titles import technique_name
 
@@ -129,6 +130,8 @@ def _model(settings: Mapping[str, Any]) -> str:
     if "parts" in settings:
         parts = [part.get("tagger", part)["kind"] for part in settings["parts"]]
         return f"{settings['rule']} of {', '.join(parts)}"
+    if settings["kind"] == EVERY_TAGGER:
+        return "all that ship"
     if settings.get("path"):
         return _base(settings["path"])
     return str(settings.get("kept_words", "shipped list"))
@@ -140,7 +143,7 @@ def _base(model: str) -> str:
 
 
 def _kind(settings: Mapping[str, Any]) -> str:
-    if settings["kind"] == "combination":
+    if settings["kind"] in ("combination", EVERY_TAGGER):
         return "combination"
     return "tagger" if "tagger" in settings else "list"
 

@@ -6,8 +6,8 @@ summation.
 
 In eight bits each row of the features has a scale, and each row of the weights (Dettmers et al. 2022, "vector-wise").
 Sums of whole numbers are exact, so a row's result does not depend on the rows beside it. With AVX-512 VNNI that takes
-two fifths of the time. PyTorch's product of eight-bit numbers is forty times slower than float32 where a processor lacks
-AVX-512; there the same whole numbers are multiplied in float32, which is exact up to 2**24.
+two fifths of the time. Where a processor lacks AVX-512, PyTorch's product of eight-bit numbers takes forty times as
+long as float32; there the same whole numbers are multiplied in float32, which is exact up to 2**24.
 """
 
 from collections.abc import Callable

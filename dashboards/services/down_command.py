@@ -2,8 +2,8 @@
 
 Each is stopped by the number of its process, after a check that the process is still the one that was started.
 
-    palimpsest down            all of them
-    palimpsest down app        the app alone
+    palimpsest down            both
+    palimpsest down mlflow     MLflow alone
 """
 
 from dashboards.services.up_command import ServicesOptions

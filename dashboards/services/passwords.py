@@ -1,7 +1,7 @@
 """What our servers ask for, and where our clients find it.
 
-Prefect's server always asks: its API runs commands as the user, for whoever it answers. MLflow and the app ask where
-they are told to. A password is the one that the environment names, or a random one in
+Prefect's server always asks: its API runs commands as the user, for whoever it answers. MLflow asks where it
+is told to. A password is the one that the environment names, or a random one in
 ``.palimpsest/services/passwords``: mode 0600, lines ``NAME=VALUE`` that a shell reads too, with the names that clients
 look for. The file outlives the services, and says which of them ask.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from dashboards.services.running_service import running_services
 from dashboards.services.service import (
-    APP_PASSWORD,
     MLFLOW_PASSWORD,
     OWN_USERS,
     PREFECT_PASSWORD,
@@ -28,7 +27,7 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, atomic_writer
 
 FILE = STATE_FOLDER / "passwords"
-VARIABLES = {"prefect": PREFECT_PASSWORD, "mlflow": MLFLOW_PASSWORD, "app": APP_PASSWORD}
+VARIABLES = {"prefect": PREFECT_PASSWORD, "mlflow": MLFLOW_PASSWORD}
 """Environment variables with passwords of the user's own."""
 MLFLOW_PASSWORD_LENGTH = 12
 """The shortest one that MLflow takes."""
@@ -44,11 +43,10 @@ class Passwords:
     prefect: str
     """``USER:PASSWORD``."""
     mlflow: str | None
-    app: str | None
 
     def of(self, name: str) -> str | None:
         """That of the service of this name."""
-        return {"prefect": self.prefect, "mlflow": self.mlflow, "app": self.app}[name]
+        return {"prefect": self.prefect, "mlflow": self.mlflow}[name]
 
 
 def new_password() -> str:
@@ -59,8 +57,8 @@ def new_password() -> str:
 def read_passwords(folder: Path, names: Sequence[str], host: str, everywhere: bool | None) -> Passwords:
     """What the services of these names, if they start now, ask for, with a random password where there is none yet.
 
-    ``everywhere``: whether MLflow and the app ask too; ``None`` for what was said last. They ask in any case where the
-    environment has a password for them, and where other machines reach ``host``.
+    ``everywhere``: whether MLflow asks too; ``None`` for what was said last. It asks in any case where the environment
+    has a password for it, and where other machines reach ``host``.
     Raises ``ParameterError`` for a password that a service would not take, or where one would be open to others.
     """
     kept = _read(folder)
@@ -69,7 +67,6 @@ def read_passwords(folder: Path, names: Sequence[str], host: str, everywhere: bo
     passwords = Passwords(
         os.environ.get(PREFECT_PASSWORD) or kept.get(_PREFECT_CLIENT) or f"palimpsest:{new_password()}",
         os.environ.get(MLFLOW_PASSWORD) or (kept.get(_MLFLOW_CLIENT) or new_password() if everywhere else None),
-        os.environ.get(APP_PASSWORD) or (kept.get(APP_PASSWORD) or new_password() if everywhere else None),
     )
     _check(passwords, names, host)
     return passwords
@@ -85,8 +82,6 @@ def keep_passwords(folder: Path, passwords: Passwords) -> None:
         kept |= {_MLFLOW_CLIENT_USER: mlflow_user(), _MLFLOW_CLIENT: passwords.mlflow}
         if _MLFLOW_CLIENT not in before:
             (folder / OWN_USERS).unlink(missing_ok=True)
-    if passwords.app is not None and not os.environ.get(APP_PASSWORD):
-        kept[APP_PASSWORD] = passwords.app
     if kept != before:
         with atomic_writer(folder / FILE, private=True) as stream:
             stream.writelines(f"{name}={value}\n" for name, value in kept.items())

@@ -1,4 +1,4 @@
-"""What the three services are: how each is started, where it answers, and what says that it is ready."""
+"""What the two services are: how each is started, where it answers, and what says that it is ready."""
 
 import os
 import secrets
@@ -6,32 +6,29 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tasks.errors import ParameterError, ResourceError
+from tasks.errors import ParameterError
 from tasks.files.atomic_file import make_folder
 from tasks.spelling import nearest
 
 HOST = "127.0.0.1"
 """The interface that a service listens on unless told otherwise."""
-DEFAULT_PORTS = {"prefect": 4200, "mlflow": 5000, "app": 8501}
+DEFAULT_PORTS = {"prefect": 4200, "mlflow": 5000}
 """Services in the order in which they start, with the ports that their makers chose."""
 STATE_FOLDER = Path(".palimpsest") / "services"
 """Below the folder of the project; nothing in it is a result."""
 _PYTHON = (sys.executable, "-P", "-m")
 """-P: the folder that we are in is not searched for modules."""
-TITLES = {"prefect": "Prefect", "mlflow": "MLflow", "app": "app"}
+TITLES = {"prefect": "Prefect", "mlflow": "MLflow"}
 PORT_VARIABLES = {name: f"PALIMPSEST_{name.upper()}_PORT" for name in DEFAULT_PORTS}
 """Environment variables that choose another port."""
 PREFECT_PASSWORD = "PREFECT_SERVER_API_AUTH_STRING"
 """Environment variable with the user and password that Prefect's server asks for, ``USER:PASSWORD``."""
 MLFLOW_PASSWORD = "MLFLOW_AUTH_ADMIN_PASSWORD"
 """Environment variable with the password of MLflow's first user."""
-APP_PASSWORD = "PALIMPSEST_APP_PASSWORD"
-"""Environment variable with the password that the app asks for."""
 _MLFLOW_SECRET = "MLFLOW_FLASK_SERVER_SECRET_KEY"
 """Environment variable with the key that MLflow protects its forms with."""
 USERS = STATE_FOLDER / "mlflow_users.db"
@@ -57,7 +54,7 @@ class Service:
     """One server, not started yet."""
 
     name: str
-    """``prefect``, ``mlflow`` or ``app``."""
+    """``prefect`` or ``mlflow``."""
     port: int
     health: str
     """Path that answers with status 200 as soon as the service is ready."""
@@ -215,49 +212,9 @@ def _names_of(host: str) -> str:
     return ",".join(dict.fromkeys([*names, *(f"{name}:*" for name in names), *networks]))
 
 
-def app_service(
-    port: int, store: str | None, password: str | None = None, mlflow_password: str | None = None
-) -> Service:
-    """The interactive app, which asks for ``password`` where there is one.
-
-    ``store``: address of the MLflow server to read, or ``None`` for the configured store; ``mlflow_password``: what a
-    server of ours asks for.
-
-    Raises ``ResourceError`` where Streamlit is not installed.
-    """
-    if find_spec("streamlit") is None:
-        raise ResourceError(
-            "the app needs Streamlit, which is not installed; run \"pip install -e '.[app]'\", or start the others "
-            "alone with 'palimpsest up prefect mlflow'"
-        )
-    # It listens on loopback whatever the others do.
-    page = Path(__file__).parent.parent / "app" / "page.py"
-    # The rest of its settings stand in app/.streamlit/config.toml, where they hold for 'streamlit run' too.
-    options = [f"--server.address={HOST}", f"--server.port={port}", f"--browser.serverAddress={HOST}"]
-    return Service(
-        name="app",
-        port=port,
-        health="/_stcore/health",
-        program=[*_PYTHON, "streamlit", "run", str(page), *options],
-        asks=password is not None,
-        environment={
-            **({APP_PASSWORD: password} if password is not None else {}),
-            **({"MLFLOW_TRACKING_URI": store} if store is not None else {}),
-            **(_mlflow_login(mlflow_password) if store is not None and mlflow_password is not None else {}),
-        },
-    )
-
-
 def mlflow_user() -> str:
     """The name of MLflow's first user."""
     return os.environ.get("MLFLOW_AUTH_ADMIN_USERNAME") or "admin"
-
-
-def _mlflow_login(password: str) -> dict[str, str]:
-    """Who the app is for an MLflow server of ours: its first user, unless the environment names another."""
-    if "MLFLOW_TRACKING_USERNAME" in os.environ:
-        return {}
-    return {"MLFLOW_TRACKING_USERNAME": mlflow_user(), "MLFLOW_TRACKING_PASSWORD": password}
 
 
 def is_loopback(host: str) -> bool:

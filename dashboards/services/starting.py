@@ -16,7 +16,6 @@ from dashboards.services.service import (
     TITLES,
     Service,
     address_of,
-    app_service,
     is_at,
     is_server,
     mlflow_service,
@@ -55,8 +54,8 @@ def start_services(
 ) -> list[Shown]:
     """Start the services that do not run yet and return all when each answers.
 
-    ``host``: the interface that Prefect and MLflow listen on; the app listens on loopback. ``everywhere``: whether
-    MLflow and the app ask for a password, as Prefect does; ``None`` for what was said last.
+    ``host``: the interface that they listen on. ``everywhere``: whether MLflow asks for a password, as Prefect does;
+    ``None`` for what was said last.
     Raises ``ParameterError`` where other machines would reach a service that asks nobody for a password.
     Raises ``ResourceError`` where a port is in use, where a service runs that should ask and does not, or where one
     ends or does not answer in time; what this call has started is stopped again then.
@@ -78,12 +77,10 @@ def start_services(
             passwords = replace(passwords, mlflow=None)
         missing = [name for name in names if name not in running and name not in yours]
         for name in missing:
-            check_port(name, ports[name], HOST if name == "app" else host)
-        addresses = {name: address_of(ports[name], HOST if name == "app" else reached_at(host)) for name in missing}
+            check_port(name, ports[name], host)
+        addresses = {name: address_of(ports[name], reached_at(host)) for name in missing}
         addresses |= yours | {name: service.address for name, service in running.items()}
-        planned = [
-            _service(name, folder, ports[name], tracking, addresses.get("mlflow"), host, passwords) for name in missing
-        ]
+        planned = [_service(name, folder, ports[name], tracking, host, passwords) for name in missing]
         started: list[RunningService] = []
         try:
             for service in planned:
@@ -172,16 +169,13 @@ def _service(
     folder: Path,
     port: int,
     tracking: TrackingSettings,
-    mlflow: str | None,
     host: str,
     passwords: Passwords,
 ) -> Service:
     if name == "prefect":
         return prefect_service(port, passwords.prefect, host)
-    if name == "mlflow":
-        store = tracking_uri(tracking)
-        return mlflow_service(port, tracking.uri if is_server(store) else store, folder, passwords.mlflow, host)
-    return app_service(port, mlflow, passwords.app, passwords.mlflow)
+    store = tracking_uri(tracking)
+    return mlflow_service(port, tracking.uri if is_server(store) else store, folder, passwords.mlflow, host)
 
 
 def _not_ready(service: RunningService, seconds: float) -> ResourceError:

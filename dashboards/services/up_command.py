@@ -1,20 +1,20 @@
-"""Start Prefect, MLflow and the app on this machine's loopback interface, and wait until each answers.
+"""Start Prefect and MLflow on this machine's loopback interface, and wait until each answers.
 
 What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. 'palimpsest run' and
 'palimpsest serve' in this folder report to the Prefect server that this has started.
 
-Prefect always asks for a password. With --password, for a machine that others use too, MLflow and the app ask as well;
-so they do with --host, which lets other machines reach Prefect and MLflow. Passwords are random, and lie in
+Prefect always asks for a password. With --password, for a machine that others use too, MLflow asks as well; so it does
+with --host, which lets other machines reach both. Passwords are random, and lie in
 .palimpsest/services/passwords, readable by you alone, unless the environment has them: PREFECT_SERVER_API_AUTH_STRING
-(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD, PALIMPSEST_APP_PASSWORD. Other programs of yours log in after
+(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD. Other programs of yours log in after
 
     set -a; . .palimpsest/services/passwords; set +a
 
-Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT, PALIMPSEST_APP_PORT. A server of your own
+Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT. A server of your own
 that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead of starting another.
 
-    palimpsest up              all three
-    palimpsest up app          the app alone: it then reads the store without a server
+    palimpsest up              both
+    palimpsest up mlflow       MLflow alone
 """
 
 import http.client
@@ -56,14 +56,14 @@ def runs_table(address: str, experiment: str) -> str | None:
     return f"{address}/#/experiments/{found['experiment_id']}/runs?{RUNS_NOT_TRACES}{view}"
 
 
-SUMMARY = "start Prefect, MLflow and the app on this machine"
+SUMMARY = "start Prefect and MLflow on this machine"
 
 
 class ServicesOptions(Options):
     """Which services."""
 
     services: Annotated[list[str], Argument(positional=True, metavar="SERVICE")] = Field(default_factory=list)
-    """prefect, mlflow, app (default: all three)"""
+    """prefect, mlflow (default: both)"""
 
 
 class UpOptions(ServicesOptions):
@@ -72,7 +72,7 @@ class UpOptions(ServicesOptions):
     host: str = "127.0.0.1"
     """interface that Prefect and MLflow listen on; no other machine reaches 127.0.0.1"""
     password: bool | None = None
-    """MLflow and the app ask for a password too, as Prefect does (default: as last time)"""
+    """MLflow asks for a password too, as Prefect does (default: as last time)"""
 
 
 def login(name: str, password: str) -> str:

@@ -22,12 +22,13 @@ class AuditSettings(Settings):
     """Sizes of the attacks; which cells are attacked stands in ``compare.fills``."""
 
     effort: Literal["quick", "full"] = "quick"
-    """``full``: 2,000 places, SmolLM2 behind the attacker, 10,000 tagged lines, 20,000 sentences, 16 shadow models and
+    """``full``: 2,000 places, SmolLM2 behind the attacker, 10,000 lines read, 20,000 sentences, 16 shadow models and
     1,000 lines with neighbours, each where nothing else is said: a quarter of an hour more a cell on one core."""
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
     tagged_lines: int = Field(default=3000, ge=50)
-    """Lines in which another tagger looks for private words, and whoever looks for substitutes."""
+    """Lines in which an attacker looks for substitutes, and the reference reader for identifiers of a text that no
+    sidecar describes."""
     attacker: str = SHIPPED_FILLER
     """The masked language model that guesses masked words: hub name, folder, or ``package:NAME/FOLDER``."""
     reranker: str | None = None

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tasks.audit.attacked import AttackSettings, AuditFiles
-from tasks.audit.clear_text import clear_text, other_tagger
+from tasks.audit.clear_text import missing_words, verbatim_lines
 from tasks.audit.figure import Figure
 from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_second_fill
 from tasks.audit.masked_places import masked_places
@@ -19,7 +19,6 @@ from tasks.filling.beside_corpus import context_beside
 from tasks.filling.filled_corpus import Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import MaskedSentence
-from tasks.language_model.evaluation.reference_text import sidecars_in
 from tasks.language_model.vocabulary import counts_of_words
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
@@ -41,38 +40,49 @@ def text_figures(
     """What the text gives away, to its readers and to who guesses what was masked; what it was filled again with is
     added to ``contexts``.
 
-    A text whose lines were written anew is held against the private one, as one of another program is; nobody has the
-    masked text then.
+    A text whose lines were written anew is compared with the private one, as one of another program is; nobody has the
+    masked text then. Of such a text the reference reader says how many identifiers it leaves unmasked.
     """
     method = settings.filling
-    members, text = files.private_text, str(files.text)
     anew = method is not None and method.rewrites_lines
-    own = None if anew else cell.technique
-    copies = method.copies if method is not None else 1
-    sidecars = sidecars_in(files.masked) if files.masked else {}
-    # Of those that have masked the models are there.
-    masked_by = {name: settings.techniques[name] for name in sidecars if name in settings.techniques}
-    tagger = other_tagger(masked_by, own).build(files.word_counts, resources.threads)
-    figures = clear_text(
-        members,
-        text,
-        sidecars,
-        own,
-        tagger,
-        copies=copies,
-        documents=files.documents,
-        most_lines=settings.tagged_lines,
-        seed=settings.seed,
-        anywhere=anew,
-    )
-    if own is None or files.masked is None:
+    text, copies = str(files.text), method.copies if method is not None else 1
+    figures = {"verbatim_lines": verbatim_lines(files.private_text, text, copies)}
+    if anew or (files.masked is None and cell.method is None):
+        figures |= _unmasked(settings, files, text, resources, anywhere=anew)
+    if anew or cell.technique is None or files.masked is None:
         return figures
-    folder = Path(files.masked) / own
+    folder = Path(files.masked) / cell.technique
     return (
         figures
         | _guesses(settings, files, folder, text, resources)
         | (_links(settings, files, cell, resources, folder, text, contexts) if method is not None else {})
     )
+
+
+def _unmasked(
+    settings: AttackSettings, files: AuditFiles, text: str, resources: ResourceSettings, *, anywhere: bool
+) -> dict[str, Figure]:
+    """Direct and quasi-identifiers per 1,000 lines that the text holds still, by what the reference reader finds in
+    lines drawn of the private one; corrected, with the range over kinds of text (``tasks.review.reader``)."""
+    from tasks.masking.every_tagger import EveryTagger
+    from tasks.review.reader import ReadText, basis
+
+    hidden = missing_words(read_lines(files.private_text), read_lines(text), anywhere=anywhere)
+    together = list(side_by_side(read_lines(files.private_text), hidden))
+    drawn = Random(settings.seed).sample(together, min(settings.tagged_lines, len(together)))
+    reader = EveryTagger(kind="every_tagger").build(files.word_counts, resources.threads)
+    read = ReadText()
+    for (line, found), (_, words) in zip(reader.findings(line for line, _ in drawn), drawn, strict=True):
+        read.add(line, found, words)
+    return {
+        f"unmasked_{sort}": Figure(
+            of_sort.per_thousand.value,
+            (of_sort.per_thousand.low, of_sort.per_thousand.high),
+            f"per 1,000 lines, of {read.lines:,} read; {basis(of_reader=False)}",
+            places=of_sort.found,
+        )
+        for sort, of_sort in (("direct", read.of_sort("direct")), ("quasi", read.of_sort("quasi")))
+    }
 
 
 def _guesses(

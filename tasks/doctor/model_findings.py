@@ -14,6 +14,7 @@ from tasks.doctor.finding import Check, Finding, bytes_text
 from tasks.errors import ModelError
 from tasks.language_model.settings import LanguageModelSettings
 from tasks.masking.combination import Combination
+from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.model_source import PACKAGE_PREFIX, locate_model
@@ -62,7 +63,7 @@ def _all_models(parameters: Parameters) -> Iterator[NeededModel]:
 
 
 def _taggers(key: str, settings: TechniqueSettings) -> Iterator[NeededModel]:
-    if isinstance(settings, Combination):
+    if isinstance(settings, Combination | EveryTagger):
         for number, part in enumerate(settings.parts):
             yield from _taggers(f"{key}.parts.{number}", part)
     elif isinstance(settings, EntityTagger):

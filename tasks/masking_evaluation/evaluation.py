@@ -27,6 +27,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import count_words
 from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
 from tasks.masking.combination import Combination
+from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
@@ -203,7 +204,7 @@ def _places(settings: TechniqueSettings) -> set[Path]:
         tagger = settings.tagger
         models = [tagger.model, *([base_of(tagger.model)] if tagger.kind == "word_classifier" else [])]
         return {place for model in models if (place := _place_of_model(tagger.kind, model))}
-    if isinstance(settings, Combination):
+    if isinstance(settings, Combination | EveryTagger):
         return {place for part in settings.parts for place in _places(part)}
     return set()
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from tasks.results.summary.estimate import Estimate, direction, estimate
 
-TERMINAL, DOCUMENT, PAGE, APP = "terminal", "document", "page", "app"
-"""Views with a table of the measure: the terminal, ``summary.md``, the report page, the app."""
+TERMINAL, DOCUMENT, PAGE = "terminal", "document", "page"
+"""Views with a table of the measure: the terminal, ``summary.md``, the report page."""
 MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
 """A metric of every run, and a column of MLflow's table of runs."""
 MASKED_WORDS = "masked_words.{technique}."
@@ -79,8 +79,6 @@ class Measure:
     """Of what attacks find: whether the language model is attacked, and not the text."""
     digits: int = 1
     """Decimals that are shown."""
-    app_digits: int | None = None
-    """Decimals in the app, where that has room for more."""
     better: Literal["lower", "higher"] | None = None
     references: tuple[Reference, ...] = ()
     protocol: bool = False
@@ -91,7 +89,7 @@ class Measure:
     """Whether several seeds are shown by their interval rather than by their deviation."""
     logarithmic: bool = False
     """Whether plots have a logarithmic axis."""
-    views: frozenset[str] = frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW})
+    views: frozenset[str] = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW})
 
     @property
     def blind(self) -> str:

@@ -1,4 +1,4 @@
-"""All measures of an experiment: one row each, read by the summary, its tables, the report page, MLflow and the app.
+"""All measures of an experiment: one row each, read by the summary, its tables, the report page and MLflow.
 
 A further measure of a stage that is there takes two steps: the stage writes it under ``measured`` of its report, and
 a row of ``MEASURES`` says what it is called, where it stands, which direction is better, and in which views it belongs.
@@ -17,7 +17,6 @@ from tasks.errors import ParameterError
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, mask_report, perplexity_report
 from tasks.results.measure import (
-    APP,
     DOCUMENT,
     MASKED_WORDS,
     MLFLOW,
@@ -39,10 +38,10 @@ none. The summary refuses to be made without."""
 _FURTHER_STEPS = ("fluency", "conclusion", "unmasked", "word_error_rate", "rescore", "audit")
 _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
-_OFFERED = frozenset({APP, MLFLOW})
-_WRITTEN = frozenset({DOCUMENT, APP, MLFLOW})
-_TABLED = frozenset({DOCUMENT, PAGE, APP, MLFLOW})
-_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, APP, MLFLOW, MLFLOW_TABLE})
+_OFFERED = frozenset({MLFLOW})
+_WRITTEN = frozenset({DOCUMENT, MLFLOW})
+_TABLED = frozenset({DOCUMENT, PAGE, MLFLOW})
+_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW, MLFLOW_TABLE})
 
 
 def _perplexity(ending: str, title: str, views: frozenset[str], heading: str = "", **given: Any) -> Measure:
@@ -64,7 +63,7 @@ def _compared(name: str, title: str, views: frozenset[str], neutral: float, **gi
 
 
 def _ratio(name: str, title: str = "", views: frozenset[str] = _RUNS) -> Measure:
-    shown: dict[str, Any] = {"digits": 2, "app_digits": 3, "interval_over_seeds": True}
+    shown: dict[str, Any] = {"digits": 2, "interval_over_seeds": True}
     return _compared(name, title, views, 1.0, better="lower", protocol=True, **shown)
 
 
@@ -78,7 +77,7 @@ def _number(name: str, step: str, title: str = "", views: frozenset[str] = _RUNS
 
 def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure:
     known: dict[str, Any] = {"interval": f"{given.get('field', name)}_ci", "better": "lower", "share": True}
-    return _number(name, "word_error_rate", title, views, app_digits=2, **known | given)
+    return _number(name, "word_error_rate", title, views, **known | given)
 
 
 def _unmasked(sort: str, title: str, short: str) -> Measure:
@@ -167,7 +166,7 @@ MEASURES = (
     _perplexity("_without_markers", "Perplexity, mask tokens excluded", _WRITTEN,
                 "Perplexity, all words, with the probability of mask tokens given to all other tokens", references=()),
     _number("bits_per_character", "perplexity", "Bits per character, all words", _WRITTEN, better="lower",
-            interval="bits_per_character_ci", digits=2, app_digits=3, protocol=True, over_seeds=True,
+            interval="bits_per_character_ci", digits=2, protocol=True, over_seeds=True,
             interval_over_seeds=True),
     _number("oov_rate", "perplexity", share=True),
     _count("words", "perplexity"),

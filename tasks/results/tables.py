@@ -9,7 +9,6 @@ from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 from tasks.results.grid import ABSENT, Comparison, Entry, Grid, GridRow, Heading
 from tasks.results.measure import (
     ABOVE,
-    APP,
     BELOW,
     DOCUMENT,
     OTHER_PROTOCOL,
@@ -208,10 +207,9 @@ def entry(measure: Measure, rows: Sequence[Row], view: str, columns: int = 1, be
     if measure.interval_over_seeds:
         number = replace(number, deviation=None)
     itself = measure.reference is not None and measure.reference.column == measure.name
-    if not sign and (view == APP or (view != PAGE and not itself)):
+    if not sign and view != PAGE and not itself:
         sign = measure.mark(rows)
-    digits = measure.app_digits if view == APP and measure.app_digits is not None else measure.digits
-    shown = number_entry(number, digits, sign=sign, columns=columns)
+    shown = number_entry(number, measure.digits, sign=sign, columns=columns)
     if view != PAGE:
         return shown
     if number.deviation is not None and over_seeds(rows, measure.name) is None:

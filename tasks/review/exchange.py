@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
@@ -28,6 +28,7 @@ def write_export(reading: Reading, form: str, output: Path, number: int | None, 
     The gold format has reviewed lines only. Returns what was written, in a sentence.
     """
     _check_format(form)
+    chosen: list[tuple[int, str, Sequence[Mark]]]
     if reviewed or form == "gold":
         marks = record.all_marks(reading.review)
         chosen = [(line, reading.lines[line], marks[line]) for line, _ in reading.review.plan.queue if line in marks]

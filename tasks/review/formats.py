@@ -51,7 +51,7 @@ def flagged(label: str, direct: bool) -> str:
     return label if direct == (label in DIRECT_IDENTIFIERS) else f"{label}/{'direct' if direct else 'quasi'}"
 
 
-def mentions(text: str, marks: Sequence[Mark]) -> list[Mark]:
+def stretches(text: str, marks: Sequence[Mark]) -> list[Mark]:
     """Neighbouring marked words of one class and flag, with only white space between them, as one stretch each."""
     found: list[Mark] = []
     for mark in sorted(marks, key=lambda mark: mark.start):
@@ -71,7 +71,7 @@ def written(
     ``lines``: number from 0, text, marks. ``reviewed``: whether the marks are a person's, and no suggestions.
     ``documents``: the document of every line of the corpus, which the gold format names.
     """
-    records = [_WRITERS[form](number, text, mentions(text, marks), reviewed) for number, text, marks in lines]
+    records = [_WRITERS[form](number, text, stretches(text, marks), reviewed) for number, text, marks in lines]
     if form == "gold" and documents is not None:
         records = [record | {"document": documents[record["line"]]} for record in records]
     if form == "label-studio":

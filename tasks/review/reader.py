@@ -93,7 +93,7 @@ def basis(of_reader: bool) -> str:
     precisions, recalls = ([getattr(kind, name) for kind in kinds] for name in ("precision", "recall"))
     recall = f"recall ({min(recalls):.2f} to {max(recalls):.2f})"
     if of_reader:
-        return f"the technique is the reference reader: identifiers left are those it misses by its {recall} on {len(kinds)} other texts"
+        return f"it is the reference reader: left are those that it misses, by its {recall} on {len(kinds)} other texts"
     precision = f"precision ({min(precisions):.2f} to {max(precisions):.2f})"
     return f"counts of the reference reader, corrected for its {precision} and {recall} on {len(kinds)} other texts"
 

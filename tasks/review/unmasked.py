@@ -1,4 +1,4 @@
-"""How many identifiers each technique leaves unmasked: by a person's review of the text, else by the reference reader."""
+"""How many identifiers each technique leaves unmasked: by a review of the text, else by the reference reader."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,12 +49,14 @@ def unmasked_by_technique(
         return {name: _reviewed(review, sidecar) for name, sidecar in sidecars.items()}
     if not reader.exists():
         raise CorpusError(
-            f"{corpus!r}: unmasked identifiers cannot be counted: there is no review, and no {str(reader)!r}. The "
-            f"reference reader has not read the text. Add '{EVERY_TAGGER}: {{kind: {EVERY_TAGGER}}}' under 'masking' in "
-            "params.yaml and run again."
+            f"{corpus!r}: unmasked identifiers cannot be counted. There is no review, and the reference reader has "
+            f"not read the text: {str(reader)!r} is missing. Put '{EVERY_TAGGER}: {{kind: {EVERY_TAGGER}}}' under "
+            "'masking' in params.yaml and run again."
         )
     read = {name: ReadText() for name in sidecars}
-    for line, words, *masked in side_by_side(read_lines(text), read_sidecar(reader), *map(masked_words, sidecars.values())):
+    for line, words, *masked in side_by_side(
+        read_lines(text), read_sidecar(reader), *map(masked_words, sidecars.values())
+    ):
         for counted, masked_by in zip(read.values(), masked, strict=True):
             counted.add(line, words, masked_by)
     return {

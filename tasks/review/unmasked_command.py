@@ -1,8 +1,8 @@
 """Count the identifiers that each masking technique leaves unmasked in a private text.
 
 Where a person has reviewed lines of the text ('palimpsest review'), the figures are estimates by that review, with
-intervals at 95 %. Else the reference reader counts: the technique 'every_tagger', whose findings are given as a sidecar.
-Its counts are corrected for its precision and recall on other kinds of text, and the interval is the range over these.
+intervals at 95 %. Else the reference reader counts: the technique 'every_tagger', whose findings its sidecar holds. Its
+counts are corrected for its precision and recall on other kinds of text, and the interval is the range over these.
 
 example:
   palimpsest unmasked --cell dataset=mail --text data/private/corpora/mail/train.txt \\
@@ -21,6 +21,8 @@ from tasks.review.estimate import Interval, Unmasked
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 
+_KNOWN = ["en"]
+"""Languages of the reference reader."""
 SUMMARY = "count the identifiers that each masking technique leaves unmasked"
 
 
@@ -40,6 +42,7 @@ def unmasked(settings: Settings, files: UnmaskedFiles, cell: Cell, resources: Re
 
     Raises ``ParameterError`` where nobody says which corpus it is, ``CorpusError`` where texts do not belong together.
     """
+    from tasks.corpora.languages import WatchedText
     from tasks.corpora.text_lines import read_lines
     from tasks.language_model.evaluation.reference_text import sidecars_in
     from tasks.review.agreement import agreements
@@ -50,7 +53,8 @@ def unmasked(settings: Settings, files: UnmaskedFiles, cell: Cell, resources: Re
         raise ParameterError("no corpus is named, by which a review is found; give --cell dataset=NAME")
     text = Path(files.text)
     found = unmasked_by_technique(cell.dataset, text, sidecars_in(files.masked), Path(files.reader) / "sidecar.jsonl")
-    lines = list(read_lines(text))
+    watched = WatchedText(read_lines(text))
+    lines = list(watched)
     review = review_of(cell.dataset, text)
     kappas = [agreement.kappa_class for agreement in agreements(review, lines)] if review else []
     report = Report().measure(
@@ -69,6 +73,8 @@ def unmasked(settings: Settings, files: UnmaskedFiles, cell: Cell, resources: Re
         reviewers=len({line.reviewer for line in review.lines}) if review else 0,
         kappa=min((kappa for kappa in kappas if kappa is not None), default=None),
     )
+    if review is None or not review.lines:
+        report.warnings += watched.warnings("the reference reader", _KNOWN)
     report.shown = "\n".join(_shown(name, technique.direct, technique.basis) for name, technique in found.items())
     return report
 
@@ -90,9 +96,8 @@ def _ends(interval: Interval, digits: int = 3) -> list[float]:
 
 def _shown(name: str, direct: Unmasked, basis: str) -> str:
     rate = direct.per_thousand
-    return (
-        f"{name}: {rate.value:.1f} [{rate.low:.1f}, {rate.high:.1f}] unmasked direct identifiers per 1,000 lines; {basis}"
-    )
+    ends = f"[{rate.low:.1f}, {rate.high:.1f}]"
+    return f"{name}: {rate.value:.1f} {ends} unmasked direct identifiers per 1,000 lines; {basis}"
 
 
 COMMAND = StageCommand(

@@ -41,7 +41,7 @@ TRACKING = TrackingSettings()
 
 @pytest.fixture
 def ports():
-    return {"prefect": free_port(), "mlflow": free_port(), "app": free_port()}
+    return {"prefect": free_port(), "mlflow": free_port()}
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def use(monkeypatch, *options: str, code: str = SERVER) -> None:
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow, host, passwords: Service(
+        lambda name, folder, port, tracking, host, passwords: Service(
             name,
             port,
             "/health",
@@ -69,17 +69,16 @@ def use(monkeypatch, *options: str, code: str = SERVER) -> None:
 
 
 def test_services_start_once_and_are_stopped(place, ports):
-    shown = start_services(place, ["prefect", "app"], ports, TRACKING)
+    shown = start_services(place, ["prefect"], ports, TRACKING)
     assert [(one.name, one.address, one.state) for one in shown] == [
-        ("prefect", f"http://127.0.0.1:{ports['prefect']}", "started"),
-        ("app", f"http://127.0.0.1:{ports['app']}", "started"),
+        ("prefect", f"http://127.0.0.1:{ports['prefect']}", "started")
     ]
     numbers = {name: service.pid for name, service in running_services(place).items()}
-    again = start_services(place, ["prefect", "mlflow", "app"], ports, TRACKING)
-    assert [one.state for one in again] == ["runs already", "started", "runs already"]
+    again = start_services(place, ["prefect", "mlflow"], ports, TRACKING)
+    assert [one.state for one in again] == ["runs already", "started"]
     after = {name: service.pid for name, service in running_services(place).items()}
     assert after.items() >= numbers.items()
-    assert [service.name for service in stop_services(place, check_names([]))] == ["app", "mlflow", "prefect"]
+    assert [service.name for service in stop_services(place, check_names([]))] == ["mlflow", "prefect"]
     assert not any(psutil.pid_exists(pid) and alive(pid) for pid in after.values())
     assert stop_services(place, check_names([])) == []
 
@@ -89,8 +88,8 @@ def alive(pid: int) -> bool:
 
 
 def test_a_service_outlives_the_terminal(place, ports):
-    start_services(place, ["app"], ports, TRACKING)
-    pid = running_services(place)["app"].pid
+    start_services(place, ["mlflow"], ports, TRACKING)
+    pid = running_services(place)["mlflow"].pid
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
@@ -110,7 +109,7 @@ def test_a_service_that_ends_at_its_start_names_its_log_and_takes_the_others_dow
     monkeypatch.setattr(
         starting,
         "_service",
-        lambda name, folder, port, tracking, mlflow, host, passwords: Service(
+        lambda name, folder, port, tracking, host, passwords: Service(
             name, port, "/", [sys.executable, "-c", SERVER if name == "prefect" else fails, str(port)]
         ),
     )
@@ -125,18 +124,18 @@ def test_a_service_that_ends_at_its_start_names_its_log_and_takes_the_others_dow
 
 def test_a_service_that_never_answers_is_given_up(place, ports, monkeypatch):
     use(monkeypatch, code="import time; time.sleep(600)")
-    with pytest.raises(ResourceError, match="app does not answer after 1 seconds"):
-        start_services(place, ["app"], ports, TRACKING, seconds=1.0)
+    with pytest.raises(ResourceError, match="MLflow does not answer after 1 seconds"):
+        start_services(place, ["mlflow"], ports, TRACKING, seconds=1.0)
     assert running_services(place) == {}
 
 
 def test_a_process_that_has_got_the_number_is_left_alone(place):
     foreign = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     try:
-        path = record_path(place, "app")
+        path = record_path(place, "mlflow")
         path.parent.mkdir(parents=True)
         record = {
-            "name": "app",
+            "name": "mlflow",
             "pid": foreign.pid,
             "mark": "0" * 32,
             "port": 1,
@@ -156,16 +155,16 @@ def test_a_process_that_has_got_the_number_is_left_alone(place):
 def test_a_service_that_does_not_listen_is_killed(place, ports, monkeypatch):
     monkeypatch.setattr(running_service, "STOP_SECONDS", 0.5)
     use(monkeypatch, "stubborn")
-    start_services(place, ["app"], ports, TRACKING)
-    pid = running_services(place)["app"].pid
-    stop_services(place, ["app"])
+    start_services(place, ["mlflow"], ports, TRACKING)
+    pid = running_services(place)["mlflow"].pid
+    stop_services(place, ["mlflow"])
     assert not psutil.pid_exists(pid) or not alive(pid)
 
 
 def test_what_a_killed_service_had_started_is_ended(place, ports, monkeypatch):
     use(monkeypatch, "child")
-    start_services(place, ["app"], ports, TRACKING)
-    service = running_services(place)["app"]
+    start_services(place, ["mlflow"], ports, TRACKING)
+    service = running_services(place)["mlflow"]
     deadline = time.monotonic() + 10
     while len(service.family()) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -173,26 +172,26 @@ def test_what_a_killed_service_had_started_is_ended(place, ports, monkeypatch):
     os.kill(service.pid, signal.SIGKILL)
     psutil.wait_procs([psutil.Process(service.pid)], timeout=5)
     assert alive(child)
-    (shown,) = start_services(place, ["app"], ports, TRACKING)
+    (shown,) = start_services(place, ["mlflow"], ports, TRACKING)
     assert shown.state == "started"
     assert not psutil.pid_exists(child) or not alive(child)
 
 
 def test_ports_come_from_the_environment_and_names_are_checked():
-    assert ports_by_setting({}) == {"prefect": 4200, "mlflow": 5000, "app": 8501}
+    assert ports_by_setting({}) == {"prefect": 4200, "mlflow": 5000}
     assert ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "5001"})["mlflow"] == 5001
     for text in ("http", "80", "70000", "-1", "٥٠٠٠"):
-        with pytest.raises(ParameterError, match=r"PALIMPSEST_APP_PORT=.* is no port"):
-            ports_by_setting({"PALIMPSEST_APP_PORT": text})
-    with pytest.raises(ParameterError, match="MLflow and app would both have port 8501"):
-        ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "8501"})
-    assert check_names(["app", "prefect"]) == ["prefect", "app"]
+        with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):
+            ports_by_setting({"PALIMPSEST_PREFECT_PORT": text})
+    with pytest.raises(ParameterError, match="Prefect and MLflow would both have port 4200"):
+        ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "4200"})
+    assert check_names(["mlflow", "prefect"]) == ["prefect", "mlflow"]
     with pytest.raises(ParameterError, match="did you mean 'mlflow'"):
         check_names(["mlfow"])
 
 
 def test_servers_of_the_users_are_used(monkeypatch):
-    ports = {"prefect": 4200, "mlflow": 5000, "app": 8501}
+    ports = {"prefect": 4200, "mlflow": 5000}
     monkeypatch.setenv("PREFECT_API_URL", "https://prefect.example/api")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://tracking.example:5000")
     assert users_servers(ports, TRACKING) == {
@@ -214,17 +213,17 @@ def test_the_commands_say_what_they_did(place, ports, monkeypatch, capsys):
     (place / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
     shutil.copy(ROOT / "params.yaml", place)
     monkeypatch.chdir(place)
-    monkeypatch.setenv("PALIMPSEST_APP_PORT", str(ports["app"]))
-    assert main(["up", "app"]) == 0
-    assert main(["up", "app"]) == 0
+    monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", str(ports["mlflow"]))
+    assert main(["up", "mlflow"]) == 0
+    assert main(["up", "mlflow"]) == 0
     assert main(["down"]) == 0
     assert main(["down"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["app", f"http://127.0.0.1:{ports['app']}", "started"],
+        ["MLflow", f"http://127.0.0.1:{ports['mlflow']}", "started"],
         ["'make", "down'", "stops", "what", "was", "started"],
-        ["app", f"http://127.0.0.1:{ports['app']}", "runs", "already"],
+        ["MLflow", f"http://127.0.0.1:{ports['mlflow']}", "runs", "already"],
         ["'make", "down'", "stops", "what", "was", "started"],
-        ["app", "stopped"],
+        ["MLflow", "stopped"],
         ["no", "service", "of", "this", "checkout", "runs"],
     ]
 
@@ -267,7 +266,7 @@ def test_the_real_services_listen_on_loopback_alone_and_take_less_than_600_mib(t
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     try:
         shown = start_services(tmp_path, check_names([]), ports, TRACKING)
-        assert [one.state for one in shown] == ["started"] * 3
+        assert [one.state for one in shown] == ["started"] * 2
         running = running_services(tmp_path)
         for service in running.values():
             assert sum(process.memory_full_info().pss for process in service.family()) < 600 * 2**20
@@ -275,10 +274,8 @@ def test_the_real_services_listen_on_loopback_alone_and_take_less_than_600_mib(t
             listening = [one.laddr for one in connections if one.status == psutil.CONN_LISTEN]
             assert {place.ip for place in listening} == {"127.0.0.1"}
             assert service.port in {place.port for place in listening}
-        application = psutil.Process(running["app"].pid).environ()
-        assert application["MLFLOW_TRACKING_URI"] == running["mlflow"].address
         assert (tmp_path / "mlflow.db").stat().st_mode & 0o077 == 0
     finally:
         stopped = stop_services(tmp_path, check_names([]))
-    assert len(stopped) == 3
+    assert len(stopped) == 2
     assert not any(service.family() for service in stopped)

@@ -86,6 +86,10 @@ def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, count, test, tra
     planned = capsys.readouterr().out
     assert "fill@mail-allow_list-surrogate-1" in planned
     assert "fill@mail-word_classifier-surrogate-1" in planned
+    assert "fill@mail-every_tagger-surrogate-1" in planned
+    assert "unmasked@mail" in planned
+    masking = yaml.safe_load((clone / "params.yaml").read_text())["masking"]
+    assert "models/taggers" not in str(masking), "no tagger is trained here"
     assert "chat" not in planned
     assert "speech" not in planned
 
@@ -100,6 +104,7 @@ def test_mail_in_two_languages_is_read_by_message_and_warned_of(clone, tmp_path,
     parameters = yaml.safe_load((clone / "params.yaml").read_text())
     assert parameters["compare"]["techniques"] == ["allow_list", "vocabulary_threshold"]
     assert main(["plan"]) == 0
+    assert "mask@reader-inbox-every_tagger" in capsys.readouterr().out
 
 
 def test_records_are_read_by_their_fields_and_a_second_corpus_is_compared_in_its_place(clone, tmp_path, capsys):

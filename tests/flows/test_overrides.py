@@ -56,7 +56,7 @@ def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) ->
             ["compare.fills=[{filler: minilm, methods: [top_11]}]"],
             r"'top_11' is no key of 'filling' that fits \(did you mean 'top_1'\?\)",
         ),
-        (["masking.all_taggers.parts.0.kind=crf"], "'masking.all_taggers.parts' is a list; give all of it"),
+        (["compare.fills.0.filler=minilm"], "'compare.fills' is a list; give all of it"),
         (["filling"], r"'filling' is not of the form KEY=VALUE"),
         (["filling..k=1"], r"is not of the form KEY=VALUE"),
         (["evaluation.seed=[1"], "the value '\\[1' of 'evaluation.seed' is not YAML"),

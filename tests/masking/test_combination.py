@@ -174,3 +174,23 @@ def test_a_tagger_for_each_language(tmp_path):
         "we went to the [PERSON] with my sister yesterday",
         "mi hermana no quería comer nada esta [PERSON]",
     ]
+
+
+def test_every_tagger_masks_what_any_of_those_that_ship_finds():
+    """Directly, as a part of another union, and with the class that the first of them gives."""
+    lines = ["Ottilie Kowalczyk lives in Rotterdam.", "write to ada@example.org or call 212-555-0199", "we slept well"]
+    settings = check_settings(AnyTechnique, {"kind": "every_tagger"}, "options")
+    parts = [part.build(None, 1) for part in settings.parts]
+    alone = [[findings for _, findings in part.findings(lines)] for part in parts]
+    together = [findings for _, findings in settings.build(None, 1).findings(lines)]
+    for number, findings in enumerate(together):
+        first = {}
+        for of_part in alone:
+            for finding in of_part[number]:
+                first.setdefault((finding.start, finding.end), finding.label)
+        assert {(finding.start, finding.end): finding.label for finding in findings} == first
+    assert {finding.label for finding in together[0]} >= {"PERSON", "LOCATION"}
+    assert together[1]
+    assert together[2] == []
+    wider = {"kind": "combination", "rule": "union", "parts": [{"kind": "every_tagger"}, {"kind": "allow_list"}]}
+    assert check_settings(AnyTechnique, wider, "options").kind == "combination"

@@ -129,7 +129,7 @@ def plant(place: Path) -> Lived:
     home, temporary = place / "home", place / "temporary"
     home.mkdir()
     temporary.mkdir()
-    ports = {name: free_port() for name in ("prefect", "mlflow", "app")}
+    ports = {name: free_port() for name in ("prefect", "mlflow")}
     environment = tiny.environment() | {
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),

@@ -112,10 +112,9 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     flow_runs = [run["id"] for run in ask(api, "/flow_runs/filter", {})]
     with sqlite3.connect(f"file:{lived.folder / 'mlflow.db'}?mode=ro", uri=True) as store:
         run = store.execute("select run_uuid from tags where key = 'method' and value = 'top_k'").fetchone()[0]
-    app, mlflow, prefect = (lived.address(name) for name in ("app", "mlflow", "prefect"))
+    mlflow, prefect = (lived.address(name) for name in ("mlflow", "prefect"))
     addresses = {
         "report": [(lived.folder / "results" / "report.html").as_uri()],
-        "app": [f"{app}/?view={view}" for view in ("results", "compare", "follow")],
         "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],
         "prefect": [
             f"{prefect}/{place}" for place in ("runs", "artifacts", *(f"runs/flow-run/{name}" for name in flow_runs))
@@ -141,12 +140,6 @@ def seen(lived) -> dict[str, list[bytes | str]]:
                     page.wait_for_load_state("networkidle")
                     answers.clear()
                 page.goto(address)
-                if name == "app":
-                    page.locator("[data-testid=stDataFrame]").last.wait_for()
-                    for button in page.locator("[data-testid=stDownloadButton] button").all():
-                        with page.expect_download() as download:
-                            button.click()
-                        kept.append(download.value.path().read_bytes())
                 page.wait_for_timeout(6000 if name in ("mlflow", "prefect") else 500)
                 kept += [page.content(), page.locator("body").inner_text(), page.title(), page.url]
                 for answer in answers:
@@ -158,7 +151,7 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     return found
 
 
-@pytest.mark.parametrize("place", ["report", "app", "mlflow", "prefect"])
+@pytest.mark.parametrize("place", ["report", "mlflow", "prefect"])
 def test_no_page_is_sent_or_shows_one(seen, search, place):
     pieces = seen[place]
     assert sum(map(len, pieces)) > 20_000
@@ -167,7 +160,7 @@ def test_no_page_is_sent_or_shows_one(seen, search, place):
 
 def test_the_pages_show_the_experiment(seen):
     """Pages that failed to load would hold no canary either."""
-    known = {"report": "Word error rate", "app": "allow list", "mlflow": "top_k", "prefect": "gold@mail"}
+    known = {"report": "Word error rate", "mlflow": "top_k", "prefect": "gold@mail"}
     for place, word in known.items():
         assert any(
             word in (piece if isinstance(piece, str) else piece.decode("utf-8", "replace")) for piece in seen[place]

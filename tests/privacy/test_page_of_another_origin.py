@@ -5,7 +5,6 @@ by web sockets. A person is logged in to Prefect in another tab of the same brow
 """
 
 import json
-import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -62,7 +61,7 @@ FORM = """([address, path]) => {
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The three servers as 'palimpsest up' starts them."""
+    """The servers as 'palimpsest up' starts them."""
     folder = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(folder / "home"))
@@ -169,23 +168,8 @@ def test_mlflow_tells_it_nothing_and_does_nothing(page: Any, addresses: dict[str
     assert request(address, "POST", search, {"max_results": 100})[2] == before[2]
 
 
-def test_the_app_tells_it_nothing(page: Any, addresses: dict[str, str]) -> None:
-    address = addresses["app"]
-    assert page.evaluate(SOCKET, f"{address.replace('http', 'ws')}/_stcore/stream") is None
-    assert told(page.evaluate(ATTACK, [address, "GET", "/", None])) == []
-
-
-@pytest.mark.parametrize("name", ["mlflow", "app"])
-def test_a_name_that_was_made_to_lead_here_is_refused(addresses: dict[str, str], name: str) -> None:
+def test_a_name_that_was_made_to_lead_here_is_refused(addresses: dict[str, str]) -> None:
     """As for a page whose name its owner has pointed at this machine, so that its origin is the server's own."""
-    port = addresses[name].rpartition(":")[2]
+    port = addresses["mlflow"].rpartition(":")[2]
     page = {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"}
-    if name == "mlflow":
-        assert request(addresses[name], "POST", "/api/2.0/mlflow/experiments/search", {}, page)[0] == 403
-        return
-    with socket.create_connection(("127.0.0.1", int(port))) as connection:
-        lines = ["GET /_stcore/stream HTTP/1.1", *(f"{key}: {value}" for key, value in page.items())]
-        lines += ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
-        lines += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "", ""]
-        connection.sendall("\r\n".join(lines).encode())
-        assert b" 403 " in connection.recv(4096).splitlines()[0]
+    assert request(addresses["mlflow"], "POST", "/api/2.0/mlflow/experiments/search", {}, page)[0] == 403

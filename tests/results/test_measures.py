@@ -8,7 +8,6 @@ import pytest
 
 from tasks.cli import main
 from tasks.errors import ParameterError
-from tasks.parameters.parameter_file import read_parameters
 from tasks.results.measure import PAGE
 from tasks.results.measures import ENTRY_POINTS, MEASURES, measures, measures_of
 from tasks.results.tracking.curve import cell_metrics
@@ -73,14 +72,6 @@ def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys)
     assert f"chat: f{TITLE[1:]}" in " ".join(capsys.readouterr().out.split())
     page = (results / "report.html").read_text(encoding="utf-8").partition(f"<h3>{TITLE}</h3>")[2]
     assert re.search(r'25\.0</span> <span class="interval-text">20\.0–31\.2<', page.partition("</table>")[0])
-
-    from dashboards.app.result_rows import measured, result_rows
-    from dashboards.app.tracked_runs import read_runs
-
-    runs = read_runs(read_parameters("params.yaml").tracking)
-    (filled,) = [run.metrics for run in runs if run.cell.method == "top_k"]
-    assert [filled[f"repeated_fills{end}"] for end in ("", "_low", "_high")] == [0.25, 0.2, 0.3125]
-    assert measured(result_rows(runs, {}))[-1].title == TITLE
 
 
 def test_a_report_without_the_measure_is_named(few, install, capsys):

@@ -18,7 +18,6 @@ from dashboards.services.passwords import FILE, Passwords, keep_passwords, read_
 from dashboards.services.running_service import RunningService, start
 from dashboards.services.service import (
     Service,
-    app_service,
     check_names,
     free_port,
     is_loopback,
@@ -35,7 +34,6 @@ CHECKOUT = Path(__file__).parents[2]
 PASSWORDS = {
     "PREFECT_SERVER_API_AUTH_STRING": "reader:a password",
     "MLFLOW_AUTH_ADMIN_PASSWORD": "twelve letters",
-    "PALIMPSEST_APP_PASSWORD": "any text",
 }
 
 
@@ -48,7 +46,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect home"))
 
 
-def test_prefect_always_asks_and_the_others_where_they_are_told_to(tmp_path: Path) -> None:
+def test_prefect_always_asks_and_mlflow_where_it_is_asked_to(tmp_path: Path) -> None:
     def kept(host: str, everywhere: bool | None) -> Passwords:
         passwords = read_passwords(tmp_path, check_names([]), host, everywhere)
         keep_passwords(tmp_path, passwords)
@@ -56,12 +54,12 @@ def test_prefect_always_asks_and_the_others_where_they_are_told_to(tmp_path: Pat
 
     (tmp_path / FILE).parent.mkdir(parents=True)
     first = kept("127.0.0.1", None)
-    assert first.mlflow is first.app is None
+    assert first.mlflow is None
     assert kept("127.0.0.1", None) == first
     second = kept("127.0.0.1", True)
     assert second.prefect == first.prefect
-    assert len({second.prefect.split(":")[1], second.mlflow, second.app}) == 3
-    assert min(map(len, (second.prefect, second.mlflow or "", second.app or ""))) >= 32
+    assert second.prefect.split(":")[1] != second.mlflow
+    assert min(map(len, (second.prefect, second.mlflow or ""))) >= 32
     # As last time, and so for other machines.
     assert kept("127.0.0.1", None) == kept("0.0.0.0", None) == second
     assert kept("127.0.0.1", False) == first
@@ -98,7 +96,6 @@ def test_passwords_stand_in_no_command_and_no_file(tmp_path: Path, monkeypatch: 
     services = [
         prefect_service(4200, passwords.prefect, "0.0.0.0"),
         mlflow_service(5000, "sqlite:///mlflow.db", tmp_path, passwords.mlflow, "0.0.0.0"),
-        app_service(8501, None, passwords.app),
     ]
     keep_passwords(tmp_path, passwords)
     shown = json.dumps([list(service.program) for service in services])

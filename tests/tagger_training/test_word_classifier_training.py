@@ -87,6 +87,20 @@ def test_products_in_eight_bits_are_nearly_those_in_float32_and_each_row_its_own
         assert torch.equal(layer(rows)[1, 2], layer(rows[1, 2][None])[0])
 
 
+def test_products_in_eight_bits_are_the_same_whole_numbers_on_every_processor(monkeypatch):
+    """At the bounds, of more inputs than one sum in float32 holds."""
+    torch.manual_seed(1)
+    linear, rows = torch.nn.Linear(1536, 8), torch.randn(5, 1536)
+    linear.weight.data[0], rows[0] = 1.0, 1.0
+    found = {}
+    for capability in ("AVX512", "AVX2", "DEFAULT"):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda said=capability: said)
+        with torch.inference_mode():
+            found[capability] = EightBitLinear(linear)(rows)
+    assert torch.equal(found["AVX512"], found["AVX2"])
+    assert torch.equal(found["AVX512"], found["DEFAULT"])
+
+
 def test_an_encoder_of_few_positions_sees_a_text_in_parts(model, monkeypatch):
     text = "my name is Sandra and that is all"
     whole = model.probabilities([text])[0]

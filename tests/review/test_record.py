@@ -1,0 +1,156 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from reviewed_corpus import LINES, begin, mark, plan
+
+from tasks.errors import CorpusError
+from tasks.review import record
+from tasks.review.record import Mark, Review, ReviewedLine
+
+ANNA = (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False))
+
+
+def line(number: int, *marks: Mark, by: str = "ann", when: str = "2026-01-01T00:00:00+00:00") -> ReviewedLine:
+    return ReviewedLine(number, by, when, 2.5, record.line_digest(LINES[number]), marks)
+
+
+def test_a_review_is_read_as_it_was_written_and_closed_to_others(corpus):
+    path = record.path_of("mail")
+    record.create(path, plan())
+    record.append(path, [line(3), line(0, *ANNA)])
+    record.append(path, [line(3, mark(3, "Zoë"))])
+    assert record.read(path) == Review(plan(), (line(0, *ANNA), line(3, mark(3, "Zoë"))))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert not any(word in path.read_text(encoding="utf-8") for word in ("Anna", "Rome", "Zoë"))
+    with pytest.raises(CorpusError, match="exists already"):
+        record.create(path, plan())
+
+
+def test_processes_that_append_at_once_lose_nothing(corpus):
+    path = record.path_of("mail")
+    record.create(path, plan())
+    code = (
+        "import sys; from pathlib import Path; from tasks.review import record as r\n"
+        "for n in range(40):\n"
+        "  r.append(Path(sys.argv[1]), [r.ReviewedLine(n % 6, f'{sys.argv[2]}{n}', 'w', 1.0, 'd', ())])"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
+    assert [process.wait(60) for process in started] == [0, 0]
+    assert len(record.read(path).lines) == 80
+
+
+def test_lines_beyond_a_gap_wait_and_marks_of_two_are_united(corpus):
+    # The queue is 3, 0, 2, 1, 5, 4.
+    rome = mark(0, "Rome", "ORGANISATION", True)
+    later = line(0, rome, by="bob", when="2026-01-02T00:00:00+00:00")
+    review = Review(plan(), (later, line(0, *ANNA), line(3), line(1)))
+    assert record.prefix_length(review) == 2
+    assert record.waiting(review) == 1
+    assert record.marks_of(review) == {3: (), 0: (*ANNA[:2], replace(ANNA[2], direct=True))}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda r: r | {"marks": [r["marks"][0] | {"label": "PERSO"}]}, "'PERSO' is not known.*did you mean 'PERSON'"),
+        (lambda r: r | {"marks": [r["marks"][0] | {"start": 9}]}, "offsets 9 to 4 are no stretch"),
+        (lambda r: r | {"marks": [r["marks"][0] | {"direct": 1}]}, "'direct' is neither true nor false"),
+        (lambda r: r | {"line": 6}, "the plan has no line 6"),
+        (lambda r: r | {"line": "0"}, "'line' is no whole number"),
+        (lambda r: r | {"colour": "red"}, "its fields are not those of a record"),
+        (lambda r: [r], "its fields are not those of a record"),
+    ],
+)
+def test_a_damaged_line_is_named(corpus, change, reason):
+    path = record.path_of("mail")
+    record.create(path, plan())
+    record.append(path, [line(3), line(0, *ANNA)])
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[2] = json.dumps(change(json.loads(lines[2])))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=rf"mail\.jsonl': line 3 is damaged: .*{reason}"):
+        record.read(path)
+
+
+def test_a_line_that_was_cut_off_is_named(corpus):
+    path = record.path_of("mail")
+    record.create(path, plan())
+    record.append(path, [line(3)])
+    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    with pytest.raises(CorpusError, match="line 2 is damaged: is not JSON"):
+        record.read(path)
+
+
+def test_a_review_of_another_text_is_refused(corpus):
+    text = corpus / "data/private/corpora/mail/train.txt"
+    path = record.path_of("mail")
+    assert record.review_of("mail", text) is None
+    record.create(path, plan())
+    record.append(path, [line(3), line(0, *ANNA)])
+    assert record.review_of("mail", text) is not None
+    text.write_text("\n".join(["Anna Smith lives in Roma.", *LINES[1:]]) + "\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"edited since: 6 lines, 6 when.*of 2 reviewed lines 1 differ, first line 1"):
+        record.review_of("mail", text)
+    text.write_text("Another text.\n", encoding="utf-8")
+    with pytest.raises(CorpusError, match="it is a review of another text"):
+        record.review_of("mail", text)
+
+
+def test_a_shipped_review_counts_for_its_very_text_and_is_extended_as_the_users(corpus, monkeypatch):
+    monkeypatch.setattr(record, "SHIPPED", corpus / "shipped")
+    record.create(corpus / "shipped" / "mail.jsonl", plan())
+    record.append(corpus / "shipped" / "mail.jsonl", [line(3)])
+    text = corpus / "data/private/corpora/mail/train.txt"
+    assert record.review_of("mail", text) == Review(plan(), (line(3),))
+    from tasks.review.reading import Reading
+
+    reading = Reading("mail", "allow_list", "bob", 20.0)
+    reading.save(0, ANNA, 1.0)
+    assert [(each.line, each.reviewer) for each in record.read(record.path_of("mail")).lines] == [
+        (3, "ann"),
+        (0, "bob"),
+    ]
+    record.path_of("mail").unlink()
+    text.write_text("Another text.\n", encoding="utf-8")
+    assert record.review_of("mail", text) is None
+
+
+def test_a_reading_goes_on_goes_back_and_ends(corpus):
+    reading = begin(stop=3)
+    assert reading.next_line() == 3
+    reading.save(3, [mark(3, "Zoë")], 1.0)
+    reading.save(0, ANNA, 1.0)
+    reading.undo()
+    reading.undo()
+    assert reading.next_line() == 3
+    assert [word["text"] for word in reading.shown(3)["words"] if word["mark"]] == ["Zoë"]
+    reading.save(3, [], 1.0)
+    assert reading.next_line() == 0
+    reading.save(0, ANNA, 1.0)
+    assert reading.next_line() == 2
+    reading.save(2, [], 1.0)
+    assert reading.next_line() is None
+    # Another process goes on where this one ended, and a second reader gets the lines of the first.
+    assert begin().next_line() == 1
+    assert begin("bob", second=True).to_read() == [3, 0, 2]
+    assert record.marks_of(reading.review) == {3: (), 0: ANNA, 2: ()}
+
+
+def test_what_is_shown_is_the_line_with_what_is_known(corpus):
+    shown = begin().shown(0)
+    assert "".join(word["gap"] + word["text"] for word in shown["words"]) + shown["rest"] == LINES[0]
+    assert [(word["text"], word["masked"], word["mark"]) for word in shown["words"]] == [
+        ("Anna", True, {"label": "PERSON", "direct": True}),
+        ("Smith", True, {"label": "PERSON", "direct": True}),
+        ("lives", False, None),
+        ("in", False, None),
+        ("Rome", False, {"label": "LOCATION", "direct": False}),
+    ]
+    # Lines of another document are no context.
+    assert (shown["before"], shown["after"]) == ([], [LINES[1], LINES[2]])
+    assert begin().shown(3)["before"] == []
+    assert not any(word["mark"] for word in begin(suggestions=False).shown(0)["words"])

@@ -1,0 +1,137 @@
+"""How many identifiers a technique leaves unmasked: numbers that can be worked out by hand."""
+
+import json
+
+import pytest
+from marked_text import MaskedText, unmarked
+from reviewed_corpus import LINES, mark, plan
+
+from tasks.cli import main
+from tasks.errors import CorpusError
+from tasks.review import record
+from tasks.review.estimate import estimate
+from tasks.review.mentions import mentions
+from tasks.review.reader import Accuracy, accuracies, corrected
+from tasks.review.record import ReviewedLine
+from tasks.review.unmasked import reader_sidecar, unmasked_by_technique
+
+READER = ["{PERSON:Anna} {PERSON:Smith} met {PERSON:Bob} in {LOCATION:Rome}", "{PERSON:Carla} slept", "nobody came"]
+
+
+def test_a_mention_is_a_run_of_one_class_with_white_space_between():
+    for marked, expected in (
+        ("{PERSON:Anna} {PERSON:Smith} slept", [2]),
+        ("{PERSON:Anna}, {PERSON:Bob} slept", [1, 1]),
+        ("{PERSON:Anna} {LOCATION:Rome}", [1, 1]),
+        ("nobody", []),
+    ):
+        line, words = unmarked(marked)
+        assert [len(mention) for mention in mentions(line, words)] == expected
+
+
+def test_counts_are_corrected_by_hand():
+    """Of 100 found, 30 of them unmasked, in 1,000 lines. By the first kind of text half of the findings are right and a
+    fifth of the identifiers is missed: 30 · .5 + 100 · .5 · .2 / .8 = 27.5; recall .8 · .7."""
+    kinds = (Accuracy(0.5, 0.8), Accuracy(1.0, 1.0), Accuracy(0.5, 1.0))
+    found = corrected(100, 30, 1000, kinds)
+    assert (found.found, found.unmasked_found) == (100, 30)
+    assert (found.per_thousand.low, found.per_thousand.value, found.per_thousand.high) == pytest.approx((15, 27.5, 30))
+    assert (found.recall.low, found.recall.value, found.recall.high) == pytest.approx((0.56, 0.7, 0.7))
+    itself = corrected(100, 0, 1000, kinds)
+    assert (itself.per_thousand.low, itself.per_thousand.high) == pytest.approx((0, 12.5)), "what the reader misses"
+    assert corrected(0, 0, 10, kinds).recall is None
+
+
+def test_planted_names_raise_the_figure_and_one_word_of_a_name_is_enough(tmp_path):
+    reader = MaskedText.write(tmp_path / "reader", READER)
+    masked = {
+        "all": MaskedText.write(tmp_path / "all", READER),
+        "half": MaskedText.write(
+            tmp_path / "half", ["{Anna} Smith met {Bob} in {Rome}", "{Carla} slept", "nobody came"]
+        ),
+        "none": MaskedText.write(tmp_path / "none", ["Anna Smith met Bob in Rome", "Carla slept", "nobody came"]),
+    }
+    sidecars = {name: text.sidecar for name, text in masked.items()} | {"reader": reader.sidecar}
+    found = unmasked_by_technique("elsewhere", reader.raw, sidecars, reader.sidecar)
+    assert {name: (each.direct.unmasked_found, each.direct.found) for name, each in found.items()} == {
+        "all": (0, 3),
+        "half": (1, 3),
+        "none": (3, 3),
+        "reader": (0, 3),
+    }
+    rates = [found[name].direct.per_thousand.value for name in ("all", "half", "none")]
+    assert 0 < rates[0] < rates[1] < rates[2]
+    assert found["none"].quasi.unmasked_found == found["none"].classes["LOCATION"].found == 1
+    assert {each.by for each in found.values()} == {"reference reader"}
+    assert "precision" in found["all"].basis
+    assert "is the reference reader" in found["reader"].basis
+
+
+def test_every_figure_of_the_reader_is_of_text_that_nobody_tuned_on():
+    for sort in ("direct", "quasi"):
+        assert len(accuracies(sort)) >= 4
+        assert all(0 < kind.precision <= 1 and 0 < kind.recall <= 1 for kind in accuracies(sort))
+
+
+def test_the_command_reports_by_technique_and_refuses_texts_of_two_corpora(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = MaskedText.write(tmp_path / "masked" / "every_tagger", READER)
+    MaskedText.write(tmp_path / "masked" / "list", ["Anna Smith met Bob in {Rome}", "Carla slept", "nobody came"])
+    common = ["unmasked", "--text", str(text.raw), "--masked", "masked", "--report", "report.json"]
+    named = ["--cell", "dataset=mail"]
+    assert main([*common, *named, "--reader", "masked/every_tagger"]) == 0
+    assert "list: " in capsys.readouterr().out
+    measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
+    assert (measured["lines"], measured["reviewed_lines"], measured["kappa"]) == (3, 0, None)
+    of_list = measured["techniques"]["list"]
+    assert of_list["direct"]["unmasked_found"] == 3
+    assert of_list["direct"]["recall"] == 0
+    assert of_list["quasi"]["unmasked_found"] == 0
+    assert not any(word in json.dumps(measured) for word in ("Anna", "Rome"))
+    other = MaskedText.write(tmp_path / "other", READER[:2])
+    for arguments, said in (
+        ([*common, "--reader", "masked/every_tagger"], "dataset=NAME"),
+        ([*common, *named, "--reader", str(other.raw.parent)], "not equally many lines"),
+    ):
+        assert main(arguments) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_the_reader_is_the_compared_technique_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "reader" in reader_sidecar("mail").parts
+    (tmp_path / reader_sidecar("mail")).parent.mkdir(parents=True)
+    compared = tmp_path / "data/private/masked/mail/train/every_tagger/sidecar.jsonl"
+    compared.parent.mkdir(parents=True)
+    compared.touch()
+    assert tmp_path / reader_sidecar("mail") == compared
+
+
+def test_without_a_review_somebody_must_have_read_the_text(tmp_path):
+    text = MaskedText.write(tmp_path, READER)
+    with pytest.raises(CorpusError, match="every_tagger"):
+        unmasked_by_technique("elsewhere", text.raw, {"list": text.sidecar}, tmp_path / "nothing.jsonl")
+
+
+def test_a_review_of_this_text_goes_before_the_reader_and_one_of_another_text_is_refused(corpus):
+    """Two lines are read: of Zoë and Tom, and Anna Smith and Rome, the technique masks Anna Smith alone."""
+    found_in = {
+        3: (mark(3, "Zoë"), mark(3, "Tom")),
+        0: (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False)),
+    }
+    path = record.path_of("mail")
+    record.create(path, plan())
+    digests = {line: record.line_digest(LINES[line]) for line in found_in}
+    record.append(
+        path, [ReviewedLine(line, "ann", record.now(), 2.0, digests[line], marks) for line, marks in found_in.items()]
+    )
+    text = corpus / "data/private/corpora/mail/train.txt"
+    sidecar = corpus / "data/private/masked/mail/train/allow_list/sidecar.jsonl"
+    found = unmasked_by_technique("mail", text, {"allow_list": sidecar}, corpus / "nothing.jsonl")["allow_list"]
+    by_hand = estimate(plan(), found_in, {3: frozenset(), 0: frozenset([(0, 4), (5, 10)])})
+    assert (found.by, found.basis) == ("review", "2 lines read by 1 reviewer")
+    assert (found.direct, found.quasi) == (by_hand.direct, by_hand.quasi)
+    assert found.direct.unmasked_found == 2
+    text.write_text(text.read_text(encoding="utf-8").replace("Tom", "Tim"), encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"mail\.jsonl"):
+        unmasked_by_technique("mail", text, {"allow_list": sidecar}, sidecar)
