@@ -30,6 +30,7 @@ from dashboards.plots import (
 from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
+from tasks.results.choice import leaders
 from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
@@ -40,7 +41,7 @@ from tasks.results.measures import LEAKAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 from tasks.results.titles import cell_label, technique_name
-from tasks.results.verdict import Verdict, leaders
+from tasks.results.verdict import Verdict
 
 EXAMPLES = "examples"
 Piece = tuple[str, bool]
@@ -151,6 +152,7 @@ def report_page(
         paper=paper_grid(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
+        names=" and ".join(table.dataset for table in found),
         detectors=detector_grids(detectors),
         detector_legend=detector_legend(detectors) if detectors else "",
         masked_shares=masked_share_grid(found),
@@ -189,10 +191,12 @@ def _dataset(
     ]
     experiment = Experiment(mine, scores, EvaluationSettings())
     best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
+    verdict = next((each for each in verdicts if each.dataset == table.dataset), None)
     return {
         "name": table.dataset,
         "anchor": f"dataset-{table.dataset}",
-        "verdict": next((each for each in verdicts if each.dataset == table.dataset), None),
+        "verdict": verdict,
+        "readings": _readings(verdict) if verdict is not None else None,
         "facts": facts(table),
         "sentences": sentences(table),
         "all_words": measure_grid(
@@ -253,6 +257,17 @@ def _dataset(
         "oov_rate": f"{max(unknown):.1%}" if unknown else None,
         "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
     }
+
+
+def _readings(verdict: Verdict) -> Grid:
+    """The leakage of the recommended cell."""
+    return plain_grid(
+        f"Leakage of {verdict.cell.path}",
+        ["Attack", "Result", "Chance level", Heading("Reading", words=True)],
+        [(each.attack, each.result, each.chance, each.reading) for each in verdict.leakage],
+        kind="plain readings",
+        caption_unseen=True,
+    )
 
 
 def _claims(verdicts: Sequence[Finding]) -> Grid:

@@ -1,6 +1,8 @@
 """The files and reports that a cell of the experiment consists of, and whether they are of one state."""
 
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +103,13 @@ def _named(path: Path | None) -> Path:
 
 
 def _files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
-    """The files of the command that wrote a report."""
+    """The files of the command that wrote a report. ``CorpusError`` where this version has no such command."""
     _, name, *options = report["command"]
-    return command.files_from(command.parser(name, None).parse_args(options))
+    try:
+        with redirect_stderr(StringIO()):
+            return command.files_from(command.parser(name, None).parse_args(options))
+    except SystemExit:
+        raise CorpusError(f"The report of {_stage(report)!r} is of another version. Run: palimpsest run") from None
 
 
 def _stage(report: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Say which cell to release, at what quality and leakage, and whether it can be released now.
 
-The same as the box on the report page, asked anew: a review, a release or a changed limit since then counts. Limits stand
-in params.yaml (release.unmasked_direct, release.at_most); --at-most replaces the latter for this question. They hold for
-the upper ends of 95 % intervals.
+The same as the box on the report page, asked again: a review, a release or a changed limit since then counts. Limits
+are in params.yaml (release.unmasked_direct, release.at_most). --at-most replaces the latter for this question. They
+hold for the upper ends of 95 % intervals.
 
 examples:
   palimpsest advise

@@ -103,19 +103,6 @@ def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> Meets:
     return next((answer for answer in order if answer in answers), "yes")
 
 
-def said_of(rows: Sequence[Row]) -> list[str]:
-    """What leaks, each figure with its chance level, in sentences; the reports name the attackers."""
-    sentences = []
-    for each in leakage(PAGE):
-        number, blind = each.estimate(rows), estimate(rows, each.blind)
-        if number is None:
-            continue
-        unit = 100 if each.share else 1
-        beside = f"; chance {blind.value * unit:.{each.digits}f}" if blind is not None else ""
-        sentences.append(f"{each.title}: {number_entry(number, each.digits)}{beside}.")
-    return sentences
-
-
 def _meets(rows: Sequence[Row], name: str, limit: float) -> Meets:
     number = estimate(rows, name)
     if number is None:

@@ -90,8 +90,7 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
     return "some"
 
 
-def stronger(parameters: Mapping[str, object]) -> str:
-    """What a stronger audit runs, by the parameters of the audit that was run; empty where there is none."""
-    if parameters.get("effort") != "quick":
-        return ""
-    return "audit.effort: full runs shadow models and a larger reader; it finds more."
+def stronger(parameters: Mapping[str, object]) -> list[str]:
+    """What a stronger audit runs, by the parameters of the one that was run."""
+    found = "audit.effort: full runs shadow models and a larger reader; it finds more."
+    return [found] if parameters.get("effort") == "quick" else []
