@@ -76,5 +76,5 @@ def test_the_recipe_ends_in_a_release(tmp_path):
         outcome = release_outcome(cell, read_parameters())
     assert outcome.command == f"palimpsest release {cell} --name mail_1"
     dossier = (experiment.folder / "releases/mail_1/DOSSIER.md").read_text(encoding="utf-8")
-    assert re.search(r"^\| 250 of 250 \| Ada \| .* \| 38 \| one reviewer \|$", dossier, re.MULTILINE)
+    assert re.search(r"^\| (\d+) of \1 \| Ada \| .* \| \d+ \| one reviewer \|$", dossier, re.MULTILINE)
     assert not any(word in dossier for name in NAMES for word in name.split())
