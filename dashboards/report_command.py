@@ -1,4 +1,4 @@
-"""Write the report page, results/report.html, and say which cell to use.
+"""Write the report page, results/report.html, and say which cell to release.
 
 One file without anything from elsewhere, to be opened in a browser, sent or printed: the tables with intervals, what
 they say of the paper's claims, plots, the paper's tables beside ours, and how each number was made. It holds numbers
@@ -22,12 +22,12 @@ def run(_: Options) -> None:
     from dashboards.report_page import report_page
     from tasks.results.report_index import ReportIndex
     from tasks.results.summary.summary_file import read_summary
-    from tasks.results.verdict import verdicts
+    from tasks.results.verdict import current_verdicts
 
     folder = Path(SUMMARY_FILE).parent
     page, scores = folder / "report.html", folder / "scores"
     rows, index = read_summary(SUMMARY_FILE), ReportIndex(folder / "reports")
-    found = verdicts(rows, index, scores)
+    found = current_verdicts()
     with atomic_writer(page) as stream:
         stream.write(report_page(rows, index, found, scores))
     said = "".join(f"{line}\n" for verdict in found for line in verdict.lines())

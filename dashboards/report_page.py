@@ -30,17 +30,18 @@ from dashboards.plots import (
 from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
+from tasks.results.choice import leaders
 from tasks.results.findings.findings_claims import Finding, findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
 from tasks.results.grid import Entry, Grid, GridRow, Heading, html, plain_grid
 from tasks.results.leakage import attacked, leak_grid
 from tasks.results.measure import PAGE
-from tasks.results.measures import measure, measures_of
+from tasks.results.measures import LEAKAGE, measure, measures_of
 from tasks.results.report_index import ReportIndex
 from tasks.results.tables import Table, class_grids, measure_grid, tables
-from tasks.results.titles import method_name, technique_name
-from tasks.results.verdict import Verdict, leaders
+from tasks.results.titles import cell_label, technique_name
+from tasks.results.verdict import Verdict
 
 EXAMPLES = "examples"
 Piece = tuple[str, bool]
@@ -83,10 +84,9 @@ def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[st
     controls: dict[str, list[Piece]] = {}
     for entry in entries:
         for fill in entry["filled"]:
-            filler = f", {fill['filler']}" if several and fill["filler"] else ""
             pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
             kind = controls if fill["filler"] is None else forms
-            kind.setdefault(f"{method_name(fill['method'])}{filler}", pieces)
+            kind.setdefault(cell_label(fill["method"], fill["filler"] if several else None), pieces)
     rows = [GridRow(label, [Entry(_marked(pieces))]) for label, pieces in {**forms, **controls}.items()]
     return Grid(
         f"Sentence {place + 1} raw, masked by {technique}, and filled by each method",
@@ -152,6 +152,7 @@ def report_page(
         paper=paper_grid(found),
         paper_shapes=PAPER_SHAPES,
         citation=CITATION,
+        names=" and ".join(table.dataset for table in found),
         detectors=detector_grids(detectors),
         detector_legend=detector_legend(detectors) if detectors else "",
         masked_shares=masked_share_grid(found),
@@ -185,13 +186,17 @@ def _dataset(
     name = f"Perplexity on {table.dataset}"
     tried = by_dataset(index.reports.values()).get(table.dataset, [])
     perplexity, known = measure("perplexity"), measure("perplexity_known")
-    further = [each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in ("audit", "fluency")]
+    further = [
+        each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in (*LEAKAGE, "fluency")
+    ]
     experiment = Experiment(mine, scores, EvaluationSettings())
     best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
+    verdict = next((each for each in verdicts if each.dataset == table.dataset), None)
     return {
         "name": table.dataset,
         "anchor": f"dataset-{table.dataset}",
-        "verdict": next((each for each in verdicts if each.dataset == table.dataset), None),
+        "verdict": verdict,
+        "readings": _readings(verdict) if verdict is not None else None,
         "facts": facts(table),
         "sentences": sentences(table),
         "all_words": measure_grid(
@@ -252,6 +257,17 @@ def _dataset(
         "oov_rate": f"{max(unknown):.1%}" if unknown else None,
         "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
     }
+
+
+def _readings(verdict: Verdict) -> Grid:
+    """The leakage of the recommended cell."""
+    return plain_grid(
+        f"Leakage of {verdict.cell.path}",
+        ["Attack", "Result", "Chance level", Heading("Reading", words=True)],
+        [(each.attack, each.result, each.chance, each.reading) for each in verdict.leakage],
+        kind="plain readings",
+        caption_unseen=True,
+    )
 
 
 def _claims(verdicts: Sequence[Finding]) -> Grid:

@@ -1,16 +1,19 @@
-"""Check one cell of the experiment, and put it into releases/NAME: the only thing that may leave.
+"""Check one cell of the experiment and write it to releases/NAME: the only thing that may leave.
 
-An experiment is private: several maskings of one text give it back together. A release is one filled text of a corpus
-(CELL as the table names it), with its model if you like, a card that says what stands in clear, and an entry in the
-ledger of what has left. It is refused where files and reports are not of one state, where words that a tagger of
-'masking' calls private stand in clear (release.clear_share), where lines have left before (--also), and where the sum
-of epsilons would be above release.epsilon_budget.
+An experiment is private: several maskings of one text restore it together. A release is one filled text of a corpus,
+with its model if wanted, a card for the recipient, a dossier for the person who approves it, and an entry in the
+ledger. Without CELL it is the cell that the verdict recommends.
 
-The folder is tracked by DVC; nothing is sent anywhere. 'palimpsest ledger' lists what has left.
+It is refused where files and reports do not match, where more direct identifiers are unmasked than
+release.unmasked_direct allows, where attacks found more than release.at_most allows, where lines were released before
+(--also), and where the sum of epsilons would exceed release.epsilon_budget. A refusal says what to do.
+
+The folder is tracked by DVC; nothing is sent anywhere. 'palimpsest ledger' lists the releases.
 
 examples:
-  palimpsest release chat/all_taggers/minilm-top_k-1 --name chat-2026
-  palimpsest release chat/all_taggers/minilm-sample-1 --name chat-2026-sampled --also chat-2026 --with-model
+  palimpsest release --name chat-2026
+  palimpsest release chat/every_tagger/minilm-log_linear-1 --name chat-2026 --approved-by "Ada Lovelace"
+  palimpsest release chat/every_tagger/minilm-sample-1 --name chat-2026-sampled --also chat-2026 --with-model
 """
 
 import sys
@@ -19,24 +22,26 @@ from typing import Annotated
 from pydantic import Field
 
 from flows.graph.graph import open_repository, project_folder
-from tasks.errors import ResourceError
+from tasks.errors import ParameterError, ResourceError
 from tasks.options import Argument, Command, Options
 from tasks.results.report_index import REPORTS
 
-SUMMARY = "check one filled text, and put it with its card into releases/, to be given away"
+SUMMARY = "check one filled text, and write it to releases/ with card and dossier, to be shared"
 
 
 class ReleaseOptions(Options):
     """What is released, and what its card says."""
 
-    cell: Annotated[str, Argument(positional=True)]
-    """the cell whose filled text is released, as tables name it"""
+    cell: Annotated[str | None, Argument(positional=True)] = None
+    """the cell whose filled text is released, as tables name it (default: the one that the verdict recommends)"""
     name: str
     """name of the release: letters, digits, hyphens, underscores"""
     with_model: bool = False
     """release the adapted language model too"""
     also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
-    """put it beside this earlier release of the same lines, and show what both together show"""
+    """accept what it shows together with this earlier release of the same lines"""
+    approved_by: Annotated[list[str], Argument(again=True, metavar="PERSON")] = Field(default_factory=list)
+    """name of a person who approves it, for dossier and ledger"""
 
 
 def run(options: ReleaseOptions) -> int:
@@ -44,31 +49,43 @@ def run(options: ReleaseOptions) -> int:
     from dvc.exceptions import DvcException
 
     from tasks.parameters.parameter_file import read_parameters
-    from tasks.privacy.gate import percent
-    from tasks.privacy.release import check_form, make_release
+    from tasks.privacy.gate import CARD, DOSSIER, check_form
+    from tasks.privacy.release import make_release
     from tasks.privacy.released_cell import find_cell
 
     check_form(options.name)
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(options.cell, REPORTS, with_model=options.with_model)
-        made = make_release(cell, options.name, options.also, parameters)
+        cell = find_cell(options.cell or _recommended(), REPORTS, with_model=options.with_model)
+        made = make_release(cell, options.name, options.also, parameters, options.approved_by)
+        folder = made.folder
+        if made.examined is None:
+            print(f"already released in {folder}, with the same files; nothing was changed")
+            return 0
         try:
-            repository.add(str(made.folder))
+            repository.add(str(folder))
         except DvcException as error:
             raise ResourceError(
-                f"{str(made.folder)!r} is written and in the ledger, and DVC does not track it yet "
-                f"({type(error).__name__}); run 'dvc add {made.folder}'"
+                f"{str(folder)!r} is written and in the ledger, but DVC does not track it yet "
+                f"({type(error).__name__}). Run: dvc add {folder}"
             ) from None
-    for check in made.checks:
-        print(f"{check.name} ({check.attacker}): {check.figure}", file=sys.stderr)
-    if made.earlier.lines:
-        shown = f"together with {', '.join(made.earlier.lines)} it shows {percent(made.earlier.share)}"
-        print(f"{shown} of the words that any of them masks", file=sys.stderr)
-    folder = made.folder
-    print(f"released in {folder}: read {folder / 'README.md'} first")
+    for check in made.examined.checks:
+        limit = f", {check.limit}" if check.limit else ""
+        print(f"{check.name}: {check.figure}{limit}", file=sys.stderr)
+    print(f"released in {folder}: read {folder / CARD} and {folder / DOSSIER} first")
     print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
+
+
+def _recommended() -> str:
+    """The cell that the verdict recommends, of the only data set."""
+    from tasks.results.verdict import current_verdicts
+
+    cells = [verdict.cell.path for verdict in current_verdicts()]
+    if len(cells) != 1:
+        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
+    return cells[0]
 
 
 COMMAND = Command(ReleaseOptions, run)

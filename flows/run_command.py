@@ -215,6 +215,8 @@ def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
 def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
     """The table of results, the path of the report page and the verdict, where the stages that make them are done.
 
+    The verdict is asked anew: limits and the ledger of releases may have changed since the page was written.
+
     A file that is there although its stage did not get that far belongs to an earlier run, and is not shown as new.
     """
     lines = []
@@ -230,7 +232,9 @@ def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
         elif path == REPORT_PAGE:
             lines += ["", f"report page: {path.absolute()}"]
         else:
-            lines += ["", *path.read_text(encoding="utf-8").splitlines()]
+            from tasks.results.verdict import current_verdicts
+
+            lines += ["", *(line for verdict in current_verdicts() for line in verdict.lines())]
     return lines
 
 

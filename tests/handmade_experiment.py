@@ -63,6 +63,11 @@ READS = {
 """How well every fill reads."""
 
 
+_SORT = {"unmasked_per_1000": 12.5, "unmasked_per_1000_ci": [8.0, 17.5], "recall": 0.9, "recall_ci": [0.8, 0.95]}
+UNMASKED = {"by": "review", "basis": "150 lines read by 1 reviewer", "direct": _SORT, "quasi": _SORT, "classes": {}}
+"""What every technique leaves unmasked."""
+
+
 FEW = {"techniques": ["allow_list"], "baselines": ["baseline1"], "fills": [{"filler": "minilm", "methods": ["top_k"]}]}
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
 
@@ -115,6 +120,7 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     for cell in cells:
         writer.cell(cell)
     for dataset in document["compare"]["datasets"]:
+        writer.unmasked(dataset, document["compare"]["techniques"])
         if filled := [cell for cell in cells if is_filled(cell) and cell.dataset == dataset]:
             writer.fluency(dataset, filled)
     for dataset in document["compare"].get("conclusions", {}):
@@ -278,6 +284,19 @@ class _Writer:
             cell={"dataset": dataset},
             seed=None,
             dvc_stage=f"fluency@{dataset}",
+        )
+
+    def unmasked(self, dataset: str, techniques: list[str]) -> None:
+        self.report(
+            f"unmasked/{dataset}",
+            "unmasked",
+            inputs=[f"data/private/corpora/{dataset}/train.txt"],
+            outputs=[],
+            parameters={},
+            measured={"techniques": {name: UNMASKED for name in techniques}},
+            cell={"dataset": dataset},
+            seed=None,
+            dvc_stage=f"unmasked@{dataset}",
         )
 
     def conclusion(self, dataset: str, cells: list[Cell]) -> None:

@@ -1,65 +1,51 @@
-"""The card of a release: what whoever gets the text should know of it, in the form of Hugging Face's dataset cards.
+"""``README.md`` of a release: what its recipient should know, in the form of Hugging Face's dataset cards.
 
 The fields are those of ``huggingface_hub.DatasetCardData``. Nothing here is exact about masked words: shares have two
-digits, classes of few words are joined, and how often a substitute was the masked word stands in no card.
+digits, classes of few words are joined, and how often a substitute was the masked word is on no card.
 """
 
 import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from tasks.privacy.earlier_releases import SharedLines
-from tasks.privacy.gate import FEWEST, NOT_CHECKED, Check, percent
-from tasks.privacy.ledger import epsilon_of
+from tasks.privacy.checks import FEWEST, percent
+from tasks.privacy.gate import DOSSIER, Examined
+from tasks.privacy.ledger import Release
 from tasks.privacy.released_cell import FilledCell
+from tasks.privacy.settings import ReleaseSettings
 
 _SIZES = ((1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K"), (1e6, "100K<n<1M"), (1e7, "1M<n<10M"))
 
 
-@dataclass(frozen=True, slots=True)
-class CardFacts:
-    """What a card says besides what the reports say."""
-
-    name: str
-    """Of the release."""
-    license: str
-    language: str
-    checks: Sequence[Check]
-    earlier: SharedLines
-    cells: Mapping[str, str]
-    """Cells of the earlier releases, by name."""
-
-
-def card(cell: FilledCell, facts: CardFacts) -> str:
-    """Markdown with its front matter."""
+def card(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before: Sequence[Release]) -> str:
+    """Markdown with its front matter. ``before``: the ledger without this release."""
+    name = examined.entry.name
     parts = [
-        _front_matter(cell, facts),
-        f"# {facts.name}",
-        "## What this is\n\n" + _what(cell),
-        "## How it was made, and can be made again\n\n" + _how(cell),
+        _front_matter(cell, name, settings),
+        f"# {name}",
+        "## Summary\n\n" + _summary(cell),
+        "## How it was made\n\n" + _how(cell),
         "## What was masked\n\n" + "\n".join(_masked(cell)),
-        "## What stands in clear\n\n" + _in_clear(cell),
-        "## What is promised of the masked words\n\n" + _promise(cell),
-        "## Other releases of the same lines\n\n" + _others(facts),
-        "## What was checked\n\n" + "\n".join(_checked(facts.checks)),
-        "## What was not checked\n\n" + "\n".join(f"- {line}" for line in NOT_CHECKED),
+        "## What was not masked\n\n" + _unmasked(cell, examined),
+        "## Differential privacy\n\n" + _promise(cell, examined.entry.epsilon),
+        "## Other releases of the same lines\n\n" + _others(examined, before),
+        "## Checks\n\n" + "\n".join(_checks(examined)),
     ]
     if cell.adapt is not None:
         parts.append("## The language model\n\n" + _model(cell.adapt))
     return "\n\n".join(parts) + "\n"
 
 
-def _front_matter(cell: FilledCell, facts: CardFacts) -> str:
+def _front_matter(cell: FilledCell, name: str, settings: ReleaseSettings) -> str:
     lines = cell.fill["measured"]["lines"]
     fields = {
-        "pretty_name": facts.name,
-        "license": facts.license,
-        "language": [facts.language],
+        "pretty_name": name,
+        "license": settings.license,
+        "language": [settings.language],
         "language_creators": ["other"],
         "annotations_creators": ["no-annotation"],
         "size_categories": [next((size for most, size in _SIZES if lines < most), "n>10M")],
@@ -70,15 +56,15 @@ def _front_matter(cell: FilledCell, facts: CardFacts) -> str:
     return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=True)}---"
 
 
-def _what(cell: FilledCell) -> str:
-    copies = cell.method.copies
+def _summary(cell: FilledCell) -> str:
+    copies, filler = cell.method.copies, cell.cell.filler
+    several = f", {copies} copies of the corpus in a row, each with other substitutes" if copies > 1 else ""
     return (
-        f"`text.txt`: {cell.fill['measured']['lines']:,} lines of UTF-8 text, one sentence a line"
-        + (f", {copies} copies of the corpus one behind the other, each with other substitutes" if copies > 1 else "")
-        + f". It is the private corpus `{cell.cell.dataset}`, in which words that the technique "
-        f"`{cell.cell.technique}` calls private were masked and replaced by substitutes (method `{cell.cell.method}`"
-        + (f", filler `{cell.cell.filler}`" if cell.cell.filler else "")
-        + "). It is not anonymous by construction: read what stands in clear, and what was not checked."
+        f"`text.txt`: {cell.fill['measured']['lines']:,} lines of UTF-8 text, one sentence a line{several}. It comes "
+        f"from the private corpus `{cell.cell.dataset}`. The masking technique `{cell.cell.technique}` found private "
+        f"words, and the infilling method `{cell.cell.method}`{f' ({filler})' if filler else ''} replaced them.\n\n"
+        "**This text is not anonymised.** It is pseudonymised personal data. Do not try to identify anybody in it. "
+        f"`{DOSSIER}` has the threat model, all attacks and who approved the release."
     )
 
 
@@ -88,11 +74,11 @@ def _how(cell: FilledCell) -> str:
     facts += [f"- {name}: commit {_commit(report['code'])}" for name, report in steps.items()]
     stage = cell.fill["dvc_stage"]
     if stage:
-        facts.append(f"- by whoever has the private corpus: `dvc repro {shlex.quote(stage)}`")
+        facts.append(f"- command, for the owner of the private corpus: `dvc repro {shlex.quote(stage)}`")
     if cell.method.follows_originals or cell.method.counts_masked_words:
-        facts.append("- the substitutes are drawn from a secret: without it another text comes out")
+        facts.append("- the substitutes depend on a secret: without it the text cannot be made again")
     else:
-        facts.append("- nothing is drawn from a secret: the same masked text and seed give the same substitutes")
+        facts.append("- the substitutes depend on no secret: the same masked text and seed give the same text")
     settings = yaml.safe_dump({name: report["parameters"] for name, report in steps.items()}, sort_keys=False)
     return "\n".join(facts) + f"\n\n```yaml\n{settings}```"
 
@@ -100,12 +86,12 @@ def _how(cell: FilledCell) -> str:
 def _commit(code: Mapping[str, Any]) -> str:
     if code["commit"] is None:
         return "not recorded (made outside a git checkout)"
-    return f"`{code['commit']}`" + (" **with uncommitted changes: nobody else has this code**" if code["dirty"] else "")
+    return f"`{code['commit']}`" + (" **with uncommitted changes**" if code["dirty"] else "")
 
 
 def _masked(cell: FilledCell) -> Iterator[str]:
     words, classes = cell.mask["measured"]["words"], Counter(cell.mask["measured"]["masked_by_class"])
-    yield f"{percent(classes.total() / words)} of the words, by the class that the technique gave them:"
+    yield f"Masking rate: {percent(classes.total() / words)} of the words, by the class that the technique gave them:"
     yield ""
     yield "| class | share of all words |"
     yield "|---|---:|"
@@ -119,64 +105,66 @@ def _masked(cell: FilledCell) -> Iterator[str]:
         yield f"| classes of fewer than {FEWEST} words | fewer than {FEWEST} words |"
 
 
-def _in_clear(cell: FilledCell) -> str:
+def _unmasked(cell: FilledCell, examined: Examined) -> str:
     words, masked = cell.mask["measured"]["words"], sum(cell.mask["measured"]["masked_by_class"].values())
+    direct = examined.checks[0]
     return (
-        f"{percent(1 - masked / words)} of the words stand as they stood in the private text, with punctuation, white "
-        "space, and the number and order of the lines. Whatever the technique missed is here, and so is a phrase of "
-        "harmless words that tells who is spoken of. Substitutes stand at the places of masked words, in their case; "
-        "one may stand for several words side by side."
+        f"{percent(1 - masked / words)} of the words are those of the private text, with punctuation, white space, "
+        f"and the number and order of the lines. Unmasked direct identifiers per 1,000 lines: {direct.figure} "
+        f"({direct.attacker}). A phrase of harmless words may say who is meant. Substitutes are at the places of "
+        "masked words, in their case; one may replace several neighbouring words."
     )
 
 
-def _promise(cell: FilledCell) -> str:
-    epsilon, settings = epsilon_of(cell.method), cell.method
+def _promise(cell: FilledCell, epsilon: float | None) -> str:
     if epsilon is None:
         return (
-            "No differential privacy of a line or document. The fill reads the masked words (surrogates, `metric`, "
-            "`forbid_original` or `classes: match`): a substitute then says a little of the word that it stands for, "
-            "and what several fills say adds up. The epsilon of `metric` is of one word, for each unit of distance."
+            "None. The infilling method reads the masked words (surrogates, `metric`, `forbid_original` or `classes: "
+            "match`). A substitute then says a little about the word that it replaces, and several fills say more. The "
+            "epsilon of `metric` is of one word, for each unit of distance."
         )
     if not epsilon:
         return (
-            "The substitutes are a function of the masked text, public data and a public seed: they say nothing of the "
-            "masked words beyond what the masked text says (epsilon 0, given the masked text). Words that were not "
-            "masked have no promise, and neither has the place, number and class of what was masked."
+            "The substitutes are a function of the masked text, public data and a public seed. They say nothing about "
+            "the masked words beyond what the masked text says: epsilon 0, given the masked text. Words that were not "
+            "masked have no promise, nor have place, number and class of what was masked."
         )
-    unit = settings.counts.unit
+    unit = cell.method.counts.unit
     return (
-        f"epsilon = {epsilon:g} for the masked words of a {unit}, given the masked text: other words behind the "
-        f"markers of one {unit} change the probability of this text by no more than a factor of exp({epsilon:g}). "
-        "Words that were not masked have no promise, and neither has the place, number and class of what was masked, "
-        f"or whether a {unit} is among these at all. Epsilons of other releases of the same lines with other "
-        "counts add up."
+        f"epsilon = {epsilon:g} for the masked words of a {unit}, given the masked text: other masked words in one "
+        f"{unit} change the probability of this text by at most a factor of exp({epsilon:g}). Words that were not "
+        f"masked have no promise, nor have place, number and class of what was masked, or whether a {unit} is in the "
+        "corpus. Epsilons of other releases of the same lines with other counts add up."
     )
 
 
-def _others(facts: CardFacts) -> str:
-    unknown = "".join(f" What `{name}` shares with it is not known." for name in facts.earlier.unknown)
-    if not facts.earlier.lines:
-        return f"None by this clone of the experiment. Its ledger knows of no release of another one.{unknown}"
-    listed = ", ".join(f"`{name}` (`{facts.cells[name]}`)" for name in facts.earlier.lines)
+def _others(examined: Examined, before: Sequence[Release]) -> str:
+    earlier, cells = examined.earlier, {release.name: release.cell for release in before}
+    unknown = "".join(f" What `{name}` shares with it is not known." for name in earlier.unknown)
+    if not earlier.lines:
+        return f"None by this clone of the experiment. Its ledger does not see those of other clones.{unknown}"
+    listed = ", ".join(f"`{name}` (`{cells[name]}`)" for name in earlier.lines)
     return (
-        f"{listed}. Whoever has all of them sees {percent(facts.earlier.share)} of the words that any of them masks, "
-        f"and finds substitutes where they differ.{unknown}"
+        f"{listed}. A reader of all of them sees {percent(earlier.share)} of the words that any of them masks, and "
+        f"finds substitutes where they differ.{unknown}"
     )
 
 
-def _checked(checks: Sequence[Check]) -> Iterator[str]:
-    yield "| check | by | what came of it | passed |"
-    yield "|---|---|---|---|"
-    for check in checks:
-        passed = "no limit is set" if check.passed is None else "yes" if check.passed else "no"
-        yield f"| {check.name} | {check.attacker} | {check.figure} | {passed} |"
+def _checks(examined: Examined) -> Iterator[str]:
+    yield "| check | result [interval] | limit |"
+    yield "|---|---|---|"
+    for check in examined.checks:
+        if check.limit:
+            yield f"| {check.name[0].lower()}{check.name[1:]} | {check.figure} | {check.limit} |"
+    yield ""
+    yield f"Figures without a limit, and who attacked with what: `{DOSSIER}`."
 
 
 def _model(adapt: Mapping[str, Any]) -> str:
     settings = json.dumps(adapt["parameters"], ensure_ascii=False)
     return (
-        "`model/` is a language model that was adapted on `text.txt`: it can repeat whatever stands in clear there, "
-        "and knows nothing of a masked word beyond the text. Its validation text is private: where training stops "
-        "early, or the weight of an n-gram model is learned, that choice follows it.\n\n"
+        "`model/` is a language model that was adapted on `text.txt`. It can repeat every word that was not masked, "
+        "and knows nothing of a masked word beyond the text. Its validation text is private: early stopping, or the "
+        "learned weight of an n-gram model, depends on it.\n\n"
         f"- commit {_commit(adapt['code'])}, seed {adapt['seed']}\n- parameters: `{settings}`"
     )

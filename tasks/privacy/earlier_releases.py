@@ -1,19 +1,16 @@
-"""What a release shows together with earlier ones of the same lines.
+"""Finds what a release shows together with earlier releases of the same lines.
 
-A word that one technique masks stands in clear where another one keeps it, so two releases of one text together show
-what neither shows alone. Here each line of private text is looked up in the private copies of all earlier releases, by
-its exact text: a line that was edited between two releases is another line, and this does not see that they speak of
-the same thing.
+A word that one technique masks is unmasked by another one, so two releases of one text together show what neither shows
+alone. Each line of private text is looked up in the private copies of all earlier releases, by its exact text. A line
+that was edited between two releases counts as another line.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from tasks.audit.clear_text import Words, clear_share
-from tasks.audit.figure import Figure
-from tasks.corpora.sidecar import MaskedSpan, read_sidecar
+from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.corpora.text_lines import read_lines
 from tasks.privacy.ledger import Release
 
@@ -26,9 +23,9 @@ between merged markers."""
 class _Line:
     count: int = 0
     masked: set[tuple[int, int]] = field(default_factory=set)
-    """Words that stand behind a marker anywhere."""
+    """Words that any release masks."""
     hidden: set[tuple[int, int]] | None = None
-    """Words that stand in clear nowhere."""
+    """Words that every release masks."""
 
     def add(self, spans: Sequence[MaskedSpan]) -> None:
         places = {(span.start, span.end) for span in spans}
@@ -43,11 +40,11 @@ class SharedLines:
     lines: dict[str, int]
     """By the name of the release: how many lines with a masked word both have."""
     shown: int
-    """Words that one of all these releases, the new one among them, masks and another one leaves in clear."""
+    """Words that one of these releases, the new one among them, masks and another one does not."""
     masked: int
     """Words that any of them masks."""
     unknown: Sequence[str] = ()
-    """Releases whose private copy is gone, as that of a corpus that was forgotten: what they share cannot be said."""
+    """Releases whose private copy is missing, so that nobody knows which lines they share."""
     by_digest: Mapping[bytes, _Line] = field(default_factory=dict)
     """The new one's lines, as all these releases have them."""
 
@@ -56,27 +53,21 @@ class SharedLines:
         """Share of the masked words that all releases together show."""
         return self.shown / self.masked if self.masked else 0.0
 
-    def clear_share(self, raw: Path, private: Iterable[Iterable[Words]]) -> Figure:
-        """Of the words of the text that anybody calls private or any of the releases masks, the share that stands in
-        clear in the new one or in an earlier one.
+    def write_hidden(self, raw: Path, sidecar: Path, to: Path) -> Path:
+        """Write the sidecar of what all these releases together mask: of the new one's spans those that no earlier
+        release shows. Releases that are ``unknown`` are left out."""
 
-        ``private``: line by line, for each technique and tagger. Releases that are ``unknown`` are left out.
-        """
+        def spans_of_lines() -> Iterator[list[MaskedSpan]]:
+            for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
+                hidden = self.by_digest[_digest(line)].hidden or ()
+                yield [span for span in spans if (span.start, span.end) in hidden]
 
-        def of_lines() -> Iterator[_Line]:
-            return (self.by_digest[_digest(line)] for line in read_lines(raw))
-
-        masked = (frozenset(line.masked) for line in of_lines())
-        hidden = (frozenset(line.hidden or ()) for line in of_lines())
-        beside = "".join(f", and {name!r}" for name in self.lines) + "".join(
-            f" (what {name!r} shows is not known)" for name in self.unknown
-        )
-        said = f"whoever reads this text{beside}; private is what any technique, tagger or release of it calls so"
-        return replace(clear_share([*private, masked], hidden), attacker=said)
+        write_sidecar(to, spans_of_lines())
+        return to
 
 
 def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path) -> SharedLines:
-    """Hold a text and its sidecar against the private copies ``copies/NAME`` of earlier releases.
+    """The lines of a text that earlier releases hold too, by their private copies ``copies/NAME``.
 
     Words are counted at every line of the new text. A line that nobody masks a word of says nothing new and is not
     counted as shared.
@@ -110,7 +101,7 @@ def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: P
 
 
 def _lines(raw: Path, sidecar: Path) -> Iterator[tuple[bytes, list[MaskedSpan]]]:
-    """Each line's digest, which stands for it in memory, with what was masked in it."""
+    """Each line's digest with what was masked in it."""
     for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
         yield _digest(line), spans
 

@@ -12,12 +12,13 @@ does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, p
 that are forbidden and classes that are matched read masked words as they are: no epsilon holds. That of word
 replacement (``metric``) is for each unit of distance between two words, and none of a line's.
 
-It is a promise about the words behind the markers, given the masked text. What was not masked stands there in clear.
+Epsilon is a promise about masked words, given the masked text. It says nothing of words that were not masked.
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 
 from filelock import FileLock
 
@@ -25,6 +26,7 @@ from tasks.errors import CorpusError, ParameterError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import private_home
 from tasks.filling.settings import CountingMethod, FillingMethod
+from tasks.spelling import nearest
 
 LEDGER = "ledger.jsonl"
 
@@ -56,9 +58,15 @@ class Release:
     files: dict[str, str] = field(default_factory=dict)
     """What left: SHA-256 by name."""
     also: list[str] = field(default_factory=list)
-    """Names of the releases of the same lines that this one was put beside, by the user's word."""
+    """Names of earlier releases of the same lines, which the user named with ``--also``."""
     shown_together: float | None = None
     """Share of the words masked by any of them that all of them together show; ``None`` without others."""
+    approved_by: list[str] = field(default_factory=list)
+    """Names of those who approved it, on the day of ``when``."""
+    withdrawn: str | None = None
+    """Date and time of its withdrawal, ISO 8601, UTC. It stays in every sum: nobody can unread it."""
+    withdrawn_for: str | None = None
+    """Reason of the withdrawal."""
 
 
 def read_ledger() -> list[Release]:
@@ -80,11 +88,39 @@ def read_ledger() -> list[Release]:
 
 def append_to_ledger(release: Release) -> None:
     """Add one release; the file is either the old or the whole new one."""
+    _rewrite(lambda before: [*before, release])
+
+
+def withdraw(name: str, reason: str) -> Release:
+    """Record that a release was withdrawn now. ``ParameterError`` where there is no such release, or it was withdrawn
+    before."""
+
+    def of(release: Release) -> Release:
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        return replace(release, withdrawn=when, withdrawn_for=reason) if release.name == name else release
+
+    def changed(before: list[Release]) -> list[Release]:
+        found = {release.name: release for release in before}
+        if name not in found:
+            listed = ", ".join(found) or "none"
+            raise ParameterError(
+                f"The ledger has no release {name!r}{nearest(name, found)}. It has: {listed}. "
+                "List them with: palimpsest ledger"
+            )
+        if found[name].withdrawn:
+            raise ParameterError(f"Release {name!r} was withdrawn already, on {str(found[name].withdrawn)[:10]}.")
+        return [of(release) for release in before]
+
+    return next(release for release in _rewrite(changed) if release.name == name)
+
+
+def _rewrite(change: Callable[[list[Release]], list[Release]]) -> list[Release]:
     path = private_home() / LEDGER
     with FileLock(path.with_name(f".{LEDGER}.lock")):
-        lines = [*read_ledger(), release]
+        releases = change(read_ledger())
         with atomic_writer(path, private=True) as stream:
-            stream.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in lines)
+            stream.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in releases)
+    return releases
 
 
 def epsilon_spent(releases: Iterable[Release]) -> float | None:

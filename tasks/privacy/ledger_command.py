@@ -1,20 +1,39 @@
-"""List what has left the private zone: the releases of each corpus, and the sum of their epsilons.
+"""List the releases of each corpus with their approvals and the sum of their epsilons, or record a withdrawal.
 
-Epsilons of different noisy counts add up for each unit, a line or a document; the budget is release.epsilon_budget.
+Epsilons of different noisy counts add up for each unit, a line or a document; the budget is release.epsilon_budget. A
+withdrawn release stays in the sum.
+
+examples:
+  palimpsest ledger
+  palimpsest ledger --withdraw chat-2026 --reason "a reader found a name"
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from tasks.options import Command, Options
+from tasks.errors import ParameterError
+from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
-from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger
+from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger, withdraw
 
-SUMMARY = "list the releases, and the epsilon that they have spent"
+SUMMARY = "list the releases, approvals and epsilons, or withdraw a release"
 
 
-def run(_: Options) -> None:
+class LedgerOptions(Options):
+    """What is recorded, if anything."""
+
+    withdraw: Annotated[str | None, Argument(metavar="NAME")] = None
+    """record that this release was withdrawn now; delete it yourself where it was shared"""
+    reason: str | None = None
+    """why it was withdrawn"""
+
+
+def run(options: LedgerOptions) -> None:
     """Print the table."""
+    if (options.withdraw is None) != (options.reason is None):
+        raise ParameterError("--withdraw NAME and --reason TEXT belong together. Give both, or neither.")
+    if options.withdraw is not None and options.reason is not None:
+        withdraw(options.withdraw, options.reason)
     releases = read_ledger()
     budget = read_sections(DEFAULT_PATH, ["release"])["release"].epsilon_budget
     print("\n".join(_lines(releases, epsilon_sums(releases), budget)))
@@ -38,13 +57,18 @@ def _lines(releases: Sequence[Release], sums: Sequence[dict[str, Any]], budget: 
     if not releases:
         yield "nothing has been released"
         return
-    rows = [("release", "when", "cell", "epsilon")]
-    rows += [(one.name, one.when[:10], one.cell, _epsilon(one.epsilon, one.unit)) for one in releases]
+    rows = [("release", "when", "cell", "epsilon", "approved by")]
+    for one in releases:
+        approved = ", ".join(one.approved_by) or "nobody"
+        rows.append((one.name, one.when[:10], one.cell, _epsilon(one.epsilon, one.unit), approved))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     yield from ("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
     yield ""
-    for one in sums:
-        yield f"{one['dataset']}: epsilon {_epsilon(one['epsilon'], one['unit'])}; " + (
+    for one in releases:
+        if one.withdrawn:
+            yield f"{one.name}: withdrawn on {one.withdrawn[:10]}: {one.withdrawn_for}"
+    for total in sums:
+        yield f"{total['dataset']}: epsilon {_epsilon(total['epsilon'], total['unit'])}; " + (
             "no budget is set" if budget is None else f"budget {budget:g}"
         )
 
@@ -55,4 +79,4 @@ def _epsilon(epsilon: float | None, unit: str | None) -> str:
     return f"{epsilon:g}" + (f" a {unit}" if unit else "")
 
 
-COMMAND = Command(Options, run)
+COMMAND = Command(LedgerOptions, run)

@@ -1,7 +1,8 @@
 """The files and reports that a cell of the experiment consists of, and whether they are of one state."""
 
-from collections.abc import Mapping
+from contextlib import redirect_stderr
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, mask_report, training_report
 from tasks.records.stage_report import content_hash, read_report
 from tasks.results.report_index import cell_of_report
+from tasks.review.unmasked import reader_sidecar
 from tasks.settings.checks import check_settings
 from tasks.spelling import nearest
 
@@ -33,8 +35,8 @@ class FilledCell:
     """Private text."""
     masked: Path
     sidecar: Path
-    masks: Mapping[Path, dict[str, Any]]
-    """Sidecars of all techniques that have masked this private text, each with its report."""
+    reader: Path
+    """Sidecar of the reference reader: what every tagger that ships finds in the private text."""
     text: Path
     """Filled text."""
     model: Path | None
@@ -47,16 +49,15 @@ class FilledCell:
     def check_one_state(self) -> None:
         """``CorpusError`` where a file is not the one that the reports speak of."""
         reports = [(self.mask, self.raw, "inputs"), (self.mask, self.masked, "outputs")]
-        reports += [(report, sidecar, "outputs") for sidecar, report in self.masks.items()]
-        reports += [(self.fill, self.masked, "inputs")]
+        reports += [(self.mask, self.sidecar, "outputs"), (self.fill, self.masked, "inputs")]
         reports += [(self.fill, self.sidecar, "inputs"), (self.fill, self.text, "outputs")]
         if self.adapt is not None and self.model is not None:
             reports += [(self.adapt, self.text, "inputs"), (self.adapt, self.model, "outputs")]
         for report, path, side in reports:
             if report[side].get(str(path)) != content_hash(path):
                 raise CorpusError(
-                    f"{str(path)!r} is not the file that the report of {_stage(report)!r} speaks of, so nobody could "
-                    f"say what was released; run 'dvc repro {_stage(self.adapt or self.fill)}' and release again"
+                    f"{str(path)!r} is not the file that the report of {_stage(report)!r} describes. "
+                    f"Run: dvc repro {_stage(self.adapt or self.fill)}, then release again."
                 )
 
 
@@ -81,8 +82,6 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     from tasks.masking.mask import COMMAND as MASK
 
     of_mask, of_fill = _files(MASK, mask), _files(FILL, fill)
-    masks = map(read_report, sorted((folder / _named(mask_report(cell))).parent.glob("*.json")))
-    of_this_text = [each for each in masks if each["inputs"].get(of_mask.input) == mask["inputs"].get(of_mask.input)]
     return FilledCell(
         cell,
         mask,
@@ -92,7 +91,7 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         raw=Path(of_mask.input),
         masked=Path(of_fill.input),
         sidecar=Path(str(of_mask.sidecar)),
-        masks={Path(str(_files(MASK, each).sidecar)): each for each in of_this_text},
+        reader=reader_sidecar(str(cell.dataset)),
         text=Path(of_fill.output),
         model=Path(_files(ADAPT, adapt).output) if adapt else None,
     )
@@ -104,9 +103,13 @@ def _named(path: Path | None) -> Path:
 
 
 def _files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
-    """The files of the command that wrote a report."""
+    """The files of the command that wrote a report. ``CorpusError`` where this version has no such command."""
     _, name, *options = report["command"]
-    return command.files_from(command.parser(name, None).parse_args(options))
+    try:
+        with redirect_stderr(StringIO()):
+            return command.files_from(command.parser(name, None).parse_args(options))
+    except SystemExit:
+        raise CorpusError(f"The report of {_stage(report)!r} is of another version. Run: palimpsest run") from None
 
 
 def _stage(report: dict[str, Any]) -> str:

@@ -1,12 +1,12 @@
 """Settings of releases: ``release`` in ``params.yaml``. They change no number, so no stage depends on them."""
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.settings.base import Settings
 
 
 class ReleaseSettings(Settings):
-    """What a release may give away."""
+    """Limits on a release, and what its card says."""
 
     epsilon_budget: float | None = Field(default=None, gt=0)
     """Largest sum of epsilons over all releases of a corpus, for one unit (a line or a document) of it. ``null``: no
@@ -15,14 +15,21 @@ class ReleaseSettings(Settings):
     other_keys: list[str] = Field(default_factory=list)
     """Ids of other keys (``data/private/keys``) by which words of these corpora were counted and released. Their counts
     have noise of their own, so that their epsilons add up; a key that is not named here is taken for a lost one."""
-    at_most: dict[str, float] = Field(default={"exposure": 2.5})
-    """Largest figures of the audit, by their names ('palimpsest advise --help' lists them), that a release may have by
-    the upper ends of their intervals: exposure in bits, shares from 0 to 1. Those about models hold for a release with
-    its model alone. 'palimpsest advise' goes by them too."""
-    clear_share: float = Field(default=0.0, ge=0, le=1)
-    """Largest share of the words that any tagger of ``masking`` calls private that may stand in clear in a release, for
-    each class that its technique claims to mask."""
+    unmasked_direct: float = Field(default=20.0, ge=0)
+    """Largest number of unmasked direct identifiers per 1,000 lines, by the upper end of the 95 % interval. At 20, at
+    most 2 lines in 100 hold on average a name, address or number of a person that was not masked."""
+    at_most: dict[str, float] = Field(default={"reidentified": 0.1, "exposure": 2.5, "membership_tpr_1": 0.05})
+    """Largest figures of the audit, by their names ('palimpsest advise --help' lists them), by the upper ends of their
+    intervals: exposure in bits, shares from 0 to 1. Those about models hold only for a release with its model.
+    'palimpsest advise' goes by them too."""
     license: str = "unknown"
     """For the cards of releases, as Hugging Face names it."""
     language: str = "en"
     """For the cards, by its ISO 639 code."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_what_replaced(cls, given: object) -> object:
+        if isinstance(given, dict) and "clear_share" in given:
+            raise ValueError("clear_share was replaced by unmasked_direct (docs/releases.md); remove it")
+        return given

@@ -1,22 +1,22 @@
-"""Say which cell to release, why, what it costs, and what remains known to an attacker.
+"""Say which cell to release, at what quality and leakage, and whether it can be released now.
 
-Without limits it is the verdict of the report page. With limits on what attacks find, only cells count whose figures
-stay within them by the upper ends of their intervals; where none does, that is the answer. Limits that always hold
-stand in params.yaml (release.at_most), and 'palimpsest release' refuses what is beyond them.
+The same as the box on the report page, asked again: a review, a release or a changed limit since then counts. Limits
+are in params.yaml (release.unmasked_direct, release.at_most). --at-most replaces the latter for this question. They
+hold for the upper ends of 95 % intervals.
 
 examples:
   palimpsest advise
+  palimpsest advise --details
   palimpsest advise --at-most exposure=2 --at-most reidentified=0.05
 """
 
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from tasks.options import Argument, Command, Options
 
-SUMMARY = "say which cell to release, why, and what it gives away"
+SUMMARY = "say which cell to release, at what quality and leakage"
 
 
 class AdviseOptions(Options):
@@ -24,22 +24,20 @@ class AdviseOptions(Options):
 
     at_most: Annotated[list[str], Argument(again=True, metavar="FIGURE=NUMBER")] = Field(default_factory=list)
     """largest value of a figure of the audit (default: release.at_most in params.yaml)"""
+    details: bool = False
+    """print all leakage figures, drawbacks, confidence and alternatives too"""
 
 
 def run(options: AdviseOptions) -> None:
     """Print the advice for each data set."""
-    from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
+    from tasks.parameters.parameter_file import read_parameters
     from tasks.results.leakage import check_limits, limits_of
-    from tasks.results.report_index import REPORTS, ReportIndex
-    from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
-    from tasks.results.verdict import verdicts
+    from tasks.results.verdict import current_verdicts
 
-    said = read_sections(DEFAULT_PATH, ["release"])["release"]
-    limits = limits_of(options.at_most) if options.at_most else said.at_most
-    check_limits(limits, "--at-most" if options.at_most else "release.at_most")
-    scores = Path(SUMMARY_FILE).parent / "scores"
-    for verdict in verdicts(read_summary(SUMMARY_FILE), ReportIndex(REPORTS), scores, limits):
-        print("\n".join(verdict.lines()))
+    limits = limits_of(options.at_most)
+    check_limits(limits or read_parameters().release.at_most, "--at-most" if limits else "release.at_most")
+    for verdict in current_verdicts(limits):
+        print("\n".join(verdict.lines(options.details)))
 
 
 COMMAND = Command(AdviseOptions, run)

@@ -1,4 +1,4 @@
-"""What each cell gives away, as a table, and which conditions meet limits on it."""
+"""What each cell leaks, as a table, and which conditions are within limits on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 from tasks.errors import ParameterError
 from tasks.results.grid import Comparison, Entry, Grid, GridRow, Heading
 from tasks.results.measure import PAGE, Measure, Row
-from tasks.results.measures import leaks
+from tasks.results.measures import leakage, leaks
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import Line, Table, number_entry
 from tasks.results.titles import technique_name
@@ -17,9 +17,9 @@ Meets = Literal["yes", "no", "open", "unknown"]
 
 
 def leak_grid(table: Table, view: str) -> Grid | None:
-    """Attacked conditions down, figures across, each beside what the attack reaches blind; ``None`` without any."""
+    """Attacked conditions down, figures across, each with its chance level; ``None`` without any."""
     conditions = attacked(table)
-    columns = [each for each in leaks(view) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
+    columns = [each for each in leakage(view) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
     if not columns:
         return None
     rows = []
@@ -29,8 +29,8 @@ def leak_grid(table: Table, view: str) -> Grid | None:
         # A page has a tag for the technique, other views have none.
         label = line.label if view == PAGE or not name else f"{line.label}, {name}"
         rows.append(GridRow(label, entries, technique or "", line.colour, name))
-    headings = [Heading("what is attacked"), *(Heading(each.short or each.title) for each in columns)]
-    return Grid(f"What {table.dataset} gives away", headings, rows, "numbers")
+    headings = [Heading("attacked"), *(Heading(each.short or each.title) for each in columns)]
+    return Grid(f"Leakage of {table.dataset}", headings, rows, "numbers")
 
 
 def attacked(table: Table) -> list[tuple[str | None, Line, Sequence[Row]]]:
@@ -54,10 +54,10 @@ def _entry(measure: Measure, rows: Sequence[Row], view: str) -> Entry:
     value = blind.value * (100 if measure.share else 1)
     text = f"{value:.{measure.digits}f}"
     if view != PAGE:
-        return Entry(shown.text, f"{shown.interval} ({text} blind)".strip())
+        return Entry(shown.text, f"{shown.interval} (chance {text})".strip())
     above = number.low is not None and number.low > value
-    said = "above what the attack reaches blind," if above else "not told apart from"
-    comparison = Comparison("blind", text, "▲" if above else "≈", said, "bad" if above else "alike")
+    said = "above" if above else "not significantly different from"
+    comparison = Comparison("chance", text, "▲" if above else "≈", said, "bad" if above else "alike")
     return Entry(shown.text, shown.interval, comparisons=(comparison,))
 
 
@@ -101,19 +101,6 @@ def meets(rows: Sequence[Row], limits: Mapping[str, float]) -> Meets:
     answers = {_meets(rows, name, limit) for name, limit in limits.items()}
     order: tuple[Meets, ...] = ("no", "unknown", "open")
     return next((answer for answer in order if answer in answers), "yes")
-
-
-def said_of(rows: Sequence[Row]) -> list[str]:
-    """What attacks found, and how far they come blind, in sentences; the reports name the attackers."""
-    sentences = []
-    for each in leaks(PAGE):
-        number, blind = each.estimate(rows), estimate(rows, each.blind)
-        if number is None:
-            continue
-        unit = 100 if each.share else 1
-        beside = f"; blind {blind.value * unit:.{each.digits}f}" if blind is not None else ""
-        sentences.append(f"{each.title}: {number_entry(number, each.digits)}{beside}.")
-    return sentences
 
 
 def _meets(rows: Sequence[Row], name: str, limit: float) -> Meets:

@@ -64,8 +64,9 @@ class Measure:
     """For the head of a narrow column."""
     step: str
     """The report that it stands in: one of ``STEPS``, ``fluency`` (a record for each fill of a corpus), ``conclusion``
-    (a record for each text), ``word_error_rate``, ``rescore`` (the same by n-best lists alone) or ``audit``, which need
-    not have it; ``compared``: the summary computes it from the scores of two cells."""
+    (a record for each text), ``unmasked`` (a record for each technique), ``word_error_rate``, ``rescore`` (the same by
+    n-best lists alone) or ``audit``, which need not have it; ``compared``: the summary computes it from the scores of
+    two cells."""
     field: str = ""
     """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
     one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""

@@ -21,7 +21,7 @@ from tasks.results.measure import (
 )
 from tasks.results.measures import measures
 from tasks.results.summary.estimate import Estimate, estimate, over_seeds
-from tasks.results.titles import group_of, method_colour, method_name, technique_name
+from tasks.results.titles import cell_label, group_of, method_colour, technique_name
 
 SIGNS = {-1: BELOW, 0: "≈", 1: ABOVE}
 _FURTHER_COLOURS = range(6, 12)
@@ -122,7 +122,7 @@ def _table(dataset: str, rows: Sequence[Row]) -> Table:
             technique: [_under(row, technique) for row in mine if row["technique"] in (technique, None)]
             for technique in techniques
         }
-        label = method_name(method) + (f", {filler}" if filler and len(fillers) > 1 else "")
+        label = cell_label(method, filler if len(fillers) > 1 else None)
         colour = _colour(method, [line.colour for line in lines])
         group = group_of(mine[0]["technique"], method, filler)
         lines.append(Line(method, filler, by_technique, label, colour, group))

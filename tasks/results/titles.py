@@ -46,6 +46,26 @@ def method_name(method: str) -> str:
     return (_METHODS[method].title if method in _METHODS else "") or method
 
 
+_FILLERS = {"minilm": "MiniLM", "smollm2": "SmolLM2"}
+_TECHNIQUES = {"every_tagger": "every tagger (union of three)"}
+
+
+def filler_name(filler: str) -> str:
+    """``minilm`` as ``MiniLM``; a name of the user's own is unchanged."""
+    return _FILLERS.get(filler, filler)
+
+
+def cell_label(method: str, filler: str | None) -> str:
+    """``Log-linear fill with MiniLM``; ``Surrogate`` for a method without a filler."""
+    return method_name(method) + (f" fill with {filler_name(filler)}" if filler else "")
+
+
+def in_sentence(name: str) -> str:
+    """A name inside a sentence: ``Log-linear`` as ``log-linear``, ``Top-K`` and names with digits as they are."""
+    word = name.split()[0]
+    return name if word[-1].isupper() or any(map(str.isdigit, word)) else name[:1].lower() + name[1:]
+
+
 def method_colour(method: str) -> int | None:
     """The number of its colour in the style sheet; ``None`` where it has none of its own."""
     return _METHODS[method].colour if method in _METHODS else None
@@ -54,6 +74,11 @@ def method_colour(method: str) -> int | None:
 def technique_name(technique: str) -> str:
     """``allow_list`` as ``allow list``."""
     return technique.replace("_", " ")
+
+
+def technique_phrase(technique: str) -> str:
+    """``the allow list``, as a sentence has it."""
+    return _TECHNIQUES.get(technique) or f"the {technique_name(technique)}"
 
 
 def sentence_of(name: str, kind: str) -> str:

@@ -54,6 +54,6 @@ def test_a_fine_tuned_filler_stands_beside_the_papers_fine_tuned_ones():
     marks = re.findall(r'<title>here, ([^:]*): [^<]*</title><circle [^>]*cy="([^"]*)"', plot.svg)
     # A mark of ours lies 10 pixels above the base line of its row's name.
     assert {name: float(y) + 10 for name, y in marks if name != "Oracle"} == {
-        "Top-K, minilm": base_lines["Top-K"],
-        "Top-K, minilm_tuned": base_lines["Top-K fine-tuned"],
+        "Top-K fill with MiniLM": base_lines["Top-K"],
+        "Top-K fill with minilm_tuned": base_lines["Top-K fine-tuned"],
     }

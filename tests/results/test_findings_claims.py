@@ -83,7 +83,7 @@ def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
     rows = [*fills("bert", (150, 140), (130, 210)), *fills("minilm", (150, 140), (150, 140))]
     found = findings(Sharp([*REFERENCES, *rows]))
     assert found[0].verdict == CONTRADICTED
-    assert "Top-K, bert against Baseline1 (chat, entity tagger)" in found[0].evidence
+    assert "Top-K fill with bert against Baseline1 (chat, entity tagger)" in found[0].evidence
     assert found[1].verdict == NOT_CONFIRMED
     assert found[1].evidence.startswith("3 of 4 comparisons are for it, 1 against it, 0 within")
 
@@ -94,7 +94,8 @@ def test_a_claim_that_is_compared_in_part_is_not_confirmed():
     (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (130, 125))]))
     assert (found.verdict, len(found.comparisons), len(found.missing)) == (NOT_CONFIRMED, 4, 4)
     assert (
-        "Not compared: Top-1, bert against Baseline1 (chat, allow list): Baseline1 is not in the su" in found.evidence
+        "Not compared: Top-1 fill with bert against Baseline1 (chat, allow list): Baseline1 is not in the su"
+        in found.evidence
     )
     (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (430, 125))]))
     assert found.verdict == CONTRADICTED
@@ -105,9 +106,9 @@ def test_numbers_of_another_protocol_are_named_and_in_no_table():
     other = {**row("log_linear", "allow_list", 50.0, "bert"), "signature": "b"}
     experiment = Sharp([*rows, other])
     found = beyond(experiment)
-    assert found.other_protocol == ("Log-linear, bert (chat, allow list)",)
-    assert {best.label for best in found.best} == {"Top-K, bert"}
-    assert "Log-linear, bert" not in {gap.label for gap in found.gaps}
+    assert found.other_protocol == ("Log-linear fill with bert (chat, allow list)",)
+    assert {best.label for best in found.best} == {"Top-K fill with bert"}
+    assert "Log-linear fill with bert" not in {gap.label for gap in found.gaps}
     moved = [{**each, "signature": "b" if each["method"] == "baseline1" else "a"} for each in rows]
     first = findings(Experiment(moved, None, EvaluationSettings()))[0]
     assert [each.reason for each in first.missing] == ["their perplexities follow different protocols"] * 4
@@ -130,7 +131,7 @@ def test_the_seeds_of_another_protocol_are_named(method, other, named):
     places = {
         "oracle": "Oracle (chat",
         "baseline1": "Baseline1 (chat, allow list",
-        "top_k": "Top-K, bert (chat, allow list",
+        "top_k": "Top-K fill with bert (chat, allow list",
     }
     assert found.other_protocol == (f"{places[method]}{named})",)
     assert [gap.closed for gap in found.gaps] == ([] if method == "top_k" else [None])
@@ -176,8 +177,10 @@ def test_the_best_fill_is_the_best_over_the_seeds_that_all_have():
     rows = [*seeded("top_k", {1: 100.0, 2: 200.0}), *seeded("top_1", {2: 150.0})]
     found = beyond(Sharp(rows))
     (best,) = found.best_all_words
-    assert (best.label, best.seeds, best.of_fewer_seeds) == ("Top-1, bert", (2,), True)
-    assert (best.perplexity, best.to_next.ratio, best.to_next.second) == pytest.approx((150.0, 0.75, "Top-K, bert"))
+    assert (best.label, best.seeds, best.of_fewer_seeds) == ("Top-1 fill with bert", (2,), True)
+    assert (best.perplexity, best.to_next.ratio, best.to_next.second) == pytest.approx(
+        (150.0, 0.75, "Top-K fill with bert")
+    )
     assert found.no_common_seed == ()
     (best,) = beyond(Sharp(seeded("top_k", {1: 100.0, 2: 200.0}))).best
     assert (best.seeds, best.of_fewer_seeds) == ((1, 2), False)
@@ -191,7 +194,7 @@ def test_the_next_best_is_held_against_the_best_over_the_ranked_seeds():
         *seeded("sample", {1: 120.0}),
     ]
     (best,) = beyond(Experiment(rows, None, EVALUATION)).best
-    assert (best.label, best.to_next.second, best.to_next.seeds) == ("Top-K, bert", "Top-1, bert", 1)
+    assert (best.label, best.to_next.second, best.to_next.seeds) == ("Top-K fill with bert", "Top-1 fill with bert", 1)
     assert best.to_next.ratio == pytest.approx(100 / 110)
 
 
@@ -204,15 +207,15 @@ def test_fills_without_a_common_seed_are_left_out_and_named():
         *seeded("top_1", {2: 90.0}),
     ]
     found = beyond(Sharp(rows))
-    assert [(best.label, best.seeds) for best in found.best] == [("Top-K, bert", (1,))]
+    assert [(best.label, best.seeds) for best in found.best] == [("Top-K fill with bert", (1,))]
     assert found.no_common_seed == (
-        "Top-1, bert (chat, allow list) beside the other fills",
-        "Top-1, bert (chat, allow list) beside Baseline1",
+        "Top-1 fill with bert (chat, allow list) beside the other fills",
+        "Top-1 fill with bert (chat, allow list) beside Baseline1",
     )
     gaps = {gap.label: gap for gap in found.gaps}
-    assert (gaps["Top-K, bert"].seeds, gaps["Top-K, bert"].closed.seeds) == (2, 1)
-    assert gaps["Top-K, bert"].of_top_k.seeds == 2
-    assert gaps["Top-1, bert"].closed is None
+    assert (gaps["Top-K fill with bert"].seeds, gaps["Top-K fill with bert"].closed.seeds) == (2, 1)
+    assert gaps["Top-K fill with bert"].of_top_k.seeds == 2
+    assert gaps["Top-1 fill with bert"].closed is None
 
 
 def test_the_nearest_top_k_is_the_nearest_in_the_seeds_of_the_fill():
@@ -237,12 +240,18 @@ def test_llama_is_held_against_the_best_fill_over_common_seeds():
         *seeded("top_k", {2: 150.0}, filler="roberta"),
     ]
     found = findings(Sharp(rows))[5]
-    assert [c.second for c in found.comparisons] == ["Baseline1", "Top-K, roberta"]
+    assert [c.second for c in found.comparisons] == ["Baseline1", "Top-K fill with roberta"]
     assert [c.ratio for c in found.comparisons] == pytest.approx([160 / 400, 160 / 150])
     assert (found.verdict, found.missing) == (CONFIRMED, ())
     found = findings(Sharp([*rows, *seeded("top_k", {3: 150.0}, filler="minilm")]))[5]
-    assert (found.verdict, [c.second for c in found.comparisons]) == (NOT_CONFIRMED, ["Baseline1", "Top-K, roberta"])
-    assert "Top-1, llama_tuned against Top-K, minilm (chat, allow list): it has no seed in common" in found.evidence
+    assert (found.verdict, [c.second for c in found.comparisons]) == (
+        NOT_CONFIRMED,
+        ["Baseline1", "Top-K fill with roberta"],
+    )
+    assert (
+        "Top-1 fill with llama_tuned against Top-K fill with MiniLM (chat, allow list): it has no seed in common"
+        in found.evidence
+    )
 
 
 def spoken(method, rates, technique="entity_tagger", filler="bert", references=(), over_seeds=None):
@@ -288,9 +297,12 @@ def test_the_best_rate_is_the_best_over_the_seeds_that_all_have():
         *spoken("top_1", {3: 0.1}, references=oracle, filler="minilm"),
     ]
     near = findings(Experiment(rows, None, EVALUATION))[7]
-    assert [(c.first, c.ratio) for c in near.comparisons] == [("Top-1, bert", pytest.approx(0.28 / 0.25))]
-    assert "Top-1, minilm against Oracle (chat, entity tagger): it has no seed in common with what it" in near.evidence
-    assert [each.first for each in near.missing] == ["the best fill", "Top-1, minilm"]
+    assert [(c.first, c.ratio) for c in near.comparisons] == [("Top-1 fill with bert", pytest.approx(0.28 / 0.25))]
+    assert (
+        "Top-1 fill with MiniLM against Oracle (chat, entity tagger): it has no seed in common with what it"
+        in near.evidence
+    )
+    assert [each.first for each in near.missing] == ["the best fill", "Top-1 fill with MiniLM"]
 
 
 def test_the_range_of_seeds_is_no_interval_of_word_error_rates():
@@ -325,16 +337,20 @@ def test_the_gap_that_is_closed_and_what_is_left_of_top_k():
     ]
     found = beyond(Sharp([*REFERENCES, *rows]))
     gaps = {gap.label: gap for gap in found.gaps}
-    assert gaps["Sample, bert"].closed.value == pytest.approx(0.5)
-    assert gaps["Sample, bert"].of_top_k.value == pytest.approx(0.828428)
-    assert gaps["Top-K, bert"].of_top_k.value == pytest.approx(1.0)
+    assert gaps["Sample fill with bert"].closed.value == pytest.approx(0.5)
+    assert gaps["Sample fill with bert"].of_top_k.value == pytest.approx(0.828428)
+    assert gaps["Top-K fill with bert"].of_top_k.value == pytest.approx(1.0)
     assert gaps["Unigram"].of_top_k.value == pytest.approx(0.2)
     assert gaps["Unigram"].of_top_k_all_words.value == pytest.approx(0.1)
     assert gaps["Unigram"].closed_all_words.value == pytest.approx(math.log(200 / 105) / math.log(2))
     (best,) = found.best_all_words
-    assert (best.label, best.perplexity, best.to_next.second) == ("Unigram", pytest.approx(105), "Sample, bert")
+    assert (best.label, best.perplexity, best.to_next.second) == (
+        "Unigram",
+        pytest.approx(105),
+        "Sample fill with bert",
+    )
     (best,) = found.best
-    assert (best.label, best.to_next.second, best.to_control) == ("Unigram", "Sample, bert", None)
+    assert (best.label, best.to_next.second, best.to_control) == ("Unigram", "Sample fill with bert", None)
 
 
 def test_a_gap_without_a_way_to_oracle_is_undefined():
@@ -377,10 +393,10 @@ def test_restoration_beside_guessing_is_judged_by_its_interval():
     ]
     found = beyond(Sharp([*REFERENCES, *rows])).restored
     assert [(r.label, r.beside_guessing) for r in found] == [
-        ("Top-K, low", "more"),
-        ("Top-K, middle", "open"),
-        ("Top-K, high", "fewer"),
-        ("Top-K, none", None),
+        ("Top-K fill with low", "more"),
+        ("Top-K fill with middle", "open"),
+        ("Top-K fill with high", "fewer"),
+        ("Top-K fill with none", None),
     ]
     assert found[0].rate == pytest.approx(0.011)
     assert found[0].interval == pytest.approx((0.009, 0.013))

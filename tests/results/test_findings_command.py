@@ -15,11 +15,12 @@ def test_the_page_has_every_claim_and_number(summarised, capsys):
     page = (summarised / "findings.md").read_text(encoding="utf-8")
     assert "| 4 | The gap to Oracle is largest for the allow list. | **confirmed** | confirmed |" in page
     # 476 / 427, and (294 - 227) of the (411 - 227) that Top-K leaves over known words.
-    assert "| chat | allow list | Top-1, minilm | Baseline1 | 1 | 1.115 [" in page
+    assert "| chat | allow list | Top-1 fill with MiniLM | Baseline1 | 1 | 1.115 [" in page
     assert re.search(
-        r"\| chat \| allow list \| Sample, minilm \| 1 \| 52% \[\d+%, \d+%\] \| 36% \[\d+%, \d+%\] \| \*\*against", page
+        r"\| allow list \| Sample fill with MiniLM \| 1 \| 52% \[\d+%, \d+%\] \| 36% \[\d+%, \d+%\] \| \*\*against",
+        page,
     )
-    assert "| chat | allow list | Top-1, minilm | 8.10% [7.29%, 8.91%] | 0.08% | **more** |" in page
+    assert "| chat | allow list | Top-1 fill with MiniLM | 8.10% [7.29%, 8.91%] | 0.08% | **more** |" in page
 
 
 def test_what_was_to_be_forgotten_stands_behind_it(summarised):

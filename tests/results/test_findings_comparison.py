@@ -146,7 +146,7 @@ def test_no_common_seed_is_no_comparison():
     experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], None, EVALUATION)
     assert experiment.compare(TOP_K, TOP_1, "below").reason == "they have no seed in common"
     absent = replace(TOP_1, filler="bert")
-    assert experiment.compare(TOP_K, absent, "below").reason == "Top-1, bert is not in the summary"
+    assert experiment.compare(TOP_K, absent, "below").reason == "Top-1 fill with bert is not in the summary"
 
 
 def test_what_an_interval_says():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ from handmade_experiment import make_experiment
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
+from tasks.privacy.gate import Outcome
+from tasks.results.choice import Limits, leaders
 from tasks.results.findings.findings_comparison import Experiment
+from tasks.results.readings import readings, signal
 from tasks.results.report_index import ReportIndex
-from tasks.results.verdict import leaders, verdicts
+from tasks.results.verdict import verdicts
 
 SENTENCES = 60
 MASKED = {"allow_list": 0.2, "entity_tagger": 0.02}
@@ -50,6 +54,7 @@ class Made:
                 "sentences": SENTENCES,
                 "oov_rate": 0.02,
                 "signature": "ppl",
+                "attackers": {},
             }
         )
 
@@ -67,16 +72,28 @@ class Made:
         }
         path.write_text(json.dumps(known | fields), encoding="utf-8")
 
-    def recall(self, technique, share):
-        measured = {"technique": technique, "gold_set": "templates", "token": {"recall": share}}
-        self.report(f"masking_evaluation/{technique}", "evaluate_masking", measured)
+    def leak(self, technique=None, method=None, **figures):
+        """Figures of all rows of a technique and method, each with its interval: ``reidentified=(0.04, [0.03, 0.06])``.
+        Figures of attacks come with an attacker."""
+        for row in self.rows:
+            if row["technique"] and technique in (None, row["technique"]) and method in (None, row["method"]):
+                for name, (value, interval) in figures.items():
+                    row |= {name: value, f"{name}_ci": interval}
+                if any(not name.startswith(("unmasked", "recall")) for name in figures):
+                    row["attackers"] = {"reidentified_1": "a model that guesses"}
 
-    def said(self, **limits):
-        (found,) = verdicts(self.rows, ReportIndex(self.folder / "reports"), self.folder / "scores", limits)
+    def said(self, at_most=None, passes=True, asked=False):
+        """The verdict with at most 20 unmasked direct identifiers; ``passes``: what the gate of releases says."""
+        self.asked = []
+
+        def outcome(cell):
+            self.asked.append(cell)
+            command = f"palimpsest release {cell} --name mail_1" if passes else None
+            return Outcome(passes, command, [] if passes else ["Review 80 more lines."])
+
+        limits = Limits(20.0, at_most or {}, asked)
+        (found,) = verdicts(self.rows, ReportIndex(self.folder / "reports"), self.folder / "scores", limits, outcome)
         return found
-
-    def text(self):
-        return "\n".join(self.said().lines())
 
 
 @pytest.fixture
@@ -94,96 +111,158 @@ def made(tmp_path):
     return made
 
 
-def test_a_fill_that_writes_masked_words_by_design_is_not_what_to_use(made):
-    made.cell("allow_list", "sanitised", 4.1)
-    assert "fill by sanitised" in made.said().use
-    made.report("fill/mail/allow_list/sanitised-1", "fill", {}, parameters={"kind": "metric", "epsilon": 12.0})
-    assert "fill by Surrogate" in made.said().use
+REVIEWED, WIDE, MANY = (3.0, [0.5, 12.0]), (3.0, [0.5, 21.0]), (50.0, [30.0, 80.0])
+LITTLE, MUCH = (0.04, [0.03, 0.06]), (0.2, [0.1, 0.3])
 
 
-def attacked(made, **figures):
-    """Figures of the attacks by method, with their intervals; all others were not attacked."""
+@pytest.mark.parametrize(
+    ("allow_list", "entity_tagger", "cell", "reason"),
+    [
+        # (unmasked direct identifiers, recall, words recovered) of the surrogates of the first and Top-K of the second.
+        ((REVIEWED, 0.9, LITTLE), (MANY, 0.5, LITTLE), "allow_list/surrogate-1", "the only cell within all limits"),
+        # Both pass: the entity tagger's has a lower perplexity.
+        ((REVIEWED, 0.9, LITTLE), (REVIEWED, 0.5, LITTLE), "entity_tagger/minilm-top_k-1", "Of 2 cells within"),
+        # The upper end of the review's interval is above 20.
+        ((WIDE, 0.9, LITTLE), (MANY, 0.5, LITTLE), "allow_list/surrogate-1", "masks the most .* 90.0 % by review"),
+        ((WIDE, 0.5, LITTLE), (MANY, 0.9, LITTLE), "entity_tagger/minilm-top_k-1", "most .* 90.0 % by review"),
+        # An attack finds more than is allowed.
+        ((REVIEWED, 0.9, MUCH), (REVIEWED, 0.5, LITTLE), "entity_tagger/minilm-top_k-1", "the only cell"),
+        # Not attacked.
+        ((REVIEWED, 0.9, None), (REVIEWED, 0.5, LITTLE), "entity_tagger/minilm-top_k-1", "the only cell"),
+        ((REVIEWED, 0.9, None), (MANY, 0.5, LITTLE), "allow_list/surrogate-1", "No cell is within all limits"),
+    ],
+)  # fmt: skip
+def test_the_rule(made, allow_list, entity_tagger, cell, reason):
+    techniques = {"allow_list": (allow_list, "surrogate"), "entity_tagger": (entity_tagger, "top_k")}
+    for technique, ((unmasked, recall, recovered), method) in techniques.items():
+        made.leak(technique, unmasked_direct=unmasked, recall_direct=(recall, None))
+        if recovered:
+            made.leak(technique, method, reidentified=recovered)
     for row in made.rows:
-        found = figures.get(row["method"]) if row["technique"] == "allow_list" else None
-        row["attackers"] = {"reidentified_1": "a model that guesses"} if found else {}
-        row["reidentified"], row["reidentified_ci"] = found or (None, None)
-        row["reidentified_blind"] = 0.01 if found else None
+        row["unmasked_by"] = "review"
+    said = made.said({"reidentified": 0.1})
+    assert said.cell.path == f"mail/{cell}"
+    assert re.search(reason, said.reason)
+    assert made.asked == [f"mail/{cell}"]
 
 
-def test_limits_leave_what_is_known_to_meet_them(made):
-    attacked(made, surrogate=(0.04, [0.03, 0.06]), log_linear=(0.02, [0.01, 0.03]), top_k=(0.2, [0.1, 0.3]))
-    said = "Masked words that an attacker guesses at once, %: 4.0 [3.0, 6.0]; blind 1.0."
-    assert said in made.text()
-    said = made.said(reidentified=0.05)
-    assert said.use == "mask by the allow list, fill by Log-linear, minilm"
-    assert "It meets the limits: reidentified at most 0.05." in "\n".join(said.lines())
-    none = made.said(reidentified=0.001)
-    assert none.cell is None
-    assert none.use == "no cell is known to meet the limits: reidentified at most 0.001"
-    why = "\n".join(none.sections["Why"])
-    assert "Top-K, minilm, allow list; Log-linear, minilm, allow list; Surrogate, allow list: is above a limit." in why
-    assert "Baseline1, entity tagger; Top-K, minilm, entity tagger: was not attacked" in why
-    assert "cannot be told from a limit" in "\n".join(made.said(reidentified=0.02).sections["Why"])
+def test_of_those_that_do_not_differ_the_lowest_over_all_words(made):
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
+    assert made.said().cell.method == "surrogate"
+    assert made.said().sections["Why this one"] == [
+        "Its perplexity is significantly lower than that of Top-K fill with MiniLM.",
+        "Not significantly different: log-linear fill with MiniLM; over all words it has 148.4.",
+        "It needs no infilling model.",
+    ]
+    made.rows = [row for row in made.rows if row["method"] != "surrogate"]
+    made.cell("allow_list", "surrogate", 4.99, more=0.6)
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
+    assert made.said().use == "Mask with the allow list, fill with the log-linear method (MiniLM)."
 
 
-def test_the_most_careful_technique_and_its_lowest_fill_with_those_that_are_alike(made):
-    made.recall("allow_list", 0.95)
-    made.recall("entity_tagger", 0.6)
-    text = made.text()
-    assert text.startswith("Verdict for mail: mask by the allow list, fill by Surrogate.")
-    assert "masks 20.0% of the words and 95.0% of the private words of the labelled text (templates, made up)" in text
-    assert (
-        "Surrogate has a perplexity of 148.4 over known words (adapted on the raw text: 54.6), below Top-K, minilm and "
-        "Baseline1 by paired intervals." in text
-    )
-    assert "Not told apart there: Log-linear, minilm. Of these it is lowest over all words, 148.4." in text
-    assert "It needs no language model to fill." in text
-    assert "The entity tagger masks 2.0% of the words, and leaves 40.0% of the labelled private words in clear" in text
-    assert "Few test sentences (60)" in text
-    assert "One seed" in text
+def test_the_box(made):
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE, gap_closed_known=(0.333, [0.3, 0.366]))
+    made.report("audit/mail/allow_list/surrogate-1", "audit", {}, parameters={"effort": "quick"})
+    measured = {"techniques": {"allow_list": {"by": "review", "basis": "150 lines read by 1 reviewer"}}}
+    made.report("unmasked/mail", "unmasked", measured)
+    assert made.said().lines() == [
+        "mail: Mask with the allow list, fill with the surrogate method.",
+        "  Of 3 cells within all limits of a release it has the lowest perplexity.",
+        "Quality: perplexity 148.4 (in-vocabulary words), 54.6 (raw text, Oracle), 244.7 (masked, not filled,",
+        "  Baseline1). It closes 33 [30, 37] % of the gap from Baseline1 to Oracle (log scale).",
+        "Leakage                                         result           chance  reading",
+        "  Unmasked direct identifiers, per 1,000 lines  3.0 [0.5, 12.0]          within the limit, 20",
+        "  Masked words recovered, top-1, %              4.0 [3.0, 6.0]           some",
+        "  Unmasked identifiers by review: 150 lines read by 1 reviewer.",
+        "  audit.effort: full runs shadow models and a larger reader; it finds more.",
+        "Can it be released now? Yes: palimpsest release mail/allow_list/surrogate-1 --name mail_1",
+    ]
+    assert all(len(line) <= 100 for line in made.said().lines(details=True))
 
 
-def test_without_labelled_text_the_one_that_masks_most_is_named_if_it_leaves_half_else_the_one_that_misses_least(made):
+def test_a_command_that_would_be_refused_is_not_printed(made):
+    made.leak(unmasked_direct=REVIEWED, reidentified=LITTLE)
+    refused = made.said(passes=False)
+    assert refused.lines()[-2:] == ["Can it be released now? No.", "  - Review 80 more lines."]
+    assert "palimpsest release" not in "\n".join(refused.lines(details=True))
+
+
+def test_limits_that_are_typed_are_part_of_the_rule_and_said_where_they_are_not_met(made):
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
+    made.leak("allow_list", "log_linear", reidentified=(0.02, [0.01, 0.03]))
+    assert made.said({"reidentified": 0.05}, asked=True).cell.method == "log_linear"
+    none = made.said({"reidentified": 0.001}, asked=True)
+    assert none.missing == [
+        "--at-most reidentified=0.001 is not met: Masked words recovered, top-1, % 4.00 [3.00, 6.00]."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "interval", "blind", "reading"),
+    [
+        ("reidentified", 0.012, [0.008, 0.016], 0.01, "no signal"),
+        ("reidentified", 0.109, [0.08, 0.13], 0.01, "some"),
+        ("reidentified", 0.111, [0.08, 0.13], 0.01, "strong"),
+        ("exposure", 4.3, [4.0, 4.6], 1.4, "some"),
+        ("exposure", 4.5, [4.2, 4.8], 1.4, "strong"),
+        # A wide interval that includes chance is no signal, whatever the value.
+        ("exposure", 4.5, [1.0, 8.0], 1.4, "no signal"),
+        ("membership_auc", 0.56, [0.49, 0.63], 0.5, "no signal"),
+        ("membership_auc", 0.69, [0.67, 0.71], 0.5, "some"),
+        ("membership_auc", 0.70, [0.68, 0.72], 0.5, "strong"),
+        ("extracted", 0.012, [0.008, 0.016], 0.003, "some"),
+        ("extracted", 0.014, [0.008, 0.016], 0.003, "strong"),
+    ],
+)
+def test_how_a_figure_reads(name, value, interval, blind, reading):
+    row = {name: value, f"{name}_ci": interval, f"{name}_blind": blind}
+    assert signal([row], name) == reading
+
+
+def test_few_lines_that_stand_out_are_a_strong_signal():
+    row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
+    for caught, interval, reading in [(0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")]:
+        assert (
+            signal([row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}], "membership_auc") == reading
+        )
+
+
+def test_the_strongest_membership_attack_that_was_run_has_a_row():
+    row = {"membership_auc": 0.56, "membership_lira_auc": 0.76, "membership_neighbourhood_auc": 0.58}
+    (found,) = readings([row], 20.0)
+    assert (found.attack, found.reading) == ("Membership inference (shadow models, LiRA), AUC", "strong")
+
+
+def test_a_fill_that_writes_masked_words_by_design_is_not_recommended(made):
+    made.cell("allow_list", "sanitised", 4.1)
+    made.leak(unmasked_direct=REVIEWED)
+    for row in made.rows:
+        row["recall_direct"] = 0.9 if row["technique"] == "allow_list" else 0.5
+    assert made.said().cell.method == "sanitised"
+    made.report("fill/mail/allow_list/sanitised-1", "fill", {}, parameters={"kind": "metric", "epsilon": 12.0})
+    assert made.said().cell.method == "surrogate"
+
+
+def test_without_any_count_the_technique_that_masks_most_if_it_leaves_half_of_the_words(made):
     assert made.said().cell.technique == "allow_list"
-    assert "no labelled text says what each of them misses" in made.text()
     for row in made.rows:
         if row["technique"] == "allow_list":
             row["masked_fraction"] = 0.72
     assert made.said().cell.technique == "entity_tagger"
-    assert "masks 2.0% of the words, more than any other that leaves half of them" in made.text()
-    for allow_list, entity_tagger, chosen in [(0.9, 0.5, "allow_list"), (0.8, 0.9, "entity_tagger")]:
-        made.recall("allow_list", allow_list)
-        made.recall("entity_tagger", entity_tagger)
-        assert made.said().cell.technique == chosen
 
 
-def test_adapting_that_makes_the_model_worse_is_a_sentence(made):
-    made.rows = [row for row in made.rows if row["method"] != "pretrained"]
-    made.cell(None, "pretrained", 4.9, more=0.5)
-    assert (
-        "Adapting on it made the model worse than not adapting it: 148.4 against 134.3 over known words." in made.text()
-    )
-
-
-def test_of_those_not_told_apart_the_lowest_over_all_words_is_used_and_one_that_is_lower_there_alone_is_said(made):
-    made.rows = [row for row in made.rows if row["method"] != "surrogate"]
-    made.cell("allow_list", "surrogate", 4.99, more=0.6)
-    assert made.said().use.endswith("fill by Log-linear, minilm")
-    made.rows = [row for row in made.rows if row["method"] not in ("surrogate", "log_linear")]
+def test_drawbacks(made):
+    made.rows = [row for row in made.rows if row["method"] not in ("pretrained", "surrogate", "log_linear")]
+    made.cell(None, "pretrained", 4.8, more=0.5)
     made.cell("allow_list", "surrogate", 4.9, more=0.9)
-    assert made.said().use.endswith("fill by Surrogate")
-    assert "where <unk> counts as a word, Top-K, minilm is lower: 221.4 against 330.3." in made.text()
-
-
-def test_where_the_text_and_the_model_lie(made):
-    cell = {"dataset": "mail", "technique": "allow_list", "method": "surrogate", "filler": None, "seed": 1}
-    made.report("fill/mail/allow_list/surrogate-1", "fill", {}, cell=cell, outputs={"data/obfuscated/x.txt": "0"})
-    made.report("adapt/mail/allow_list/surrogate-1", "adapt", {}, cell=cell, outputs={"models/adapted/x": "0"})
-    assert made.said().where == {
-        "text": "data/obfuscated/x.txt",
-        "model": "models/adapted/x",
-        "to let it leave": "palimpsest release mail/allow_list/surrogate-1 --name mail_1",
-    }
+    assert made.said().sections["Drawbacks"] == [
+        "For the language model this fill is worse than not adapting it: 134.3 against 121.5.",
+        "Over all words, where <unk> counts as a word, Top-K fill with MiniLM is lower: 221.4 against 330.3.",
+    ]
+    made.rows = [row for row in made.rows if row["method"] != "pretrained"]
+    assert (
+        "One seed: another seed may change the order (compare.seeds: [1, 2, 3])." in made.said().sections["Confidence"]
+    )
 
 
 def test_only_what_is_told_apart_from_every_other_fill_leads(made):
@@ -196,14 +275,17 @@ def test_only_what_is_told_apart_from_every_other_fill_leads(made):
     assert found() == {"entity_tagger": ("top_k", "minilm"), "allow_list": ("surrogate", None)}
 
 
-def test_advice_keeps_to_the_limits_that_are_typed_or_stand_in_the_parameters(tmp_path, monkeypatch, capsys):
+def test_advice_asks_the_gate_and_knows_the_figures(tmp_path, monkeypatch, capsys):
     make_experiment(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert main(["summarise"]) == 0
     capsys.readouterr()
-    # Nothing of it was attacked, and release.at_most has a limit.
+    # Its texts were never made, so that nothing can be released.
     assert main(["advise"]) == 0
-    assert "no cell is known to meet the limits: exposure at most 2.5" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "No cell is within all limits of a release; this technique masks the most direct identifiers whole" in said
+    assert "Can it be released now? No." in said
+    assert "palimpsest release" not in said
     for option, says in (("exposur=2", "did you mean 'exposure'"), ("exposure", "is not of the form FIGURE=NUMBER")):
         assert main(["advise", "--at-most", "membership_auc=0.6", "--at-most", option]) == 1
         assert says in capsys.readouterr().err

@@ -20,7 +20,7 @@ from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.titles import group_of, method_name
+from tasks.results.titles import cell_label, group_of
 
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
@@ -44,8 +44,8 @@ class Condition:
 
     @property
     def label(self) -> str:
-        """``Top-K, minilm``."""
-        return method_name(self.method) + (f", {self.filler}" if self.filler else "")
+        """``Top-K fill with MiniLM``."""
+        return cell_label(self.method, self.filler)
 
     @property
     def is_filled(self) -> bool:

@@ -49,8 +49,10 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
         deviation = statistics.stdev(values) if len(values) > 1 else None
         low, high = together[f"{field}_ci"]
         return Estimate(together[field], low, high, deviation, len(values))
-    if len(values) == 1:
-        low, high = rows[0].get(f"{field}_ci") or (None, None)
+    intervals = [row.get(f"{field}_ci") for row in rows]
+    # What belongs to the technique is the same for all seeds.
+    if len(values) == 1 or (intervals[0] and all(interval == intervals[0] for interval in intervals)):
+        low, high = intervals[0] or (None, None)
         return Estimate(values[0], low, high, None, 1)
     return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
 

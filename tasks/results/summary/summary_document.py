@@ -6,7 +6,7 @@ from dataclasses import replace
 from tasks.results.grid import Grid, markdown, terminal_table
 from tasks.results.leakage import leak_grid
 from tasks.results.measure import ABOVE, BELOW, DOCUMENT, OTHER_PROTOCOL, TERMINAL, Row
-from tasks.results.measures import measures_of
+from tasks.results.measures import LEAKAGE, measures_of
 from tasks.results.tables import Table, class_grids, measure_grid, tables
 
 SHOWN_TABLES = 2
@@ -67,7 +67,7 @@ def print_tables(rows: Sequence[Row]) -> None:
 
 def _grids(table: Table, view: str) -> Iterator[Grid]:
     """The tables of the measures that belong in a view and that something was measured of."""
-    grids = (measure_grid(table, measure, view) for measure in measures_of(view) if measure.step != "audit")
+    grids = (measure_grid(table, measure, view) for measure in measures_of(view) if measure.step not in LEAKAGE)
     return (grid for grid in grids if not grid.is_empty)
 
 

@@ -26,6 +26,7 @@ from tasks.records.cells import (
     score_file,
     stage_name,
     training_report,
+    unmasked_report,
     word_error_file,
     word_error_report,
 )
@@ -120,6 +121,8 @@ def _wanted(
             yield scores / word_error_file(cell)
         if cell in audited:
             names.append(audit_report(cell))
+        if cell.technique:
+            names.append(unmasked_report(cell.dataset))
         yield from (reports / name for name in names if name is not None)
         if cell.method != NO_LANGUAGE_MODEL:
             yield scores / score_file(cell)
@@ -197,8 +200,13 @@ def _row(
     row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
     read = measured(fluency_report(cell), "by_fill") or {}
     tested = reader.measured(conclusion_report(cell.dataset), "by_text") if cell.dataset in concluded else None
+    unmasked = measured(unmasked_report(cell.dataset) if cell.technique else None, "techniques") or {}
+    of_technique = unmasked.get(cell.technique, {})
+    row["unmasked_by"] = of_technique.get("by")
     for measure in measures():
-        if measure.step == "fluency":
+        if measure.step == "unmasked":
+            row |= _columns(measure, cell, of_technique.get)
+        elif measure.step == "fluency":
             row |= _columns(measure, cell, read.get(cell.path, {}).get)
         elif measure.step == "conclusion":
             row |= _columns(measure, cell, (tested or {}).get(training_text(cell), {}).get)

@@ -69,7 +69,7 @@ def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> t
     for release in read_ledger():
         files = {name.removeprefix(_MODEL): digest for name, digest in release.files.items() if name.startswith(_MODEL)}
         row = by_cell.get(release.cell)
-        if not files or row is None or not is_filled(summarised_cell(row)):
+        if release.withdrawn or not files or row is None or not is_filled(summarised_cell(row)):
             continue
         model = _released_model(release, files, row, reports)
         if isinstance(model, str):

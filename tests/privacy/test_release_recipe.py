@@ -1,0 +1,80 @@
+"""The recipe of docs/releases.md as printed, on a small experiment, up to a release that passes."""
+
+import re
+import shlex
+import sys
+from contextlib import chdir
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+from planted_experiment import Lived, plant
+
+from tasks.corpora.words import word_spans
+from tasks.parameters.parameter_file import read_parameters
+from tasks.privacy.gate import release_outcome
+from tasks.review.reading import Reading
+from tasks.review.record import Mark
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "end_to_end"))
+import test_two_drivers as tiny
+
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.timeout(900)  # a whole experiment is run
+NAMES = ("Elizabeth Warren", "James Wilson", "Maria Garcia", "Robert Brown")
+MAIL = [f"{line[:-1]} and {NAMES[number % 4]}." for number, line in enumerate(tiny.sentences(300, ["us"], seed=3))]
+
+
+def recipe() -> tuple[dict, list[str]]:
+    """Settings and commands of the page's section, in their order."""
+    page = (ROOT / "docs" / "releases.md").read_text(encoding="utf-8")
+    section = page.split("## From your text to a release")[1].split("\n## ")[0]
+    settings, *commands = (dedent(block) for block in re.findall(r"(?:^ {8}.+\n)+", section, re.MULTILINE))
+    return yaml.safe_load(settings), [line for block in commands for line in block.splitlines()]
+
+
+def set_up(experiment: Lived, settings: dict) -> None:
+    """The experiment's settings with those of the recipe, and without what a release does not need."""
+    (experiment.folder / "data/raw/mail.txt").write_text("".join(f"{line}\n" for line in MAIL), encoding="utf-8")
+    parameters = yaml.safe_load((experiment.folder / "params.yaml").read_text(encoding="utf-8"))
+    for name, section in settings.items():
+        parameters[name] |= section
+    parameters["compare"] |= {"speech_datasets": [], "taggers": [], "detectors": [], "gold_sets": []}
+    parameters["corpora"]["mail"]["cleaning"] = {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30}
+    tiny.with_parameters(experiment.folder, parameters)
+
+
+def review(experiment: Lived) -> None:
+    """A person reads all lines on the page, and marks the names."""
+    with chdir(experiment.folder):
+        reading = Reading("mail", "every_tagger", "Ada", read_parameters().release.unmasked_direct)
+        while (line := reading.next_line()) is not None:
+            text = reading.lines[line]
+            known = {word for name in NAMES for word in name.split()}
+            marks = [Mark(*span, "PERSON", True) for span in word_spans(text) if text[slice(*span)] in known]
+            reading.save(line, marks, 9.0)
+
+
+def test_the_recipe_ends_in_a_release(tmp_path):
+    experiment = plant(tmp_path)
+    for server in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
+        del experiment.environment[server]
+    settings, commands = recipe()
+    set_up(experiment, settings)
+    *before, reviewed, release = commands
+    for command in before:
+        experiment.run(*shlex.split(command))
+    assert reviewed == "palimpsest review mail/every_tagger"
+    cell = shlex.split(release)[2]
+    with chdir(experiment.folder):
+        (missing,) = release_outcome(cell, read_parameters()).missing
+    assert re.search(rf"Review \d+ lines: {reviewed} \(some \d+ minutes\)\.$", missing)
+    review(experiment)
+    experiment.run(*shlex.split(release))
+    with chdir(experiment.folder):
+        outcome = release_outcome(cell, read_parameters())
+    assert outcome.command == f"palimpsest release {cell} --name mail_1"
+    dossier = (experiment.folder / "releases/mail_1/DOSSIER.md").read_text(encoding="utf-8")
+    assert re.search(r"^\| (\d+) of \1 \| Ada \| .* \| \d+ \| one reviewer \|$", dossier, re.MULTILINE)
+    assert not any(word in dossier for name in NAMES for word in name.split())
