@@ -206,7 +206,7 @@ def _dataset(
             f"Perplexity on the unmasked test text of {table.dataset}, all words: {text}",
             best,
         ),
-        "known_words": measure_grid(table, known, PAGE, f"{name} over words of the vocabulary alone", best_known),
+        "known_words": measure_grid(table, known, PAGE, f"{name} over in-vocabulary words", best_known),
         # Whether evaluation told the words apart that a technique masks.
         "told_apart": any(row.get("masked_words") for row in mine),
         "masked_words": measure_grid(

@@ -84,7 +84,7 @@ def test_markdown_tells_masked_words_and_frequencies_apart(experiment):
     assert "| Oracle | 2653.6 [2388, 2919] | 2540.1 [2286, 2794] | 2354.0 [2119, 2589] |" in masked
     # 10 * 294 * 1.169; 24 % below Baseline1's in every sentence.
     assert "| Sample | 3436.9 [3093, 3781] ▼ |" in masked
-    ratios = text.partition("### Times Oracle's perplexity, words of the vocabulary")[2].partition("###")[0]
+    ratios = text.partition("### Perplexity ratio to Oracle, in-vocabulary words")[2].partition("###")[0]
     assert "| Sample | 1.30 [" in ratios
     assert "| Oracle | – | – | – |" in ratios
     frequencies = text.partition("### Perplexity by frequency in generic text (targets), entity tagger")[2]

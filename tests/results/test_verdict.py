@@ -289,3 +289,16 @@ def test_advice_asks_the_gate_and_knows_the_figures(tmp_path, monkeypatch, capsy
     for option, says in (("exposur=2", "did you mean 'exposure'"), ("exposure", "is not of the form FIGURE=NUMBER")):
         assert main(["advise", "--at-most", "membership_auc=0.6", "--at-most", option]) == 1
         assert says in capsys.readouterr().err
+
+
+def test_the_interval_of_a_technique_counts_with_several_seeds(made):
+    made.rows += [row | {"seed": 2} for row in made.rows if row["technique"] == "allow_list"]
+    for row in made.rows:
+        if row["seed"] == 2:
+            name = "-".join(part for part in (row["filler"], row["method"], "{}") if part)
+            folder = made.folder / "scores/mail/allow_list"
+            (folder / f"{name.format(2)}.tsv").write_bytes((folder / f"{name.format(1)}.tsv").read_bytes())
+    made.leak("allow_list", reidentified=LITTLE, unmasked_direct=WIDE)
+    assert made.said().reason.startswith("No cell is within all limits")
+    made.leak("allow_list", unmasked_direct=REVIEWED)
+    assert made.said().reason.startswith("Of 3 cells within all limits")

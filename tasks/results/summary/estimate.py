@@ -50,8 +50,11 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
         low, high = together[f"{field}_ci"]
         return Estimate(together[field], low, high, deviation, len(values))
     intervals = [row.get(f"{field}_ci") for row in rows]
-    # What belongs to the technique is the same for all seeds.
-    if len(values) == 1 or (intervals[0] and all(interval == intervals[0] for interval in intervals)):
+    # What belongs to the technique is the same for all seeds, with its interval.
+    shared = intervals[0] is not None and all(
+        pair == (values[0], intervals[0]) for pair in zip(values, intervals, strict=True)
+    )
+    if len(values) == 1 or shared:
         low, high = intervals[0] or (None, None)
         return Estimate(values[0], low, high, None, 1)
     return Estimate(statistics.fmean(values), min(values), max(values), statistics.stdev(values), len(values))
