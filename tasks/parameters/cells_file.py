@@ -19,6 +19,7 @@ from tasks.errors import ParameterError
 from tasks.files.atomic_file import atomic_writer
 from tasks.filling.methods.distilled import Distilled, Source
 from tasks.language_model.settings import MarkerUse
+from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import (
@@ -122,6 +123,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         # One that no dataset needs is not trained.
         "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
         "recogniser": _recogniser(parameters),
+        "tune_fusion": {dataset: _tuned_fusion(dataset, compare) for dataset in compare.speech_datasets},
         "recognise": {cell_key(cell): _recognised(cell, _recogniser(parameters)) for cell in with_words},
         "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
     }
@@ -359,14 +361,18 @@ def _recogniser(parameters: Parameters) -> str:
     return f"models/{next(iter(parameters.compare.recognisers), 'recogniser')}"
 
 
+def _tuned_fusion(dataset: str, compare: CompareSettings) -> Entry:
+    """Oracle's language model finds the weights for all: every comparison has it, whatever else is compared."""
+    return {"cell": {"dataset": dataset}, "model": _model(Cell(dataset=dataset, method=ORACLE, seed=compare.seeds[0]))}
+
+
 def _recognised(cell: Cell, recogniser: str) -> Entry:
     if cell.method == NO_LANGUAGE_MODEL:
-        needless = {"model": recogniser, "text": recogniser, "tuned_on": "test", "weights": "search"}
+        needless = {"model": recogniser, "text": recogniser, "tuned": recogniser, "fusion": "search"}
         return _named(cell) | {"options": {}} | needless
-    used = {"model": _model(cell), "training-text": training_text(cell)}
-    used["dev"] = f"data/private/encoded_speech/{cell.dataset}/dev.safetensors"
-    used["dev-manifest"] = f"data/private/speech/{cell.dataset}/dev/manifest.jsonl"
-    needed = {"model": used["model"], "text": used["training-text"], "tuned_on": "dev", "weights": "fusion"}
+    weights = f"data/private/fusion_weights/{cell.dataset}.json"
+    used = {"model": _model(cell), "training-text": training_text(cell), "weights": weights}
+    needed = {"model": used["model"], "text": used["training-text"], "tuned": weights, "fusion": "fusion"}
     return _named(cell) | {"options": used} | needed
 
 
