@@ -93,7 +93,7 @@ def tune(
     ``words`` of the references, to divide by; ``normalised`` whether scores are divided by the units plus 2. Of equal
     points the one with the smaller weights counts.
     """
-    lists = _Lists(count_errors, normalised)
+    lists = ListErrors(count_errors, normalised)
     decoded: dict[FusionWeights, int] = {}
 
     def decode_at(weights: FusionWeights) -> None:
@@ -106,7 +106,7 @@ def tune(
     decode_at(middle_of(settings))
     points = grid_of(settings)
     for _ in range(settings.tuning_rounds):
-        chosen, deviation = _mean_of_best(points, lists.errors(points), settings.resamples)
+        chosen, deviation = mean_of_best(points, lists.errors(points), settings.resamples)
         if chosen in decoded:
             break
         decode_at(chosen)
@@ -120,7 +120,7 @@ def tune(
     )
 
 
-def _mean_of_best(
+def mean_of_best(
     points: Sequence[FusionWeights], errors: np.ndarray, resamples: int
 ) -> tuple[FusionWeights, dict[str, float]]:
     """The mean of the points with the fewest ``errors`` (P, U) on draws of the utterances, and its deviation."""
@@ -135,7 +135,7 @@ def _mean_of_best(
     return chosen, dict(zip(asdict(chosen), deviation, strict=True))
 
 
-class _Lists:
+class ListErrors:
     """The hypotheses of every utterance, each once, with parts of scores and word errors."""
 
     def __init__(self, count_errors: CountErrors, normalised: bool) -> None:
