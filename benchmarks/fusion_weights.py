@@ -1,15 +1,17 @@
 """How far tuning noise moves differences between word error rates, for several ways to tune the weights of fusion.
 
-    python -m benchmarks.fusion_weights --speech data/private/encoded_speech/chat --output fusion.json \\
+    python -m benchmarks.fusion_weights --output fusion.json --speech data/private/encoded_speech/chat \\
+        --references data/private/speech/chat --scores here=results/scores/chat other=../other/results/scores/chat \\
         --models models/pretrained data/private/models/chat/oracle-1 models/adapted/chat/allow_list/*
 
-In a project whose run is finished. Draws of dev are draws of all utterances only where there are many: give more
-(--speech) than the experiment tunes on. With each language model, dev and test are decoded at a few weights; the
-n-best lists say how many words each utterance gets wrong at each point of the grid. Then dev is drawn again and again,
-each way tunes on the draw, and test says the word error rates (of the lists, whose level is lower than a decoding's).
+In a project whose run is finished; the stored results drew dev from 450 utterances. With each language model, dev and
+test are decoded at a few weights; the n-best lists say how many words of each utterance are wrong at each point of the
+grid. Dev is drawn again and again, and each way tunes on the draw. Test says the word error rates: of the lists, which
+hold the best of several decodings and so are 1 to 2 points below those of one.
 """
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,14 @@ from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, SearchSettings
 from tasks.speech.search.beam_search import recognise
+from tasks.speech.word_errors.error_counts_file import read_errors
+from tasks.speech.word_errors.word_errors import paired_difference, word_error_rate
 from tasks.torch_setup import set_up_torch
 
 ORACLE, PRETRAINED = "oracle-1", "pretrained"
 DECODED = (FusionWeights(0.5, 2.0), FusionWeights(0.8, 3.0), FusionWeights(0.7, 1.0), FusionWeights(0.3, 1.0))
 """Weights that dev is decoded with; test only with the first two."""
-DRAWS, RESAMPLES = 300, 40
+DRAWS, RESAMPLES, DEV_UTTERANCES = 300, 40, (150, 300)
 SETTINGS = FusionSettings()
 
 
@@ -60,54 +64,73 @@ def compared(dev: dict[str, np.ndarray], test: dict[str, np.ndarray], words: int
         apart = np.abs(places - (chosen.lm_weight, chosen.insertion_bonus)) / (0.1, 0.5)
         return 100 * float(test[name][apart.sum(axis=1).argmin()].sum()) / words
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for rule, resamples in (("best point", 0), ("mean over resamples", RESAMPLES)):
         for title, tuned_on in shared.items():
             rates = {one: np.array([rate(one, tuned_on or [one], draw, resamples) for draw in draws]) for one in dev}
             apart = {one: rates[one] - rates[ORACLE] for one in adapted if one != ORACLE}
-            rows.append(
-                {
-                    "tuned_with": title,
-                    "rule": rule,
-                    "dev_utterances": size,
-                    "wer_of_adapted": round(float(np.mean([rates[one].mean() for one in adapted])), 2),
-                    "difference_to_oracle": {one: round(float(values.mean()), 2) for one, values in apart.items()},
-                    "deviation": {one: round(float(values.std()), 2) for one, values in apart.items()},
-                    "worse_than_oracle": {one: round(float((values > 0).mean()), 2) for one, values in apart.items()},
-                }
-            )
+            row: dict[str, Any] = {"tuned_with": title, "rule": rule, "dev_utterances": size}
+            row["wer_of_adapted"] = round(float(np.mean([rates[one].mean() for one in adapted])), 2)
+            for key, number in (
+                ("difference_to_oracle", np.mean),
+                ("deviation", np.std),
+                ("worse_than_oracle", lambda values: (values > 0).mean()),
+            ):
+                row[key] = {one: round(float(number(values)), 2) for one, values in apart.items()}
+            rows.append(row)
     return rows
+
+
+def paired(folder: Path) -> dict[str, Any]:
+    """Word error rates of a run, and differences to Oracle with intervals, in per cent, by ``*.errors.tsv`` files."""
+    found = {path.name.removesuffix(".errors.tsv"): read_errors(path)[0] for path in sorted(folder.glob("**/*.tsv"))}
+    return {
+        name: {
+            "wer": round(100 * float(word_error_rate(errors) or 0), 2),
+            "to_oracle": [
+                round(100 * (part or 0), 2) for part in paired_difference(errors, found[ORACLE], 1000, 0.95, 1)
+            ],
+        }
+        for name, errors in found.items()
+    }
+
+
+def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Decode with all models, and compare the ways to tune."""
+    set_up_torch(1)
+    recogniser = load_recogniser(options.recogniser)
+    speech, errors = {}, {}
+    for part, points in (("dev", DECODED), ("test", DECODED[:2])):
+        manifest = options.references / part / "manifest.jsonl"
+        speech[part] = read_transcribed(str(options.speech / f"{part}.safetensors"), str(manifest), recogniser)
+        errors[part] = {
+            Path(folder).name: list_errors(
+                FusedModel(folder, None, SETTINGS, recogniser), speech[part], recogniser, points
+            )
+            for folder in options.models
+        }
+    test = speech["test"]
+    words = sum(len(test.references[name].split()) for name in test.encoded.utterance_ids)
+    return [row for size in DEV_UTTERANCES for row in compared(errors["dev"], errors["test"], words, size)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fusion_weights", description=__doc__)
-    parser.add_argument("--recogniser", default="models/recogniser")
-    parser.add_argument("--speech", type=Path, required=True, help="folder with dev.safetensors and test.safetensors")
-    parser.add_argument("--references", type=Path, help="folder with dev/ and test/ manifests (default: beside it)")
+    parser.add_argument("--recogniser", default="models/recogniser", help="default: %(default)s")
+    parser.add_argument("--speech", type=Path, help="folder with dev.safetensors and test.safetensors")
+    parser.add_argument("--references", type=Path, help="folder with dev/manifest.jsonl and test/manifest.jsonl")
     parser.add_argument(
-        "--models", nargs="+", required=True, help="folders of language models, Oracle's and the pretrained among them"
+        "--models", nargs="+", help="folders of language models, Oracle's and the pretrained among them"
     )
-    parser.add_argument("--dev-utterances", type=int, nargs="+", default=[150, 300])
-    parser.add_argument("--output", required=True)
+    parser.add_argument("--scores", nargs="+", default=[], metavar="NAME=FOLDER", help="counted errors of whole runs")
+    parser.add_argument("--output", type=Path, required=True, help="what is not measured again stays in it")
     options = parser.parse_args()
-    set_up_torch(1)
-    recogniser = load_recogniser(options.recogniser)
-    manifests = options.references or Path("data/private/speech") / options.speech.name
-    dev, test = (
-        read_transcribed(
-            str(options.speech / f"{part}.safetensors"), str(manifests / part / "manifest.jsonl"), recogniser
-        )
-        for part in ("dev", "test")
-    )
-    of_dev, of_test = {}, {}
-    for folder in options.models:
-        model, name = FusedModel(folder, None, SETTINGS, recogniser), Path(folder).name
-        of_dev[name] = list_errors(model, dev, recogniser, DECODED)
-        of_test[name] = list_errors(model, test, recogniser, DECODED[:2])
-    words = sum(len(test.references[name].split()) for name in test.encoded.utterance_ids)
-    rows = [row for size in options.dev_utterances for row in compared(of_dev, of_test, words, size)]
-    drawn = {"drawn_from": len(dev.encoded.utterance_ids), "draws": DRAWS, "resamples": RESAMPLES}
-    write_json(options.output, {"environment": environment(), **drawn, "rows": rows})
+    document = json.loads(options.output.read_text()) if options.output.exists() else {}
+    if options.scores:
+        document["runs"] = {one.partition("=")[0]: paired(Path(one.partition("=")[2])) for one in options.scores}
+    if options.models:
+        document |= {"environment": environment(), "draws": DRAWS, "resamples": RESAMPLES, "rows": measured(options)}
+    write_json(options.output, document)
 
 
 if __name__ == "__main__":
