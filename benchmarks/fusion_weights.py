@@ -28,7 +28,7 @@ from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, SearchSettings
 from tasks.speech.search.beam_search import recognise
 from tasks.speech.word_errors.error_counts_file import read_errors
-from tasks.speech.word_errors.word_errors import paired_difference, word_error_rate
+from tasks.speech.word_errors.word_errors import ALL, MASKED, UtteranceErrors, paired_difference, word_error_rate
 from tasks.torch_setup import set_up_torch
 
 ORACLE, PRETRAINED = "oracle-1", "pretrained"
@@ -82,17 +82,17 @@ def compared(dev: dict[str, np.ndarray], test: dict[str, np.ndarray], words: int
 
 
 def paired(folder: Path) -> dict[str, Any]:
-    """Word error rates of a run, and differences to Oracle with intervals, in per cent, by ``*.errors.tsv`` files."""
-    found = {path.name.removesuffix(".errors.tsv"): read_errors(path)[0] for path in sorted(folder.glob("**/*.tsv"))}
-    return {
-        name: {
-            "wer": round(100 * float(word_error_rate(errors) or 0), 2),
-            "to_oracle": [
-                round(100 * (part or 0), 2) for part in paired_difference(errors, found[ORACLE], 1000, 0.95, 1)
-            ],
-        }
-        for name, errors in found.items()
+    """Of a run: word error rates and differences to Oracle with intervals, in per cent, of all and of masked words."""
+    found = {
+        path.name.removesuffix(".errors.tsv"): read_errors(path)[0] for path in sorted(folder.glob("**/*.errors.tsv"))
     }
+
+    def numbers(errors: UtteranceErrors, group: str) -> list[float]:
+        apart = paired_difference(errors, found[ORACLE], 1000, 0.95, 1, group)
+        return [round(100 * float(part or 0), 2) for part in (word_error_rate(errors, group), *apart)]
+
+    groups = {"wer": ALL, "masked_by_allow_list": f"{MASKED}:allow_list"}
+    return {name: {key: numbers(one, group) for key, group in groups.items()} for name, one in found.items()}
 
 
 def measured(options: argparse.Namespace) -> list[dict[str, Any]]:

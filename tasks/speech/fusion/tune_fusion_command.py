@@ -6,7 +6,7 @@ keeps chance differences between tuned weights out of their word error rates.
 
 examples:
   palimpsest tune-fusion --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
-      --model models/pretrained --output weights.json
+      --model models/oracle --output weights.json
   palimpsest fuse --recogniser models/recogniser --weights weights.json --test test.safetensors
       --test-manifest test.jsonl --model models/adapted --output fused.jsonl
 """
