@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from markupsafe import Markup
-
 from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
 from dashboards.plots import Drawing, interval_plots
 from tasks.records.cells import word_error_report
@@ -259,7 +257,10 @@ def _systems(table: Table, index: ReportIndex) -> Grid:
 
 
 def _dev_grids(table: Table, index: ReportIndex) -> Iterator[Grid]:
-    """One for each system, of its first seed."""
+    """Of weights that language models share, else one for each system, of its first seed."""
+    for name, label in (("adapted", "All adapted models, tuned with Oracle's"), ("pretrained", "Pretrained model")):
+        if shared := index.reports.get(f"tune_fusion/{table.dataset}/{name}"):
+            yield _dev_grid(label, shared["measured"]["dev"]["grid"], shared["measured"])
     for line, technique, _, measured in _each_system(table, index):
         points = (measured[0].get("dev") or {}).get("grid") if measured else None
         if points:
@@ -275,10 +276,8 @@ def _dev_grid(label: str, points: Sequence[Mapping[str, Any]], measured: Mapping
         # With an internal language model several points share a place: the best of them stands there.
         rates[place] = min(rates.get(place, point["wer"]), point["wer"])
     texts = {place: f"{100 * rate:.1f}" for place, rate in rates.items()}
-    chosen = measured["lm_weight"], measured["insertion_bonus"]
-    if chosen in texts:
-        texts[chosen] = Markup('<b>{}</b><span class="unseen"> chosen</span>').format(texts[chosen])
     rows = [[f"{weight:g}", *(texts.get((weight, bonus), "") for bonus in bonuses)] for weight in weights]
     headings = ["Weight", *(f"{bonus:g}" for bonus in bonuses)]
-    what = "word error rate on dev in per cent, by weight of the language model (down) and insertion bonus (across)"
+    chosen = f"chosen are {measured['lm_weight']:g} and {measured['insertion_bonus']:g}"
+    what = f"word error rate on dev in per cent, by language model weight (down) and insertion bonus (across); {chosen}"
     return plain_grid(f"{label}: {what}", headings, rows, label=f"Dev grid, {label}")

@@ -60,6 +60,7 @@ COMMANDS: dict[str, str] = {
     "word-error-rate": "tasks.speech.word_errors.word_error_rate_command",
     "unit-language-model": "tasks.speech.fusion.unit_model_command",
     "fuse": "tasks.speech.fusion.fuse_command",
+    "tune-fusion": "tasks.speech.fusion.tune_fusion_command",
     "stream": "tasks.speech.streaming.stream_command",
     "whisper-nbest": "tasks.speech.whisper.whisper_nbest_command",
     "check-nbest": "tasks.speech.rescoring.check_nbest_command",

@@ -434,6 +434,19 @@ class _Writer:
             for weight in (0.2, 0.4)
             for bonus in (0.0, 1.0)
         ]
+        tuned = {"lm_weight": 0.4, "insertion_bonus": 0.0, "dev": {"wer": rate, "grid": grid}}
+        if cell.method == "oracle" and not rescored:
+            self.report(
+                f"tune_fusion/{cell.dataset}/adapted",
+                "tune-fusion",
+                inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/dev.safetensors", str(model)],
+                outputs=[f"data/private/fusion_weights/{cell.dataset}/adapted.json"],
+                parameters={"speech.fusion": {}},
+                measured=tuned,
+                cell={"dataset": cell.dataset},
+                seed=None,
+                dvc_stage=f"tune_fusion@{cell.dataset}-adapted",
+            )
         self.report(
             f"word_error_rate/{cell.path}",
             "rescore" if rescored else "fuse",
@@ -460,7 +473,7 @@ class _Writer:
                 "mixed_error_rate_ci": None,
                 "lm_weight": 0.4 if model else None,
                 "insertion_bonus": 0.0 if model else None,
-                **({"dev": {"wer": rate, "grid": grid}} if model else {}),
+                **(tuned if model and rescored else {}),
                 **(of_lists if rescored else {"real_time_factor": 0.012, "synthetic_speech": True}),
             },
             cell=cell.as_dict(),

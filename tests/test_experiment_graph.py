@@ -16,6 +16,7 @@ from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile_command import profile_names, profile_text
 
 ROOT = Path(__file__).parent.parent
+WEIGHTS = "data/private/fusion_weights/chat"
 PUBLIC_TEXT = {"generic", "speech.text"}
 """Sections of ``params.yaml`` whose text is nobody's secret."""
 
@@ -124,11 +125,20 @@ def test_not_even_one_whose_name_fits_nothing_comes_before_the_check(tmp_path, t
     test_no_stage_comes_before_the_check_of_the_parameters(upstream_in(tmp_path, yaml.safe_dump(document), cells))
 
 
+def test_adapted_models_share_weights_that_do_not_depend_on_what_is_compared(stages):
+    weights = {name: parsed(stage)[1].weights for name, stage in stages.items() if name.startswith("recognise@")}
+    own = {"recognise@chat-no_language_model": None, "recognise@chat-pretrained": f"{WEIGHTS}/pretrained.json"}
+    assert len(weights) > 6
+    assert weights == {name: own.get(name, f"{WEIGHTS}/adapted.json") for name in weights}
+    assert parsed(stages["tune_fusion@chat-adapted"])[1].model == "data/private/models/chat/oracle-1"
+    assert parsed(stages["tune_fusion@chat-pretrained"])[1].model == "models/pretrained"
+
+
 def test_without_speech_no_recogniser_is_trained(tmp_path):
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     document["compare"]["speech_datasets"] = []
     stages = {stage.name for stage in upstream_in(tmp_path, yaml.safe_dump(document))}
-    assert [name for name in stages if "recognis" in name or "speech" in name] == []
+    assert [name for name in stages if "recognis" in name or "speech" in name or "fusion" in name] == []
 
 
 def test_a_corpus_that_is_not_compared_has_no_stage(tmp_path):

@@ -27,7 +27,7 @@ LIBRARIES = ("torch", "lightning.pytorch", "safetensors.torch", "transformers", 
 COMMANDS = frozenset(
     (
         "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore "
-        "train-filler tune-filler"
+        "train-filler tune-filler tune-fusion"
     ).split()
 )
 """Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""

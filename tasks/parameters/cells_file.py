@@ -20,6 +20,7 @@ from tasks.files.atomic_file import atomic_writer
 from tasks.filling.methods.distilled import Distilled, Source
 from tasks.language_model.settings import MarkerUse
 from tasks.masking.every_tagger import EVERY_TAGGER
+from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
 from tasks.records.cells import (
@@ -39,6 +40,8 @@ from tasks.records.cells import (
 CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
 """Where adapted models lie, and where those that were trained on raw text do."""
+ADAPTED = "adapted"
+"""The weights of fusion that all adapted models of a data set share."""
 MARKER_USES: dict[str, MarkerUse] = {
     "baseline0": "token",
     "baseline1": "ignore",
@@ -124,6 +127,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         # One that no dataset needs is not trained.
         "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
         "recogniser": _recogniser(parameters),
+        "tune_fusion": dict(_tuned_fusion(compare)),
         "recognise": {cell_key(cell): _recognised(cell, _recogniser(parameters)) for cell in with_words},
         "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
     }
@@ -382,14 +386,26 @@ def _recogniser(parameters: Parameters) -> str:
     return f"models/{next(iter(parameters.compare.recognisers), 'recogniser')}"
 
 
+def _tuned_fusion(compare: CompareSettings) -> Iterator[tuple[str, Entry]]:
+    """Oracle's model finds the weights of all adapted models, since every comparison has it. The pretrained model finds
+    its own: text of another domain needs a lower weight."""
+    for dataset in compare.speech_datasets:
+        oracle = Cell(dataset=dataset, method=ORACLE, seed=compare.seeds[0])
+        for name, cell in ((ADAPTED, oracle), (PRETRAINED, Cell(dataset=dataset, method=PRETRAINED))):
+            yield (
+                f"{dataset}-{name}",
+                {"cell": {"dataset": dataset}, "path": f"{dataset}/{name}", "model": _model(cell)},
+            )
+
+
 def _recognised(cell: Cell, recogniser: str) -> Entry:
     if cell.method == NO_LANGUAGE_MODEL:
-        needless = {"model": recogniser, "text": recogniser, "tuned_on": "test", "weights": "search"}
+        needless = {"model": recogniser, "text": recogniser, "tuned": recogniser, "fusion": "search"}
         return _named(cell) | {"options": {}} | needless
-    used = {"model": _model(cell), "training-text": training_text(cell)}
-    used["dev"] = f"data/private/encoded_speech/{cell.dataset}/dev.safetensors"
-    used["dev-manifest"] = f"data/private/speech/{cell.dataset}/dev/manifest.jsonl"
-    needed = {"model": used["model"], "text": used["training-text"], "tuned_on": "dev", "weights": "fusion"}
+    shared = PRETRAINED if cell.method == PRETRAINED else ADAPTED
+    weights = f"data/private/fusion_weights/{cell.dataset}/{shared}.json"
+    used = {"model": _model(cell), "training-text": training_text(cell), "weights": weights}
+    needed = {"model": used["model"], "text": used["training-text"], "tuned": weights, "fusion": "fusion"}
     return _named(cell) | {"options": used} | needed
 
 

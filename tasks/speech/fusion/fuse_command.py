@@ -1,8 +1,9 @@
 """Decode encoded speech with a transducer, fused with a language model inside the beam search.
 
 The weights of the language model, of the insertion bonus and of an internal language model are found on dev, by word
-error rate; then test is decoded once with them. Without --model it is the recogniser alone that decodes, and dev is not
-needed. The hypotheses are n-best lists, private as what was said is. The encoded speech comes from 'palimpsest
+error rate; then test is decoded once with them. --weights takes them from a file that 'palimpsest tune-fusion' wrote,
+and dev is not needed: language models that are compared should share one file. Without --model the recogniser decodes
+alone. The hypotheses are n-best lists, private as what was said is. The encoded speech comes from 'palimpsest
 encode-speech', the references from the manifest of the same speech.
 
 examples:
@@ -23,7 +24,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.rescore_command import FusedFiles
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings
 
-SUMMARY = "decode speech, fused with a language model whose weight is found on dev"
+SUMMARY = "decode speech, fused with a language model"
 
 
 class FuseFiles(FusedFiles):
@@ -35,6 +36,8 @@ class FuseFiles(FusedFiles):
     """encoded speech to find the weights on"""
     dev_manifest: Annotated[str | None, READ] = None
     """manifest or n-best lists with the references of --dev"""
+    weights: Annotated[str | None, READ] = None
+    """file of 'palimpsest tune-fusion', instead of --dev and --dev-manifest"""
     test: Annotated[str, READ]
     """encoded speech to decode"""
     test_manifest: Annotated[str, READ]
@@ -62,16 +65,24 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
 
 
 def _check(files: FuseFiles, settings: FusionSettings) -> None:
-    """Hold that the options belong together."""
-    files.check_model(settings.limited, "dev", "dev_manifest", "source")
+    """``ParameterError`` where options do not belong together."""
+    files.check_model(settings.limited, "dev", "dev_manifest", "weights", "source")
     if not files.model:
         return
-    if not (files.dev and files.dev_manifest):
-        raise ParameterError("--model needs --dev and --dev-manifest: the weights are found on dev, never on test")
+    if bool(files.weights) == bool(files.dev and files.dev_manifest) or (files.weights and files.dev_manifest):
+        raise ParameterError(
+            "--model needs weights, and they are never tuned on test; give --dev and --dev-manifest to tune them, or "
+            "--weights FILE alone"
+        )
+    check_source(files.source, settings)
+
+
+def check_source(source: str | None, settings: FusionSettings) -> None:
+    """``ParameterError`` where the internal language model lacks its source, or a source has no use."""
     needed = settings.internal_lm in ("density_ratio", "lodr")
-    if needed and not files.source:
+    if needed and not source:
         raise ParameterError(f"internal_lm {settings.internal_lm!r} needs --source; give it, or another internal_lm")
-    if files.source and not needed:
+    if source and not needed:
         raise ParameterError(
             f"--source belongs to internal_lm 'density_ratio' or 'lodr', and it is {settings.internal_lm!r}; "
             "leave it out"
@@ -87,7 +98,8 @@ def _line(measured: Mapping[str, Any]) -> str:
         weights = f"; LM weight {measured['lm_weight']:g}, insertion bonus {measured['insertion_bonus']:g}"
         if measured["internal_lm"] != "none":
             weights += f", {measured['internal_lm']} weight {measured['internal_lm_weight']:g}"
-        weights += f" (dev {measured['dev']['wer']:.2%}, alone {measured['dev']['wer_alone']:.2%})"
+        if dev := measured.get("dev"):
+            weights += f" (dev {dev['wer']:.2%}, alone {dev['wer_alone']:.2%})"
     return (
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "

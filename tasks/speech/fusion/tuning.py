@@ -1,14 +1,16 @@
 """Weights of fusion, found on dev.
 
 Dev is decoded without a language model and with the weights in the middle of the grid. The n-best lists of both, with
-their scores in parts, say for every point of the grid which hypothesis would win and so how many words would be wrong.
-Dev is decoded again with the best point, its lists are added to the others, and the grid is searched again. What counts
-in the end is the word error rate of a real decoding, not of the lists.
+their scores in parts, say for every point of the grid which hypothesis of an utterance would win and how many words of
+it would be wrong. Many points have nearly as few errors as the best one, and which of them is best is chance. So the
+utterances are drawn again and again with replacement, and each weight is the mean of those that are best on a draw, as
+in rescoring (decision 0034). Dev is decoded with these weights, its lists are added, and they are found again. Weights
+that do not lower the word error rate of a real decoding are not used.
 """
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 
 import numpy as np
 
@@ -19,13 +21,20 @@ from tasks.speech.search.predictor_states import Hypothesis
 NBEST = 20
 """Hypotheses of each utterance of dev, at most, that a decoding adds to the lists."""
 _MISSING = np.iinfo(np.int32).max
+_SEED = 1
+_DIGITS = 2
+"""Decimals of a weight that is a mean: the deviation over resamples is larger than the third."""
 
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What tuning has found."""
+    """The weights, and how they were found."""
 
     weights: FusionWeights
+    deviation: dict[str, float]
+    """Standard deviation of each weight over the resamples; 0 without resamples."""
+    best: FusionWeights
+    """The point of the grid with the fewest errors by the lists of all decodings."""
     grid: list[dict[str, float]]
     """Each point with the word error rate that the lists promise in the last round."""
     decoded: list[dict[str, float]]
@@ -58,12 +67,12 @@ def middle_of(settings: FusionSettings) -> FusionWeights:
     return FusionWeights(weight, middle(settings.insertion_bonuses), internal if weight else 0.0)
 
 
-def at_edge_of_grid(settings: FusionSettings, chosen: FusionWeights) -> list[str]:
-    """Weights that are the first or the last of their grid, and not 0: the grid may be too narrow."""
+def at_edge_of_grid(settings: FusionSettings, best: FusionWeights) -> list[str]:
+    """Weights of the best point that are the first or the last of their grid, and not 0: the grid may be too narrow."""
     grids = {"lm_weight": settings.lm_weights, "insertion_bonus": settings.insertion_bonuses}
     if settings.internal_lm != "none":
         grids["internal_lm_weight"] = settings.internal_lm_weights
-    plain = _plain(chosen)
+    plain = asdict(best)
     return [
         name
         for name, grid in grids.items()
@@ -79,12 +88,12 @@ def tune(
     words: int,
     normalised: bool,
 ) -> TuningResult:
-    """The weights with the fewest word errors on dev.
+    """The weights with the fewest word errors on resamples of dev.
 
     ``words`` of the references, to divide by; ``normalised`` whether scores are divided by the units plus 2. Of equal
-    points the one with the smaller weights wins.
+    points the one with the smaller weights counts.
     """
-    lists = _Lists(count_errors, normalised)
+    lists = ListErrors(count_errors, normalised)
     decoded: dict[FusionWeights, int] = {}
 
     def decode_at(weights: FusionWeights) -> None:
@@ -92,33 +101,41 @@ def tune(
         decoded[weights] = sum(count_errors([(index, best[0].units) for index, best in enumerate(found)]))
         lists.add(complete([hypotheses[:NBEST] for hypotheses in found], weights))
 
-    decode_at(FusionWeights(0.0, 0.0))
+    alone = FusionWeights(0.0, 0.0)
+    decode_at(alone)
     decode_at(middle_of(settings))
     points = grid_of(settings)
     for _ in range(settings.tuning_rounds):
-        promised = lists.errors(points)
-        best = points[int(promised.argmin())]
-        if best in decoded:
+        chosen, deviation = mean_of_best(points, lists.errors(points), settings.resamples)
+        if chosen in decoded:
             break
-        decode_at(best)
-    promised = lists.errors(points)
-    chosen = min(decoded, key=lambda weights: (decoded[weights], *_plain(weights).values()))
+        decode_at(chosen)
+    promised = lists.errors(points).sum(axis=1)
     return TuningResult(
-        weights=chosen,
-        grid=[{**_plain(point), "wer": int(count) / words} for point, count in zip(points, promised, strict=True)],
-        decoded=[{**_plain(point), "wer": count / words} for point, count in decoded.items()],
+        weights=chosen if decoded[chosen] < decoded[alone] else alone,
+        deviation=deviation,
+        best=points[int(promised.argmin())],
+        grid=[{**asdict(point), "wer": int(count) / words} for point, count in zip(points, promised, strict=True)],
+        decoded=[{**asdict(point), "wer": count / words} for point, count in decoded.items()],
     )
 
 
-def _plain(weights: FusionWeights) -> dict[str, float]:
-    return {
-        "lm_weight": weights.lm_weight,
-        "insertion_bonus": weights.insertion_bonus,
-        "internal_lm_weight": weights.internal_lm_weight,
-    }
+def mean_of_best(
+    points: Sequence[FusionWeights], errors: np.ndarray, resamples: int
+) -> tuple[FusionWeights, dict[str, float]]:
+    """The mean of the points with the fewest ``errors`` (P, U) on draws of the utterances, and its deviation."""
+    utterances = errors.shape[1]
+    draws = np.ones((1, utterances))
+    if resamples:
+        generator = np.random.default_rng(_SEED)
+        draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples).astype(float)
+    found = np.array([astuple(points[place]) for place in (draws @ errors.T).argmin(axis=1)])  # (R, 3)
+    mean, deviation = found.mean(axis=0), found.std(axis=0).round(_DIGITS).tolist()
+    chosen = FusionWeights(*(mean.round(_DIGITS) if resamples else mean).tolist())
+    return chosen, dict(zip(asdict(chosen), deviation, strict=True))
 
 
-class _Lists:
+class ListErrors:
     """The hypotheses of every utterance, each once, with parts of scores and word errors."""
 
     def __init__(self, count_errors: CountErrors, normalised: bool) -> None:
@@ -139,7 +156,7 @@ class _Lists:
         self._errors |= dict(zip(new, self._count_errors(new), strict=True))
 
     def errors(self, points: Sequence[FusionWeights]) -> np.ndarray:
-        """Word errors (P,) of the hypotheses that win at each point."""
+        """Word errors (P, U) of the hypothesis that wins at each point, by utterance."""
         most = max(map(len, self._entries))
         parts = np.zeros((5, len(self._entries), most))  # transducer, language model, words, internal, divisor
         parts[0], parts[4] = -np.inf, 1.0
@@ -154,5 +171,5 @@ class _Lists:
         for point in points:
             score: np.ndarray = transducer + point.lm_weight * language_model + point.insertion_bonus * words
             score = (score - point.internal_lm_weight * internal) / divisor
-            totals.append(np.take_along_axis(errors, score.argmax(axis=1)[:, None], axis=1).sum())
-        return np.array(totals)
+            totals.append(np.take_along_axis(errors, score.argmax(axis=1)[:, None], axis=1)[:, 0])
+        return np.stack(totals)

@@ -155,6 +155,9 @@ class FusionSettings(OverlapLimits):
     ten thousand."""
     tuning_rounds: int = Field(default=2, ge=1)
     """Times that dev is decoded with the weights that look best so far."""
+    resamples: int = Field(default=200, ge=0)
+    """Draws of the utterances of dev; each weight is the mean of those that are best on a draw. 0: what is best on the
+    utterances as they are."""
 
     _weights = field_validator("lm_weights", "internal_lm_weights")(_not_negative)
 
@@ -167,11 +170,16 @@ class FusionSettings(OverlapLimits):
         return self
 
 
-class FuseSettings(Settings):
-    """What the command ``fuse`` takes from ``speech``."""
+class TuneFusionSettings(Settings):
+    """What the command ``tune-fusion`` takes from ``speech``."""
 
     search: SearchSettings = SearchSettings()
     fusion: FusionSettings = FusionSettings()
+
+
+class FuseSettings(TuneFusionSettings):
+    """What the command ``fuse`` takes from ``speech``."""
+
     word_errors: WordErrorSettings = WordErrorSettings()
 
 

@@ -117,13 +117,18 @@ def error_warnings(measured: Mapping[str, Any]) -> list[str]:
         warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
     if empty := measured["empty_references"]:
         warnings.append(f"{empty} references hold no word after normalisation; their utterances are left out")
-    if dev := measured.get("dev"):
-        if edges := dev["at_edge_of_grid"]:
-            warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
-        if empty := dev["empty_references"]:
-            warnings.append(f"{empty} development references hold no word; they are left out")
-        if missing := dev.get("not_encoded"):
-            warnings.append(f"{missing} development references have no encoded speech; they are left out")
+    return warnings + (dev_warnings(measured["dev"]) if measured.get("dev") else [])
+
+
+def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
+    """Warnings about weights that were tuned on dev."""
+    warnings = []
+    if edges := dev["at_edge_of_grid"]:
+        warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
+    if empty := dev["empty_references"]:
+        warnings.append(f"{empty} development references hold no word; they are left out")
+    if missing := dev.get("not_encoded"):
+        warnings.append(f"{missing} development references have no encoded speech; they are left out")
     return warnings
 
 

@@ -1,11 +1,12 @@
 """Weights of fusion: found on lists, decided by decoding."""
 
+import numpy as np
 import pytest
 
 from tasks.errors import ParameterError
 from tasks.settings.checks import check_settings
 from tasks.speech.fusion.shallow_fusion import FusionWeights
-from tasks.speech.fusion.tuning import at_edge_of_grid, grid_of, middle_of, tune
+from tasks.speech.fusion.tuning import at_edge_of_grid, grid_of, mean_of_best, middle_of, tune
 from tasks.speech.rescoring.settings import FusionSettings
 from tasks.speech.search.predictor_states import Hypothesis
 
@@ -63,6 +64,17 @@ def test_what_decoding_says_counts_not_the_lists():
     found = tune(settings, refuted, completed, word_errors, 1, normalised=False)
     assert found.weights == FusionWeights(0.0, 0.0, 0.0)
     assert [point["wer"] for point in found.decoded] == [1.0, 1.0, 1.0]
+
+
+def test_the_weights_are_the_mean_of_what_is_best_on_resamples():
+    """One utterance wants a weight of 0, the other one of 1. A draw of two holds the second one alone in a quarter of
+    all cases. Where it holds both, the first of equal points counts."""
+    points = [FusionWeights(0.0, 0.0), FusionWeights(1.0, 0.0)]
+    errors = np.array([[0, 1], [1, 0]])
+    mean, deviation = mean_of_best(points, errors, 10_000)
+    assert mean.lm_weight == pytest.approx(0.25, abs=0.01)
+    assert deviation["lm_weight"] == pytest.approx(0.43, abs=0.01)
+    assert mean_of_best(points, np.array([[2, 0], [0, 1]]), 0) == (points[1], dict.fromkeys(deviation, 0.0))
 
 
 def test_a_weight_at_the_edge_of_its_grid_is_named():

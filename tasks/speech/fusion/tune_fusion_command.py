@@ -1,0 +1,80 @@
+"""Find the weights of fusion on dev, with one language model, for all language models that are compared.
+
+Dev is decoded with the language model at several weights, and the weights with the fewest word errors are written to a
+small private file. 'palimpsest fuse --weights FILE' decodes with them. One file for all language models of a comparison
+keeps chance differences between tuned weights out of their word error rates.
+
+examples:
+  palimpsest tune-fusion --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
+      --model models/oracle --output weights.json
+  palimpsest fuse --recogniser models/recogniser --weights weights.json --test test.safetensors
+      --test-manifest test.jsonl --model models/adapted --output fused.jsonl
+"""
+
+from typing import Annotated
+
+from tasks.command import StageCommand, StageFiles
+from tasks.options import READ, READ_MODEL, WRITE
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.resources import ResourceSettings
+from tasks.speech.fusion.fuse_command import check_source
+from tasks.speech.rescoring.settings import TuneFusionSettings
+
+SUMMARY = "find the weights of fusion for all language models of a comparison"
+
+
+class TuneFusionFiles(StageFiles):
+    """Encoded speech with its references, the models, and where the weights go."""
+
+    recogniser: Annotated[str, READ]
+    """recogniser that encoded the speech"""
+    model: Annotated[str, READ_MODEL]
+    """language model to find the weights with: folder of any kind, package:NAME/FOLDER or name on the hub"""
+    source: Annotated[str | None, READ_MODEL] = None
+    """the recogniser's own training text, for fusion.internal_lm=lodr; a language model of it, for density_ratio"""
+    dev: Annotated[str, READ]
+    """encoded speech to find the weights on"""
+    dev_manifest: Annotated[str, READ]
+    """manifest or n-best lists with the references of --dev"""
+    output: Annotated[str, WRITE]
+    """file of the weights (JSON) to write: private"""
+
+
+def tune_fusion(
+    settings: TuneFusionSettings, files: TuneFusionFiles, cell: Cell, resources: ResourceSettings
+) -> Report:
+    """Decode dev at several weights and write the best ones."""
+    check_source(files.source, settings.fusion)
+    from tasks.torch_setup import set_up_torch
+
+    set_up_torch(resources.threads)
+    from tasks.speech.fusion.fused_model import FusedModel
+    from tasks.speech.fusion.transcribed_speech import read_transcribed
+    from tasks.speech.fusion.tuned_weights import tuned_weights
+    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.word_errors.error_counts_file import dev_warnings
+
+    recogniser = load_recogniser(files.recogniser)
+    dev = read_transcribed(files.dev, files.dev_manifest, recogniser)
+    model = FusedModel(files.model, files.source, settings.fusion, recogniser)
+    weights, numbers = tuned_weights(model, dev, settings, recogniser)
+    weights.write(files.output)
+    measured = weights.model_dump(mode="json") | {"model_vocabulary_hash": model.vocabulary_hash, "dev": numbers}
+    shown = (
+        f"LM weight {weights.lm_weight:g}, insertion bonus {weights.insertion_bonus:g}: word error rate on dev "
+        f"{numbers['wer']:.2%}, without a language model {numbers['wer_alone']:.2%}"
+    )
+    return Report(measured, dev_warnings(numbers), shown=shown)
+
+
+COMMAND = StageCommand(
+    name="tune-fusion",
+    stage=tune_fusion,
+    settings=TuneFusionSettings,
+    files=TuneFusionFiles,
+    section={"search": "speech.search", "fusion": "speech.fusion"},
+    labels=("dataset",),
+    seed=None,
+    every_core=True,
+)
