@@ -140,7 +140,7 @@ def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[st
 def table(results: Mapping[str, Any]) -> str:
     """The Markdown table of docs/privacy.md, from the stored numbers."""
     rows = [
-        "| | identifier | class of the marker | recall, sentences no tagger has seen (synthetic) | recall, text the taggers learned from |",
+        "| | identifier | marker | recall, new synthetic text | recall, text that the taggers learned from |",
         "|---|---|---|---:|---:|",
     ]
     for letter, (name, marker, labels) in IDENTIFIERS.items():

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dashboards.stored_run import figure
 from tasks.privacy.settings import ReleaseSettings
 from tasks.results.measures import measures
-from tasks.results.summary.estimate import estimate
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.tables import number_text
 
 TEXT, MODEL = "recipient of the text", "recipient of the model"
 THREATS: Sequence[tuple[str, str, str, str, str]] = (
@@ -41,32 +40,27 @@ THREATS: Sequence[tuple[str, str, str, str, str]] = (
     ("colleague, relative", "style, background knowledge", "who wrote a line", "stylometry", ""),
     ("operator, backup, thief", "the disk", "everything", "reads raw text, sidecar, key", ""),
 )
-"""Adversary, what is known to it, what it wants, its attack, and the column of its figure; empty where none is measured."""
+"""Adversary, what it has and wants, its attack, and the column of the figure; empty where nothing is measured."""
 
 
 def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:
-    """Markdown, with the figures of one cell."""
-    known = {each.name: each for each in measures()}
+    """Markdown, with the default limits and the figures of one cell."""
     found = [row for row in rows if summarised_cell(row).path == cell]
     release = ReleaseSettings()
     limits = {name: f"`release.at_most.{name}`: {limit:g}" for name, limit in release.at_most.items()}
-    if hasattr(release, "unmasked_direct"):
-        limits["unmasked_direct"] = f"`release.unmasked_direct`: {release.unmasked_direct:g}"
+    limits["unmasked_direct"] = f"`release.unmasked_direct`: {getattr(release, 'unmasked_direct', 20):g}"
+    shares = {each.name for each in measures() if each.share}
     lines = [
-        "| adversary | holds | wants | attack | figure (column) | limit | default run |",
+        "| adversary | holds | wants | attack | figure: column | limit | default run |",
         "|---|---|---|---|---|---|---:|",
     ]
     for adversary, holds, wants, attack, name in THREATS:
-        each = known.get(name)
-        number = each.estimate(found) if each and found else None
-        blind = estimate(found, each.blind) if each and number else None
-        unit = 100 if each and each.share else 1
-        shown = number_text(number, each.digits) if each and number else "not measured"
-        if each and blind is not None:
-            shown += f", chance {blind.value * unit:.{each.digits}f}"
-        unit_text = " (%)" if unit == 100 else ""
-        column = f"`{name}`{unit_text}" if name else "none"
+        column = f"`{name}`" + (", %" if name in shares else "") if name else "none"
+        shown = figure(found, name)
         lines.append(
             f"| {adversary} | {holds} | {wants} | {attack} | {column} | {limits.get(name, 'none')} | {shown} |"
         )
-    return "\n".join(lines)
+    return (
+        "\n".join(lines)
+        + f"\n\nThe recommended cell is `{cell}`. In brackets: the same attack where there is nothing to find."
+    )
