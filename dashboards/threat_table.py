@@ -26,7 +26,7 @@ THREATS: Sequence[tuple[str, str, str, str, str]] = (
     (MODEL, "weights or API", "unmasked words", "ranks planted common words (canary exposure, bits)", "exposure_kept"),
     (MODEL, "model before and after", "whether it saw a line", "membership inference by loss, AUC", "membership_auc"),
     (MODEL, "model before and after", "whether it saw a line", "the same, TPR at 1 % FPR", "membership_tpr_1"),
-    (MODEL, "the model, similar lines", "whether it saw a line", "membership inference by LiRA, AUC", "membership_lira_auc"),
+    (MODEL, "model, like lines", "whether it saw a line", "membership inference by LiRA, AUC", "membership_lira_auc"),
     (MODEL, "weights or API", "private text", "lets it write: 5-grams of one private line", "extracted"),
     ("MLflow reader", "metrics of many runs", "single lines", "differences of near-equal runs", ""),
     ("repository reader", "`dvc.lock`, git history", "a private file", "tries words against MD5s", ""),
