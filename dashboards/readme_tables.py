@@ -126,9 +126,11 @@ def main() -> int:
     """Store a run where asked to, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="store the run in this folder first")
-    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with audit: {effort: full}")
-    parser.add_argument("--recommended", metavar="CELL", help="the cell of the threat table (default: the verdict's)")
+    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with shadow models")
+    parser.add_argument("--recommended", metavar="CELL", help="the cell of the threat table, with --results")
     arguments = parser.parse_args()
+    if (arguments.results is None) != (arguments.recommended is None):
+        parser.error("--results and --recommended belong together. Give both, or neither.")
     if arguments.results:
         store_run(arguments.results, arguments.strong, arguments.recommended)
     for path, text in pages(read_run()).items():

@@ -35,11 +35,11 @@ def read_run(path: Path = STORED) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def store_run(results: Path, strong: Path | None, recommended: str | None, path: Path = STORED) -> None:
+def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:
     """Store the run of a ``results`` folder; ``CorpusError`` where it has no summary.
 
     ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose attacks by shadow models are added.
-    ``recommended``: path of a cell; ``None``: that of the verdict.
+    ``recommended``: path of the cell that the verdict names.
     """
     from tasks.records.stage_report import read_report, write_json
 
@@ -51,7 +51,7 @@ def store_run(results: Path, strong: Path | None, recommended: str | None, path:
         "date": report["started"][:10],
         "processor": report["environment"]["processor"],
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
-        "recommended": recommended or _recommended(rows, results),
+        "recommended": recommended,
         "rows": [_shown(row, full.get(summarised_cell(row).path, {})) for row in rows],
     }
     write_json(path, run)
@@ -69,14 +69,6 @@ def _shown(row: Row, strong: Row) -> dict[str, Any]:
             name: {"wer": one["wer"], "wer_ci": one["wer_ci"]} for name, one in spoken.items()
         }
     return shown
-
-
-def _recommended(rows: Sequence[dict[str, Any]], results: Path) -> str | None:
-    from tasks.results.report_index import ReportIndex
-    from tasks.results.verdict import verdicts
-
-    found = verdicts(rows, ReportIndex(results / "reports"), results / "scores")
-    return next((verdict.cell.path for verdict in found if verdict.cell is not None), None)
 
 
 def figure(rows: Sequence[Mapping[str, Any]], name: str) -> str:
