@@ -7,7 +7,7 @@ An identifier counts as found if every one of its words is masked. Three kinds o
 - ``templates``: ``data/labelled/test.jsonl`` of a run (synthetic). No tagger that ships has seen its templates.
 - ``--held-out``: real and synthetic labelled text. The taggers that ship have learned from it and find nearly all,
   which says nothing. So it is read by presidio and a conditional random field that was trained without it
-  (``build_shipped crf --held-out``): a lower bound of ``every_tagger``, which has the word classifier besides. The
+  (``build_shipped crf --held-out``): a lower bound of ``every_tagger``, which adds the word classifier. The
   field's threshold was chosen on these texts.
 
 Intervals are Wilson's at 95 % and take identifiers for independent; sentences of one form are alike, so they are
@@ -108,7 +108,7 @@ FORMS: Mapping[str, tuple[Callable[[Any], str], tuple[str, ...]]] = {
         ("follow me, I am {} there", "{} wrote that yesterday.", "Handle: {}"),
     ),
 }
-"""By label: a value, and sentences that it stands in."""
+"""By label: a value, and sentences with a place for it."""
 
 
 def forms() -> Iterator[LabelledLine]:

@@ -70,14 +70,14 @@ def speech(run: Mapping[str, Any]) -> str:
     table = _table(run)
     shown = (measure("wer"), measure("wer_masked"), measure("wer_difference_to_oracle"))
     lines = [f"| {table.kind_of_speech} | {' | '.join(each.title for each in shown)} |", f"|---|{'---:|' * len(shown)}"]
-    apart = []
+    differ = []
     for label, rows in _spoken(table):
         numbers = [number_text(each.estimate(rows), each.digits) for each in shown]
         lines.append(f"| {label} | {' | '.join(numbers)} |")
         if rows[0]["technique"] and (way := shown[2].references[0].way(rows)):
-            apart.append(f"{label} {SIGNS[way]}")
-    said = ", ".join(apart) or "none"
-    return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {said}."
+            differ.append(f"{label} {SIGNS[way]}")
+    named = ", ".join(differ) or "none"
+    return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
 
 
 def _spoken(table: Table) -> Iterator[tuple[str, Sequence[Row]]]:

@@ -72,7 +72,7 @@ def _shown(row: Row, strong: Row) -> dict[str, Any]:
 
 
 def figure(rows: Sequence[Mapping[str, Any]], name: str) -> str:
-    """A figure of a cell with its interval and, in brackets, what the attack reaches where there is nothing to find."""
+    """A figure of a cell with its interval; in brackets the same attack where there is nothing to find."""
     measure = next((each for each in measures() if each.name == name), None)
     if measure is None or not rows or (number := measure.estimate(rows)) is None:
         return "not measured"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_pages_show_the_stored_run():
     for path, made in pages(read_run(ROOT / STORED), ROOT).items():
-        assert path.read_text(encoding="utf-8") == made, f"python -m dashboards.readme_tables writes {path.name} anew"
+        assert path.read_text(encoding="utf-8") == made, f"python -m dashboards.readme_tables updates {path.name}"
 
 
 def test_another_number_gives_other_pages():
