@@ -26,8 +26,11 @@ _COLUMNS = (
     *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
     *("wer_difference_to_pretrained", "wer_difference_to_no_language_model"),
 )
-_FIELDS = ("dataset", "technique", "method", "filler", "seed", "filler_base", "signature", "oov_rate", "attackers")
-_FIELDS += ("synthetic_speech", "perplexity", "perplexity_known")
+_FIELDS = (
+    *("dataset", "technique", "method", "filler", "seed", "filler_base", "signature", "oov_rate", "attackers"),
+    *("synthetic_speech", "perplexity", "perplexity_known"),
+)
+"""Columns that every row has."""
 
 
 def read_run(path: Path = STORED) -> dict[str, Any]:
