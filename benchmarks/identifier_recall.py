@@ -151,10 +151,10 @@ def table(results: Mapping[str, Any]) -> str:
         synthetic = _recall(results, labels.split(), RELEASED)
         held_out = _recall(results, labels.split(), LOWER_BOUND)
         rows.append(f"| {letter} | {name} | {marker or 'not text: not covered'} | {synthetic} | {held_out} |")
-    held_out = {name: text for name, text in results["texts"].items() if text["technique"] == LOWER_BOUND}
+    texts = {name: text for name, text in results["texts"].items() if text["technique"] == LOWER_BOUND}
     names = [
         f"`{name}` {_recall({'texts': {name: text}}, IDENTIFIERS['A'][2].split(), LOWER_BOUND)}"
-        for name, text in held_out.items()
+        for name, text in texts.items()
     ]
     return "\n".join(rows) + f"\n\nNames in the held-out texts: {'; '.join(names)}."
 
