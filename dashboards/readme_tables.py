@@ -1,0 +1,142 @@
+"""Write the tables of README.md and docs/privacy.md from the stored run of the default experiment.
+
+python -m dashboards.readme_tables                     # tables from docs/results/default_run.json
+python -m dashboards.readme_tables --results results   # store the run in this folder first
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dashboards.stored_run import figure, read_run, store_run
+from dashboards.threat_table import threat_table
+from tasks.results.grid import markdown
+from tasks.results.leakage import attacked
+from tasks.results.measure import DOCUMENT, Row
+from tasks.results.measures import measure, measures
+from tasks.results.summary.estimate import estimate
+from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
+from tasks.results.titles import technique_name
+
+_LEAKAGE = (
+    *("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1"),
+    *("membership_lira_auc", "membership_lira_tpr_1"),
+)
+_OF_TEXT = ("unmasked_direct", "reidentified")
+"""Figures that the raw text has none of: nothing is masked in it."""
+
+
+def quality(run: Mapping[str, Any]) -> str:
+    """Perplexity by method and technique, with the gap that each fill closes."""
+    table = _table(run)
+    gaps = []
+    for technique in table.techniques:
+        closed = [
+            f"{line.label} {number_text(number.times(100), 0)} %"
+            for line in table.lines
+            if line.by_technique[technique] and (number := estimate(line.by_technique[technique], "gap_closed_known"))
+        ]
+        gaps += [f"- {technique_name(technique)}: {', '.join(closed)}"] if closed else []
+    return "\n\n".join(
+        (
+            markdown(measure_grid(table, measure("perplexity"), DOCUMENT)),
+            "▼ below, ▲ above Baseline1 of the same technique: the paired 95 % interval excludes 1. Run of "
+            f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}.",
+            "Share of the gap between Baseline1 and Oracle that each fill closes (words of the vocabulary, log scale):",
+            "\n".join(gaps),
+        )
+    )
+
+
+def leakage(run: Mapping[str, Any]) -> str:
+    """Attacks down, attacked cells across, the same attack without anything to find in brackets."""
+    conditions = attacked(_table(run))
+    headings = [f"{line.label}, {technique_name(name)}" if name else line.label for name, line, _ in conditions]
+    lines = [f"| attack | {' | '.join(headings)} |", f"|---|{'---:|' * len(conditions)}"]
+    titles = {each.name: each.title for each in measures()}
+    for name in _LEAKAGE:
+        cells = ["" if name in _OF_TEXT and own is None else figure(rows, name) for own, _, rows in conditions]
+        lines.append(f"| {titles.get(name, name)} | {' | '.join(cells)} |")
+    return (
+        "\n".join(lines)
+        + "\n\nIn brackets: the same attack where there is nothing to find. Percentages where the title says so."
+    )
+
+
+def speech(run: Mapping[str, Any]) -> str:
+    """Word error rates and their paired difference to Oracle."""
+    table = _table(run)
+    shown = (measure("wer"), measure("wer_masked"), measure("wer_difference_to_oracle"))
+    lines = [f"| {table.kind_of_speech} | {' | '.join(each.title for each in shown)} |", f"|---|{'---:|' * len(shown)}"]
+    differ = []
+    for label, rows in _spoken(table):
+        numbers = [number_text(each.estimate(rows), each.digits) for each in shown]
+        lines.append(f"| {label} | {' | '.join(numbers)} |")
+        if rows[0]["technique"] and (way := shown[2].references[0].way(rows)):
+            differ.append(f"{label} {SIGNS[way]}")
+    named = ", ".join(differ) or "none"
+    return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
+
+
+def _spoken(table: Table) -> Iterator[tuple[str, Sequence[Row]]]:
+    seen: set[str] = set()
+    for technique in table.techniques:
+        for line in table.all_lines:
+            rows = line.by_technique[technique]
+            label = _label(line.label, technique, rows)
+            if rows and rows[0].get("wer") is not None and label not in seen:
+                seen.add(label)
+                yield label, rows
+
+
+def _label(label: str, technique: str, rows: Sequence[Row]) -> str:
+    return f"{label}, {technique_name(technique)}" if rows and rows[0]["technique"] else label
+
+
+def _table(run: Mapping[str, Any]) -> Table:
+    return tables(run["rows"])[0]
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """A page with a table between its marks; ``ValueError`` where the marks are missing."""
+    begin, end = f"<!-- table: {name} -->", f"<!-- end of table: {name} -->"
+    if page.count(begin) != 1 or page.count(end) != 1:
+        raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+
+
+def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:
+    """The pages with their tables made from a run."""
+    readme, privacy = root / "README.md", root / "docs" / "privacy.md"
+    text = readme.read_text(encoding="utf-8")
+    for name, table in (("quality", quality(run)), ("leakage", leakage(run)), ("speech", speech(run))):
+        text = with_table(text, name, table)
+    return {
+        readme: text,
+        privacy: with_table(
+            privacy.read_text(encoding="utf-8"), "threats", threat_table(run["rows"], run["recommended"])
+        ),
+    }
+
+
+def main() -> int:
+    """Store a run where asked to, and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, metavar="FOLDER", help="store the run in this folder first")
+    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with shadow models")
+    parser.add_argument("--recommended", metavar="CELL", help="the cell of the threat table, with --results")
+    arguments = parser.parse_args()
+    if (arguments.results is None) != (arguments.recommended is None):
+        parser.error("--results and --recommended belong together. Give both, or neither.")
+    if arguments.results:
+        store_run(arguments.results, arguments.strong, arguments.recommended)
+    for path, text in pages(read_run()).items():
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The stored run of the default experiment, whose numbers README.md and docs/privacy.md show.
+
+Numbers only: the columns that the tables need, with commit, date, processor and a digest of params.yaml. The text of
+the default corpus is public, so exact numbers may be in git.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.results.measure import Row
+from tasks.results.measures import measures
+from tasks.results.summary.estimate import estimate
+from tasks.results.summary.summary_file import read_summary, summarised_cell
+from tasks.results.tables import number_text
+
+STORED = Path("docs/results/default_run.json")
+_STRONG = ("membership_lira",)
+"""Beginnings of the columns that a run with full effort adds."""
+_COLUMNS = (
+    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "same_entity_told", "told_by_second_fill"),
+    *("exposure", "exposure_kept", "membership_auc", "membership_tpr_1", "membership_lira_auc"),
+    *("membership_lira_tpr_1", "extracted", "masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
+    *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
+    *("wer_difference_to_pretrained", "wer_difference_to_no_language_model"),
+)
+_FIELDS = (
+    *("dataset", "technique", "method", "filler", "seed", "filler_base", "signature", "oov_rate", "attackers"),
+    *("synthetic_speech", "perplexity", "perplexity_known"),
+)
+"""Columns that every row has."""
+
+
+def read_run(path: Path = STORED) -> dict[str, Any]:
+    """The stored run: ``commit``, ``date``, ``processor``, ``parameters``, ``recommended`` and ``rows``."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:
+    """Store the run of a ``results`` folder; ``CorpusError`` where it has no summary.
+
+    ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose attacks by shadow models are added.
+    ``recommended``: path of the cell that the verdict names.
+    """
+    from tasks.records.stage_report import read_report, write_json
+
+    rows = read_summary(results / "summary.json")
+    report = read_report(min((results / "reports" / "fill").rglob("*.json")))
+    full = {summarised_cell(row).path: row for row in read_summary(strong)} if strong is not None else {}
+    run = {
+        "commit": report["code"]["commit"],
+        "date": report["started"][:10],
+        "processor": report["environment"]["processor"],
+        "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
+        "recommended": recommended,
+        "rows": [_shown(row, full.get(summarised_cell(row).path, {})) for row in rows],
+    }
+    write_json(path, run)
+
+
+def _shown(row: Row, strong: Row) -> dict[str, Any]:
+    """The columns that tables show, those of the stronger attack from its run."""
+    names = [name for column in _COLUMNS for name in (column, f"{column}_ci", f"{column}_blind")]
+    found = {**row, **{name: value for name, value in strong.items() if name.startswith(_STRONG) and value is not None}}
+    shown = {name: found.get(name) for name in _FIELDS} | {
+        name: found[name] for name in names if found.get(name) is not None
+    }
+    if spoken := row.get("masked_word_errors"):
+        shown["masked_word_errors"] = {
+            name: {"wer": one["wer"], "wer_ci": one["wer_ci"]} for name, one in spoken.items()
+        }
+    return shown
+
+
+def figure(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """A figure of a cell with its interval; in brackets the same attack where there is nothing to find."""
+    measure = next((each for each in measures() if each.name == name), None)
+    if measure is None or not rows or (number := measure.estimate(rows)) is None:
+        return "not measured"
+    blind = estimate(rows, measure.blind)
+    unit = 100 if measure.share else 1
+    return number_text(number, measure.digits) + (
+        f" ({blind.value * unit:.{measure.digits}f})" if blind is not None else ""
+    )

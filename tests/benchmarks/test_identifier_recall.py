@@ -1,0 +1,59 @@
+"""Recall by identifier: how it is counted, and that docs/privacy.md shows the stored numbers."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.identifier_recall import FORMS, IDENTIFIERS, RESULTS, SENTENCES, forms, measured, table
+from dashboards.readme_tables import with_table
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
+from tasks.masking.technique import Finding
+
+PAGE = Path(__file__).parents[2] / "docs" / "privacy.md"
+
+
+class MasksCapitals:
+    """A technique that masks words with a capital."""
+
+    def findings(self, lines):
+        for line in lines:
+            words = [(line.index(word), word) for word in line.split()]
+            yield line, [Finding(at, at + len(word), "PERSON", "capitals") for at, word in words if word[0].isupper()]
+
+
+def test_the_page_shows_the_stored_numbers():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_table(page, "identifiers", table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+
+
+def test_an_identifier_counts_if_every_word_is_masked():
+    lines = [
+        LabelledLine("call Ann Lee now", (LabelledSpan(5, 12, "PERSON"),), 1),
+        LabelledLine("call Ann lee now", (LabelledSpan(5, 12, "PERSON"),), 2),
+        LabelledLine("in bonn", (LabelledSpan(3, 7, "CITY"),), 3),
+    ]
+    assert measured(lines, MasksCapitals()) == {
+        "CITY": {"identifiers": 1, "found": 0},
+        "PERSON": {"identifiers": 2, "found": 1},
+    }
+
+
+def test_forms_hold_each_label_and_every_label_is_counted_for_an_identifier():
+    lines = list(forms())
+    assert Counter(line.spans[0].label for line in lines) == dict.fromkeys(FORMS, SENTENCES)
+    assert all(line.text[span.start : span.end].strip() for line in lines for span in line.spans)
+    counted = " ".join(labels for _, _, labels in IDENTIFIERS.values()).split()
+    assert len(counted) == len(set(counted))
+    assert set(FORMS) <= set(counted)
+    assert [line.text for line in lines] == [line.text for line in forms()]
+
+
+def test_the_table_pools_the_labels_of_an_identifier():
+    texts = {
+        "a": {"technique": "every_tagger", "labels": {"PERSON": {"identifiers": 8, "found": 8}}},
+        "b": {"technique": "every_tagger", "labels": {"PER": {"identifiers": 2, "found": 1}}},
+        "c": {"technique": "crf or presidio", "labels": {"PER": {"identifiers": 4, "found": 0}}},
+    }
+    names = next(line for line in table({"texts": texts}).splitlines() if line.startswith("| A |"))
+    assert "90.0 % [59.6 %, 98.2 %] of 10" in names
+    assert "0.0 % [0.0 %, 49.0 %] of 4" in names

@@ -1,0 +1,61 @@
+"""README.md and docs/privacy.md show the numbers of the stored run, and no others."""
+
+import json
+from pathlib import Path
+
+import pytest
+from handmade_experiment import COMMIT
+
+from dashboards.readme_tables import pages, with_table
+from dashboards.stored_run import STORED, figure, read_run, store_run
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_pages_show_the_stored_run():
+    for path, made in pages(read_run(ROOT / STORED), ROOT).items():
+        assert path.read_text(encoding="utf-8") == made, f"python -m dashboards.readme_tables updates {path.name}"
+
+
+def test_another_number_gives_other_pages():
+    run = read_run(ROOT / STORED)
+    cell = next(row for row in run["rows"] if row.get("membership_auc") and row["technique"] and row.get("wer"))
+    cell |= {"perplexity": 1234.5, "membership_auc": 0.9876, "wer": 0.123}
+    text = pages(run, ROOT)[ROOT / "README.md"]
+    assert all(text.count(shown) == 1 for shown in ("1234.5", "0.988", "12.3"))
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "shown"),
+    [
+        ({"exposure": 2.0, "exposure_ci": [1.0, 3.0], "exposure_blind": 1.44}, "exposure", "2.0 [1.0, 3.0] (1.4)"),
+        ({"reidentified": 0.051, "reidentified_ci": [0.04, 0.06]}, "reidentified", "5.1 [4.0, 6.0]"),
+        ({}, "exposure", "not measured"),
+        ({"exposure": 2.0}, "no such column", "not measured"),
+    ],
+)
+def test_a_figure(row, name, shown):
+    assert figure([row], name) == shown
+
+
+def test_a_table_goes_between_its_marks():
+    page = "a\n<!-- table: x -->\nold\n<!-- end of table: x -->\nb\n"
+    assert with_table(page, "x", "new") == "a\n<!-- table: x -->\n\nnew\n\n<!-- end of table: x -->\nb\n"
+    with pytest.raises(ValueError, match="table: y"):
+        with_table(page, "y", "new")
+
+
+def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_folder, tmp_path):
+    rows = json.loads((experiment_folder / "results" / "summary.json").read_text(encoding="utf-8"))
+    attacked = next(row for row in rows if row["filler"])
+    strong = tmp_path / "summary.json"
+    strong.write_text(json.dumps([attacked | {"membership_lira_auc": 0.764, "exposure": 9.9}]), encoding="utf-8")
+    store_run(experiment_folder / "results", strong, "chat/x/y-1", tmp_path / "run.json")
+    run = read_run(tmp_path / "run.json")
+    assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, "chat/x/y-1", len(rows))
+    cell = ("dataset", "technique", "method", "filler", "seed")
+    found = {tuple(row[name] for name in cell): row for row in run["rows"]}[tuple(attacked[name] for name in cell)]
+    assert found["membership_lira_auc"] == 0.764
+    assert "exposure" not in found
+    assert found["perplexity"] == attacked["perplexity"]
+    assert not {"key", "over_seeds", "examples"} & set(found)
