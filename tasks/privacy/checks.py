@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tasks.audit.clear_text import masked_words
 from tasks.errors import ParameterError
 from tasks.files.clone_key import private_home
 from tasks.masking.every_tagger import EVERY_TAGGER
@@ -21,7 +22,7 @@ from tasks.results.measure import Measure, Row
 from tasks.results.measures import leaks
 from tasks.results.readings import MEMBERSHIP, signal
 from tasks.review.estimate import Interval, lines_needed
-from tasks.review.record import Review, prefix_length, review_of
+from tasks.review.record import Review, marks_of, prefix_length, review_of
 from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
@@ -89,17 +90,18 @@ def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
             if technique != EVERY_TAGGER
             else "Mask more: combine every_tagger with a list of the words that the review found."
         )
-    lines, seconds = further_lines(review, limit), seconds_a_line(review)
+    lines, seconds = further_lines(review, cell.sidecar, limit), seconds_a_line(review)
     minutes = max(1, round(lines * seconds / 60))
     more = "more " if review is not None else ""
     return f"Review {lines} {more}lines: palimpsest review {corpus}/{technique} (some {minutes} minutes)."
 
 
-def further_lines(review: Review | None, limit: float) -> int:
+def further_lines(review: Review | None, sidecar: Path, limit: float) -> int:
     """Lines that a reviewer still has to read, if no further unmasked identifier is found."""
     if review is not None:
-        read = prefix_length(review)
-        return lines_needed(review.plan, read, limit) or review.plan.lines - read
+        read, marks = prefix_length(review), marks_of(review)
+        masked = {number: words for number, words in enumerate(masked_words(sidecar)) if number in marks}
+        return lines_needed(review.plan, read, limit, marks=marks, masked=masked) or review.plan.lines - read
     # A simple random sample without a find: exact upper end of a two-sided 95 % interval.
     return ceil(3.69 / max(limit, 1) * 1000)
 

@@ -38,7 +38,7 @@ def problems_of(document, tmp_path) -> str:
 
 def test_the_shipped_file_is_valid():
     parameters = read_parameters(ROOT / "params.yaml")
-    assert parameters.compare.techniques == ["allow_list", "vocabulary_threshold", "entity_tagger"]
+    assert parameters.compare.techniques == ["allow_list", "vocabulary_threshold", "every_tagger"]
 
 
 def test_numbers_are_those_of_dvc_in_the_file_and_on_a_command_line(document, tmp_path):
