@@ -48,7 +48,7 @@ def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:
     found = [row for row in rows if summarised_cell(row).path == cell]
     release = ReleaseSettings()
     limits = {name: f"`release.at_most.{name}`: {limit:g}" for name, limit in release.at_most.items()}
-    limits["unmasked_direct"] = f"`release.unmasked_direct`: {getattr(release, 'unmasked_direct', 20):g}"
+    limits["unmasked_direct"] = f"`release.unmasked_direct`: {release.unmasked_direct:g}"
     shares = {each.name for each in measures() if each.share}
     lines = [
         "| adversary | holds | wants | attack | figure: column | limit | default run |",

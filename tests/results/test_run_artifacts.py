@@ -96,4 +96,4 @@ def test_the_perplexity_plot_compares_within_technique_and_seed():
     assert perplexity_plot(TOP_K, rows, "perplexity_at_switches") is None
     switches = perplexity_plot(TOP_K, [{**rows[0], "perplexity_at_switches": 2434.0}], "perplexity_at_switches")
     assert "2434.0" in switches
-    assert "chat: perplexity where the language changes" in switches
+    assert "chat: perplexity at code-switch points" in switches
