@@ -39,8 +39,12 @@ class Forgotten:
 def forget_in_turn(
     method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float, before: float
 ) -> Forgotten:
-    """Forget one request after the other; the budget is of them all, over ``before``, the loss of the model before in
-    nats; seconds add up, and so do the sweeps."""
+    """The model after one request after the other. One budget serves them all: a ratio to ``before``, the loss in nats of
+    the model before the first request. Seconds add up, and so do the sweeps.
+
+    Earlier requests may spend the budget. A later request then takes its first strength, and ``is_within_budget`` is
+    false.
+    """
     found = forget(method, requests[0], valid, budget, before)
     for request in requests[1:]:
         after = forget(method, replace(request, start=found.model), valid, budget, before)
