@@ -39,10 +39,10 @@ class Forgotten:
 def forget_in_turn(
     method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float, before: float
 ) -> Forgotten:
-    """The model after one request after the other. One budget serves them all: a ratio to ``before``, the loss in nats of
-    the model before the first request. Seconds add up, and so do the sweeps.
+    """The model after one request after the other.
 
-    Earlier requests may spend the budget. A later request then takes its first strength, and ``is_within_budget`` is
+    One budget serves them all: a ratio to ``before``, the loss in nats of the model before the first request. Seconds
+    add up, and so do the sweeps. Earlier requests may spend the budget. A later request then takes its first strength, and ``is_within_budget`` is
     false.
     """
     found = forget(method, requests[0], valid, budget, before)

@@ -260,7 +260,7 @@ def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
 def test_the_budget_of_requests_in_turn_is_one(request_):
     method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [1, 2, 5, 10, 50]}, retain_weight=0)
     before = valid_loss(request_.start, request_.retain)
-    # The first request may spend the whole budget. Then no strength of the second one is within it, and the result says so.
+    # The first request may spend the whole budget: no strength of the second is within it then, and the result says so.
     for budget in (0.01, 0.3, 1.0):
         found = forget_in_turn(method, [request_, request_], request_.retain, budget, before)
         is_within = valid_loss(found.model, request_.retain) <= before + np.log(1 + budget)
