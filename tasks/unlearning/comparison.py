@@ -41,9 +41,9 @@ def forget_in_turn(
 ) -> Forgotten:
     """The model after one request after the other.
 
-    One budget serves them all: a ratio to ``before``, the loss in nats of the model before the first request. Seconds
-    add up, and so do the sweeps. Earlier requests may spend the budget. A later request then takes its first strength, and ``is_within_budget`` is
-    false.
+    One budget serves them all: a ratio to ``before``, the loss in nats of the model before the first request. Earlier
+    requests may spend it: a later one then takes its first strength, and ``is_within_budget`` is false. Seconds and
+    sweeps add up.
     """
     found = forget(method, requests[0], valid, budget, before)
     for request in requests[1:]:
