@@ -33,22 +33,28 @@ class Forgotten:
     """Of each strength that was tried, in their order: ``strength`` and ``valid_ratio``, the perplexity on valid text
     by that of the model before."""
     is_within_budget: bool
-    """Whether this strength is; if not, it is the first one, and none was."""
+    """Whether every request had a strength within the budget."""
 
 
 def forget_in_turn(
     method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float, before: float
 ) -> Forgotten:
-    """The model after one request after the other.
+    """Forget one request after the other, and return the model after the last one that the budget allows.
 
-    One budget serves them all: a ratio to ``before``, the loss in nats of the model before the first request. Earlier
-    requests may spend it: a later one then takes its first strength, and ``is_within_budget`` is false. Seconds and
-    sweeps add up.
+    The budget is of all requests together, over ``before``, the loss of the model before in nats. The first request
+    is answered as by ``forget``. A later one that has no strength within the budget is left out. Seconds and sweeps
+    add up.
     """
     found = forget(method, requests[0], valid, budget, before)
     for request in requests[1:]:
         after = forget(method, replace(request, start=found.model), valid, budget, before)
-        found = replace(after, seconds=found.seconds + after.seconds, sweep=found.sweep + after.sweep)
+        taken = after if after.is_within_budget else found
+        found = replace(
+            taken,
+            seconds=found.seconds + after.seconds,
+            sweep=found.sweep + after.sweep,
+            is_within_budget=found.is_within_budget and after.is_within_budget,
+        )
     return found
 
 

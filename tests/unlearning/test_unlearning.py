@@ -257,22 +257,32 @@ def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
     assert all(set(one).isdisjoint(other) for one in parts for other in parts if one is not other)
 
 
-def test_the_budget_of_requests_in_turn_is_one(request_):
+@pytest.mark.parametrize("budget", [0.0, 0.05, 0.3, 1.0, 100.0])
+def test_requests_in_turn_share_one_budget(request_, budget):
     method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [1, 2, 5, 10, 50]}, retain_weight=0)
     before = valid_loss(request_.start, request_.retain)
-    # The first request may spend the whole budget: no strength of the second is within it then, and the result says so.
-    for budget in (0.01, 0.3, 1.0):
-        found = forget_in_turn(method, [request_, request_], request_.retain, budget, before)
-        is_within = valid_loss(found.model, request_.retain) <= before + np.log(1 + budget)
-        assert found.is_within_budget == is_within
-    assert sum(each["strength"] == 1 for each in found.sweep) == 2
-    assert forget_in_turn(method, [request_, request_], request_.retain, 1e9, before).is_within_budget
-    # The first request leaves nothing of the budget to the second one. (So many steps: a few can also lower the loss.)
-    spent = method.model_copy(update={"steps": [30]})
-    alone = forget(spent, request_, request_.retain, 100.0, before).sweep[0]["valid_ratio"]
-    found = forget_in_turn(spent, [request_, request_], request_.retain, alone - 1 + 1e-6, before)
+    first = forget(method, request_, request_.retain, budget, before)
+    found = forget_in_turn(method, [request_, request_, request_], request_.retain, budget, before)
+    most = before + np.log1p(budget) if first.is_within_budget else valid_loss(first.model, request_.retain)
+    assert valid_loss(found.model, request_.retain) <= most + 1e-6
+    assert [each["strength"] for each in found.sweep].count(1) == 3
+    parts = np.split(found.sweep, [n for n, each in enumerate(found.sweep) if n and each["strength"] == 1])
+    assert found.is_within_budget == all(any(each["within_budget"] for each in part) for part in parts)
+
+
+def test_a_request_that_the_budget_does_not_allow_is_left_out(request_):
+    """So many steps always cost; the first request may use what it costs, and leaves nothing to the second one."""
+    method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [30]}, retain_weight=0)
+    before = valid_loss(request_.start, request_.retain)
+    alone = forget(method, request_, request_.retain, 100.0, before)
+    budget = alone.sweep[0]["valid_ratio"] - 1 + 1e-6
+    found = forget_in_turn(method, [request_, request_], request_.retain, budget, before)
     assert [each["within_budget"] for each in found.sweep] == [True, False]
     assert not found.is_within_budget
+    assert valid_loss(found.model, request_.retain) == pytest.approx(valid_loss(alone.model, request_.retain), abs=1e-6)
+    ample = forget_in_turn(method, [request_, request_], request_.retain, 1e9, before)
+    assert ample.is_within_budget
+    assert loss(ample.model, request_.forget, private=True) > loss(alone.model, request_.forget, private=True)
 
 
 def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(request_, tmp_path, capsys):
