@@ -21,8 +21,10 @@ help:
 	@echo "make install    the virtual environment .venv with the pinned dependencies"
 	@echo "make clean      remove outputs of the graph (not the environment, not your data)"
 
+# Ends with a release, whose dossier holds the review of the public chat text that ships with palimpsest.
 demo: $(INSTALLED)
 	@$(BIN)/palimpsest run
+	@$(BIN)/palimpsest release --name demo --approved-by "the maintainers, for the demo"
 
 plan: $(INSTALLED)
 	@$(BIN)/palimpsest plan
