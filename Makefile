@@ -5,12 +5,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo up down screenshots test test-slow lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots test test-slow test-processors lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment and print its tables (some seventeen minutes on two cores)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
+	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"
@@ -43,6 +44,12 @@ test: $(INSTALLED)
 
 test-slow: $(INSTALLED)
 	@$(BIN)/python -m pytest -m "not gpu"
+
+# Sums in another order round otherwise: a test must hold with the kernels of every processor.
+test-processors: $(INSTALLED)
+	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem
+	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX MKL_CBWR=AVX OPENBLAS_CORETYPE=Sandybridge
+	@$(MAKE) test ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

@@ -28,6 +28,7 @@ from flows.erasure.dvc_records import (
 )
 from flows.graph.graph import Graph
 from flows.graph.private_sources import named_sources
+from flows.runs.run_progress import FILE as DURATIONS
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release, of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
@@ -172,10 +173,14 @@ def _with_partial_files(path: Path) -> Iterator[Path]:
 
 
 def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: CorpusPaths) -> Iterator[Path]:
-    """Logs of its stages, copies of a torn ``dvc.lock``, and unfinished work that is of no other known output."""
+    """Logs and durations of its stages, copies of a torn ``dvc.lock``, and unfinished work of no other known output."""
     state = root / STATE_FOLDER
-    for pattern in (f"logs/*@{name}.*", f"logs/*@{name}-*", f"*@{name}.*", f"*@{name}-*", f"{LOCK_FILE}.torn-*"):
-        yield from state.glob(pattern)
+    of_corpus = re.compile(rf"[@.-]{re.escape(name)}[.-]")
+    yield from (file for place in (state, state / "logs") for file in place.glob("*@*") if of_corpus.search(file.name))
+    yield from state.glob(f"{LOCK_FILE}.torn-*")
+    durations = root / DURATIONS
+    if durations.exists() and of_corpus.search(durations.read_text(encoding="utf-8").replace('"', ".")):
+        yield durations
     # Weights of fills are named after all that they were learned from, and a killed audit leaves its twin: no corpus is
     # named there, and both are made again.
     yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"))

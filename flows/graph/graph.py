@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.graph.selection import Selection
 from tasks.errors import ResourceError, StageError
+from tasks.files.private_folders import close_private_folders
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -110,6 +111,7 @@ def open_repository(root: str | Path) -> Iterator["Repo"]:
 
     # DVC prints hints and progress through a logger that its import sets up; what matters comes as an exception.
     logging.getLogger("dvc").setLevel(logging.ERROR)
+    close_private_folders(Path(root))
     with chdir(root):
         try:
             with Repo(str(root)) as repository:

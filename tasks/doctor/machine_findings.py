@@ -112,6 +112,7 @@ def machine_findings(parameters: Parameters, machine: Machine, root: Path) -> li
         *_gpus(parameters, machine, root),
         _memory(parameters, sizes, machine, root),
         _disk(parameters, sizes, machine, root),
+        _dvc_tables(root),
     ]
 
 
@@ -216,6 +217,19 @@ def _disk(parameters: Parameters, sizes: dict[str, int], machine: Machine, root:
         return Finding("machine", "disk", "there", detail)
     remedy = "free some space, set DVC's cache on a larger disk ('dvc cache dir PATH'), or compare less"
     return Finding("machine", "disk", "missing", detail, remedy)
+
+
+def _dvc_tables(root: Path) -> Finding:
+    """Whether another user can swap DVC's tables of hashes and links, which DVC loads as pickles."""
+    from dvc.config import Config
+    from dvc.dirs import site_cache_dir
+
+    folder = Path(site_cache_dir(Config(str(root / ".dvc"))["core"].get("site_cache_dir"))).absolute()
+    above = [place for place in (folder, *folder.parents) if place.is_dir()]
+    closed = any(place.stat().st_mode & 0o077 == 0 for place in above)
+    remedy = "unset DVC_SITE_CACHE_DIR and run 'make install', or close that folder with 'chmod 700'"
+    detail = f"{folder}: {'closed' if closed else 'open'} to other users of the machine"
+    return _of_machine("DVC's tables of hashes", detail, suffices=closed, remedy=remedy)
 
 
 _PYTHON = (3, 11)

@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tasks.files.private_folders import PRIVATE_FOLDERS, close_private_folders
@@ -42,6 +43,7 @@ def open_to_others(folder: Path) -> list[str]:
 def dvc(folder: Path, *arguments: str) -> None:
     """Bare DVC with umask 022, which finds our commands as a user's shell does."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "DVC_NO_ANALYTICS": "1"}
+    environment.pop("DVC_SITE_CACHE_DIR", None)
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, umask=0o022)
@@ -78,6 +80,30 @@ def test_bare_dvc_leaves_nothing_private_open_not_even_what_it_checks_out(tmp_pa
         for name in ("data/private", "models/tuned_fillers", "results/reports"):
             shutil.rmtree(checkout / name)
         dvc(checkout, "checkout")
+
+
+def test_another_user_neither_reads_nor_swaps_the_tables_that_dvc_loads() -> None:
+    """By default they lie in /var/tmp/dvc with mode 0777: pickles that DVC loads, and hashes of every private file."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        Path(place).chmod(0o755)
+        checkout = Path(place) / "a checkout, 'quoted' #1"
+        (checkout / ".dvc").mkdir(parents=True)
+        (checkout / ".dvc" / "config").write_text("[core]\n    no_scm = true\n")
+        (checkout / "dvc.yaml").write_text("stages: {one: {cmd: echo a > data/private/a, outs: [data/private/a]}}")
+        close_private_folders(checkout)
+        dvc(checkout, "repro")
+        tables = checkout / ".palimpsest" / "dvc"
+        assert list(tables.glob("repo/*/*/*.db"))
+        assert [one for one in open_to_others(checkout) if one.startswith((".palimpsest", "data"))] == []
+        if os.geteuid() == 0:
+            for attempt in (["mv", tables, f"{tables}2"], ["ls", tables]):
+                done = subprocess.run(attempt, user=65534, capture_output=True, text=True)
+                assert "Permission denied" in done.stderr, done
+
+        # A checkout that was moved has tables of its own.
+        moved = checkout.rename(Path(place) / "moved")
+        close_private_folders(moved)
+        assert f"site_cache_dir = {moved / '.palimpsest/dvc'}\n" in (moved / ".dvc" / "config.local").read_text()
 
 
 def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):

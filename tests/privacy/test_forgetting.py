@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import sqlite3
 import subprocess
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -91,6 +92,9 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
     write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
     write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
+    write(folder / ".palimpsest/logs/mask@train-mail-allow_list.log", CANARIES[0])
+    write(folder / ".palimpsest/logs/mask@train-email.log", "nothing")
+    write(folder / ".palimpsest/durations.json", json.dumps({"mask@train-mail-allow_list": 1.5}))
     write(folder / ".palimpsest/dvc.lock.torn-20260101-000000", CANARIES[0])
     write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
     write(folder / ".palimpsest/fills/learned_weights/0123.json", CANARIES[0])
@@ -123,6 +127,16 @@ def state(folder: Path) -> dict[str, int]:
     apart = (".git/", ".dvc/tmp/", ".palimpsest/run.lock")
     names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     return {name: path.stat().st_size for name, path in sorted(names.items()) if not name.startswith(apart)}
+
+
+def naming(folder: Path, name: str) -> set[str]:
+    """Every file, but those in git, with a corpus in its path or in its bytes: in a stage, a path or a cell."""
+    word = re.compile(rf"[@/\"]{name}[/\"-]|-{name}-|^data/raw/{name}".encode())
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    found = [path for path in files if word.search(bytes(path.relative_to(folder))) or word.search(path.read_bytes())]
+    names = {path.relative_to(folder).as_posix() for path in found}
+    ours = subprocess.run(["git", "ls-files", "-z"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return {name for name in names - set(ours.split("\0")) if not name.startswith(".git/")}
 
 
 def palimpsest(folder: Path, *arguments: str, expect: int = 0) -> str:
@@ -185,6 +199,10 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
         "data/raw/mail.txt",
     ]
     assert "data/private/ledger.jsonl" in left
+    # Only what docs/privacy.md says is left still names the corpus, and the settings that a check of params.yaml saw.
+    named = naming(lived, "mail")
+    settings = {name for name in named if "/runs/" in name and b"cmd: palimpsest cells " in (lived / name).read_bytes()}
+    assert named - settings == {"data/private/ledger.jsonl", "data/raw/mail.txt"}
     assert [name for name in left if "/counts/" in name] == ["data/private/counts/3d4e5f/batch.npz"]
     kept = [f"data/private/lineage/notes.{kind}" for kind in ("json", "patch")]
     assert [name for name in left if "/lineage/" in name and Path(name).stem in ("mail", "notes")] == kept
