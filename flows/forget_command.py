@@ -112,7 +112,7 @@ def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> It
     if not tracking.startswith("sqlite:///"):
         yield f"  the tracking server {shown_uri(tracking)}"
     yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
-    yield "  pages of 'palimpsest preview' and 'palimpsest try', exports of 'palimpsest review', wherever you wrote them"
+    yield "  pages of 'palimpsest preview' and 'palimpsest try', exports of 'palimpsest review', where you wrote them"
     yield "  blocks of the disk that are free now, and snapshots of the file system"
 
 
