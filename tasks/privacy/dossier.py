@@ -112,12 +112,13 @@ def _review(cell: FilledCell) -> tuple[str, ...] | None:
     kappas = [each.kappa_class for each in agreements(review, list(read_lines(cell.raw)))]
     kappa = min((kappa for kappa in kappas if kappa is not None), default=None)
     days = sorted(line.when[:10] for line in review.lines)
+    seconds = sum(line.seconds for line in review.lines)
     return (
         f"{len({line.line for line in review.lines}):,} of {review.plan.lines:,}",
         ", ".join(sorted({line.reviewer for line in review.lines})),
         days[0],
         days[-1],
-        f"{sum(line.seconds for line in review.lines) / 60:.0f}",
+        f"{seconds / 60:.0f}" if seconds else "not timed",
         "one reviewer" if kappa is None else f"{kappa:.2f}",
     )
 
