@@ -1,6 +1,7 @@
 """An experiment whose private text holds planted words, run, failed and looked at through every server."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -41,6 +42,24 @@ NAME = "Wrenchquibble"
 BROKEN = f"Yesterday {NAME} ".encode() + b"\xff\xfe called the manager.\n"
 """What no stage reads."""
 
+HOOK = """
+import os, sys
+
+log = os.open({!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+places = {{"os.mkdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1, "sqlite3.connect": 0}}
+
+def note(event, values):
+    if event == "open":
+        path = values[0] if values[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) else None
+    else:
+        path = values[places[event]] if event in places else None
+    if isinstance(path, (str, bytes, os.PathLike)):
+        os.write(log, os.path.abspath(os.fsencode(path)) + b"\\n")
+
+sys.addaudithook(note)
+"""
+"""Notes every path that a Python process writes to, makes or gives to SQLite."""
+
 
 @dataclass
 class Lived:
@@ -67,6 +86,12 @@ class Lived:
         self.said.append(done.stdout + done.stderr)
         assert done.returncode == expect, done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    @property
+    def written(self) -> list[Path]:
+        """Every path that a process wrote to."""
+        lines = (self.home.parent / "written").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        return sorted({Path(line) for line in lines if line})
 
     @property
     def remote(self) -> Path:
@@ -135,11 +160,14 @@ def plant(place: Path) -> Lived:
         "XDG_CONFIG_HOME": str(home),
         "XDG_CACHE_HOME": str(home / "cache"),
         "TMPDIR": str(temporary),
-        "DVC_SITE_CACHE_DIR": str(home / "dvc"),
         "PREFECT_API_URL": f"http://127.0.0.1:{ports['prefect']}/api",
         "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{ports['mlflow']}",
         **{f"PALIMPSEST_{name.upper()}_PORT": str(port) for name, port in ports.items()},
     }
-    for name in ("PREFECT_HOME", "PREFECT_PROFILE"):
+    for name in ("PREFECT_HOME", "PREFECT_PROFILE", "DVC_SITE_CACHE_DIR"):
         environment.pop(name, None)
+    # Python imports this module at the start of every process.
+    (place / "hook").mkdir()
+    (place / "hook" / "sitecustomize.py").write_text(HOOK.format(str(place / "written")), encoding="utf-8")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(place / "hook"), environment.get("PYTHONPATH"))))
     return Lived(folder, home, temporary, environment, ports, [])

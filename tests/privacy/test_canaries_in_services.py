@@ -9,6 +9,7 @@ each, and nothing else may hold a canary of any kind.
 import json
 import sqlite3
 import stat
+from pathlib import Path
 
 import pytest
 from planted_experiment import BAD_LINE, CANARIES, KEPT_BY_ONE, KEPT_LINES, NAME, private_outputs
@@ -54,6 +55,15 @@ def test_no_file_beside_them_holds_one(lived, search):
         assert (lived.folder / name).stat().st_size > 1000
     for folder in (lived.home, lived.temporary):
         assert search.holders(folder)[0] == []
+
+
+def test_runs_and_services_write_into_the_checkout_and_temporary_files_alone(lived):
+    """DVC's tables in /var/tmp/dvc were open to every user."""
+    assert len([path for path in lived.written if path.is_relative_to(lived.folder)]) > 200
+    allowed = (lived.folder, lived.temporary, lived.remote, Path("/dev"), Path("/proc"))
+    outside = [path for path in lived.written if not any(map(path.is_relative_to, allowed))]
+    assert [path for path in outside if not path.is_relative_to(lived.home)] == []
+    assert {path.relative_to(lived.home).parts[:1] for path in outside} == set()
 
 
 def test_only_what_a_program_of_the_users_quotes_stands_in_its_own_closed_log(lived, search):
