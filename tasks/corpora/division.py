@@ -7,8 +7,9 @@ memory holds 16 bytes per sentence rather than the text.
 
 How a text of a source becomes a sentence of a corpus, or is left out for a reason that is counted.
 
-White space of any kind and control characters become one space; zero-width spaces, soft hyphens and byte order
-marks go; characters are composed (NFC); halves of surrogate pairs become U+FFFD. Case and punctuation stay.
+White space of any kind and control characters become one space; zero-width spaces, soft hyphens, byte order marks
+and marks that turn the direction of text go; characters are composed (NFC); halves of surrogate pairs become U+FFFD.
+Case and punctuation stay.
 """
 
 import random
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from tasks.corpora.plain_text import DIRECTION_MARKS
 from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.text_lines import line_writer
@@ -37,7 +39,7 @@ REASONS = (EMPTY, TOO_SHORT, TOO_LONG, DUPLICATE, BEYOND_LIMIT)
 
 # C0 and C1 controls are no white space to ``str.split``, except the ones that end lines or tabulate.
 _CONTROLS = {code: " " for code in [*range(0x20), *range(0x7F, 0xA0)]}
-_INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0x00AD), None)
+_INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0x00AD, *map(ord, DIRECTION_MARKS)), None)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ASCII_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -15,13 +15,20 @@ A word holds at least one letter or digit and no white space. Its rules, each wi
 - **E-mail addresses, URLs and bare domains** are one word, without punctuation behind them.
 - **@handles and #tags** are one word with their sign; underscores inside a word belong to it, those round it do not.
 - **Other scripts**: a run of letters with its combining marks is one word, also where a script sets no spaces.
-- **Emoji and symbols** are no words. **Control characters** divide words; **format characters** (soft hyphen,
-  zero-width space, joiners, direction marks) between letters belong to the word, so they cannot hide it.
+- **Hexadecimal identifiers** are one word: addresses of machines (``fe80::dead:beef``, ``de:ad:be:ef:ca:fe``), UUIDs,
+  and keys in groups of four digits or more.
+- **Emoji and symbols** are no words; **signs for letters** are letters (``Ⓐⓝⓝⓐ``, ``🅰🅽🅽🅰``, full-width ones), and signs
+  are read as the plain ones that they stand for (``＠``, no-break hyphens; ``tasks.corpora.plain_text``).
+- **Control characters** divide words; **format characters** (soft hyphen, zero-width space, joiners, direction marks)
+  inside a word belong to it, so they cannot hide it.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
+
+from tasks.corpora.identifiers import HEXADECIMAL
+from tasks.corpora.plain_text import plain, stands_for_letters
 
 _APOSTROPHES = "'’ʼ＇"
 _CHUNK = re.compile(r"\S+")
@@ -51,6 +58,8 @@ _WEB = "|".join(
 _PLAIN_PATTERN = re.compile(_WORD)
 _WEB_PATTERN = re.compile(f"{_WEB}|{_WORD}", re.IGNORECASE)
 _WEB_SIGNS = re.compile(r"[@#./]")
+_IDENTIFIER_PATTERN = re.compile(f"{HEXADECIMAL}|{_WEB}|{_WORD}", re.IGNORECASE)
+_MAY_BE_IDENTIFIER = re.compile(r"::|[0-9a-fA-F]{2}([:.-])[0-9a-fA-F]{2,}\1[0-9a-fA-F]{2}").search
 _ENDING = re.compile(rf"(.+)[{_APOSTROPHES}](?:s|d|ll|re|ve|m)", re.IGNORECASE | re.DOTALL)
 _LONE_ENDING = re.compile(rf"[{_APOSTROPHES}](?:s|d|ll|re|ve|m)", re.IGNORECASE)
 _CONTRACTED = frozenset(
@@ -95,7 +104,9 @@ def fold(word: str) -> str:
     """
     if word.isascii():
         return word.lower()
-    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold()).translate(_FOLDED_APOSTROPHES)
+    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain(word)).casefold()).translate(
+        _FOLDED_APOSTROPHES
+    )
     return "".join(character for character in word if unicodedata.category(character) != "Cf")
 
 
@@ -106,10 +117,16 @@ def _chunk_spans(chunk: str) -> tuple[tuple[int, int], ...]:
 
 def _find_spans(chunk: str) -> tuple[tuple[int, int], ...]:
     if not chunk.isascii():
-        chunk = _with_marks_as_letters(chunk)
-    elif chunk.isalpha():
+        return _spans_in_plain(chunk)
+    if chunk.isalpha():
         return ((0, len(chunk)),)
+    return _match_spans(chunk)
+
+
+def _match_spans(chunk: str) -> tuple[tuple[int, int], ...]:
     pattern = _WEB_PATTERN if _WEB_SIGNS.search(chunk) else _PLAIN_PATTERN
+    if (":" in chunk or chunk.count("-") > 1 or chunk.count(".") > 1) and _MAY_BE_IDENTIFIER(chunk):
+        pattern = _IDENTIFIER_PATTERN
     spans = []
     for match in pattern.finditer(chunk):
         start, end = match.span()
@@ -136,26 +153,29 @@ def _find_words(chunk: str) -> tuple[str, ...]:
 _remembered_words = lru_cache(maxsize=1 << 16)(_find_words)
 
 
+def _spans_in_plain(chunk: str) -> tuple[tuple[int, int], ...]:
+    """Words of a stretch in plain signs, without its format characters; those at the border of a word stay outside.
+
+    What ends a stretch of another direction would be masked with a word, and its beginning stay.
+    """
+    places = [place for place, character in enumerate(chunk) if unicodedata.category(character) != "Cf"]
+    visible = chunk if len(places) == len(chunk) else "".join([chunk[place] for place in places])
+    return tuple((places[start], places[end - 1] + 1) for start, end in _match_spans(_with_marks_as_letters(visible)))
+
+
 def _with_marks_as_letters(chunk: str) -> str:
-    """The same length, with marks and format characters behind a letter or digit replaced by a letter.
+    """The same length in plain signs, with marks behind a letter or digit and signs for several letters as letters.
 
     Python's ``\\w`` knows no combining marks, and would divide words of scripts that write vowels with them. Behind an
-    emoji they stay what they are, or a variation selector would be a word. So do format characters at the end of a
-    word: what ends a stretch of another direction would be masked with it, and its beginning stay.
+    emoji they stay what they are, or a variation selector would be a word.
     """
-    characters = list(chunk)
+    characters = list(plain(chunk))
     inside = False
-    waiting: list[int] = []
     for position, character in enumerate(characters):
-        category = "" if character.isalnum() else unicodedata.category(character)
-        if category == "Cf" and inside:
-            waiting.append(position)
-        elif not category or (inside and category in ("Mn", "Mc", "Me")):
-            for before in (*waiting, *([position] if category else [])):
-                characters[before] = "x"
+        is_mark = inside and unicodedata.category(character) in ("Mn", "Mc", "Me")
+        if is_mark or (not character.isascii() and not character.isalnum() and stands_for_letters(character)):
+            characters[position] = "x"
             inside = True
-            waiting.clear()
         else:
-            inside = False
-            waiting.clear()
+            inside = character.isalnum()
     return "".join(characters)

@@ -2,13 +2,15 @@
 
 Lower case; punctuation and symbols separate words and vanish; apostrophes inside a word stay (curly ones become
 straight); hyphenated words are split; digits stay as they are. Text is brought to Unicode form NFKC first, so
-full-width letters and ligatures equal plain ones. ``NORMALISATION`` names these rules in a signature.
+full-width letters and ligatures equal plain ones; so do other signs for letters (``tasks.corpora.plain_text``).
+``NORMALISATION`` names these rules in a signature.
 """
 
 import re
 import unicodedata
 
 from tasks.corpora.masked_text import Marker, parse_masked
+from tasks.corpora.plain_text import plain
 
 NORMALISATION = "v1"
 """Version of the rules; a change of what counts as a word changes it, so that numbers are not compared across."""
@@ -64,6 +66,7 @@ def fold_characters(text: str) -> str:
     if text.isascii():
         text = text.lower()
     else:
+        text = plain(text)
         # Lower-casing can leave a form that is not composed (the dotted capital I).
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).translate(_TO_APOSTROPHE)
     return text.translate(_CHARACTERS)

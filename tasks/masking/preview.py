@@ -18,6 +18,7 @@ from itertools import tee
 from pathlib import Path
 
 from tasks.corpora.masked_text import CLASSES
+from tasks.corpora.plain_text import DIRECTION_MARKS
 from tasks.masking.settings import Markers
 from tasks.masking.technique import (
     Finding,
@@ -32,7 +33,6 @@ from tasks.page_templates import page_environment
 
 LONGEST_SHOWN = 4000
 """Characters of a line."""
-_TURNS_DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
 _OWN_NUMBERS = re.compile(r"\brank [\d,]+| \(\d\.\d\d\)")
 
 
@@ -129,7 +129,7 @@ def visible(text: str) -> str:
 def _is_hidden(character: str) -> bool:
     if character == "\t":
         return False
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS_DIRECTION
+    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in DIRECTION_MARKS
 
 
 def kind_of_reason(reason: str) -> str:

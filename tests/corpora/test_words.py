@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.corpora.plain_text import plain, plain_view, stands_for_letters
 from tasks.corpora.words import count_words, fold, folded_words, word_spans, words_of
+from tasks.language_model.normalisation import normalise
 
 RULES = [
     ("punctuation stays outside", 'He said: "Chicago, (maybe) now!"', ["He", "said", "Chicago", "maybe", "now"]),
@@ -51,6 +53,7 @@ RULES = [
     ("format characters hide nothing", "T\u200bom Sm\u00adith", ["T\u200bom", "Sm\u00adith"]),
     ("Unicode spaces divide", "Tom\u00a0Smith\u2003x", ["Tom", "Smith", "x"]),
     ("a literal marker is text", "[MASK] [PERSON]", ["MASK", "PERSON"]),
+    ("styled names have possessives", "🅐🅝🅝🅐's", ["🅐🅝🅝🅐"]),
     ("nothing", "", []),
 ]
 
@@ -78,7 +81,7 @@ def test_spans_are_ordered_disjoint_and_hold_a_letter_or_digit(text):
     position = 0
     for start, end in word_spans(text):
         assert position <= start < end <= len(text)
-        assert any(character.isalnum() for character in text[start:end])
+        assert any(map(stands_for_letters, plain(text[start:end])))
         assert not any(character.isspace() for character in text[start:end])
         position = end
     assert count_words(text) == len(word_spans(text))
@@ -90,7 +93,7 @@ def test_no_letter_or_digit_is_outside_a_word_but_endings(text):
     covered = {index for start, end in word_spans(text) for index in range(start, end)}
     for index, character in enumerate(text):
         if character.isalnum() and index not in covered:
-            before = text[:index].rstrip("sSdDlLrReEvVmMſ")
+            before = plain(text)[:index].rstrip("sSdDlLrReEvVmMſ")
             assert before[-1:] in "'’ʼ＇", text
 
 
@@ -115,3 +118,62 @@ def test_time_is_linear_in_the_length_of_a_line(unit):
     large = min(seconds(400_000) for _ in range(2))
     # Eight times the text; quadratic time would be 64 times.
     assert large < 24 * max(small, 0.002)
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "folded"),
+    [
+        ("Ⓐⓝⓝⓐ, met", ["Ⓐⓝⓝⓐ", "met"], ["anna", "met"]),
+        ("🅰🅽🅽🅰 🄰🄽🄽🄰", ["🅰🅽🅽🅰", "🄰🄽🄽🄰"], ["anna", "anna"]),
+        ("🅐🅝🅝🅐 ⒜⒩⒩⒜", ["🅐🅝🅝🅐", "⒜⒩⒩⒜"], ["anna", "anna"]),
+        ("🇦🇳🇳🇦 𝐀𝓷𝔫𝚊", ["🇦🇳🇳🇦", "𝐀𝓷𝔫𝚊"], ["anna", "anna"]),
+        ("Acme™ ㎏", ["Acme™", "㎏"], ["acmetm", "kg"]),
+        ("🇺🇸 🇺🇸🇬🇧 🇪🇺 🏴 ☎ ©", [], []),
+    ],
+)
+def test_signs_for_letters_are_letters_for_masking_and_for_language_models(text, words, folded):
+    assert words_of(text) == words
+    assert folded_words(text) == folded
+    assert normalise(text) == folded
+
+
+@given(st.text(max_size=60))
+def test_plain_text_has_the_same_length_and_its_view_the_places(text):
+    assert len(plain(text)) == len(text)
+    view, places = plain_view(text)
+    assert len(view) == len(text if places is None else places)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "fe80::dead:beef:cafe:face",
+        "2001:db8::1",
+        "2001:0db8:85a3:0000:0000:8a2e:0370:7334",
+        "::ffff:192.0.2.1",
+        "de:ad:be:ef:ca:fe",
+        "DE-AD-BE-EF-CA-FE",
+        "dead.beef.cafe",
+        "110bcd25-a55d-453a-8046-1297901ea002",
+        "deadbeef-cafe-face-dead-beefdeadbeef",
+        "DEAD-BEEF-FADE-FACE",
+        "lena.brandt＠gmx.de",
+        "4111\u20111111\u20111111\u20111111",
+        "alice\u200b.novak@\u200bexample.com",
+    ],
+)
+def test_identifiers_are_one_word(word):
+    assert words_of(f"the ({word}), is") == ["the", word, "is"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("use std::vector here", ["use", "std", "vector", "here"]),
+        ("a[1::2] x::y", ["a", "1", "2", "x", "y"]),
+        ("face-dead at 10:30:45", ["face", "dead", "at", "10:30:45"]),
+        ("a:b:c:d:e:f", ["a", "b", "c", "d", "e", "f"]),
+    ],
+)
+def test_other_colons_and_hyphens_divide_as_before(text, words):
+    assert words_of(text) == words

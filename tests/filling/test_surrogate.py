@@ -17,7 +17,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencie
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.surrogates.figures import like
+from tasks.filling.surrogates.figures import is_card, like
 from tasks.filling.surrogates.values import SurrogateValues, gender_of_text
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -77,6 +77,18 @@ def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_o
     assert len({words("{PERSON:Tom}", document=str(name))[0] for name in range(20)}) > 10
     # The name of a document is no class of another one.
     assert words("{PERSON:Tom}", document="") != words("{PERSON:Tom}", by=filler(consistent_within="corpus"))
+
+
+@pytest.mark.parametrize(
+    "card", ["4111 1111 1111 1111", "5555 5555 5555 4444", "3782 822463 10005", "2221 0000 0000 0009"]
+)
+def test_a_card_in_groups_is_one_number(card):
+    groups = " ".join(f"{{IDENTIFIER:{group}}}" for group in card.split())
+    for options in ({}, {"by": filler(consistent_within="corpus")}):
+        made = [words(f"card {groups}, {{IDENTIFIER:1111}}", number, **options)[:-1] for number in range(1, 12)]
+        assert all(is_card("".join(number)) for number in made)
+        assert all(list(map(len, number)) == list(map(len, card.split())) for number in made)
+        assert any(len(set(number)) == len(number) for number in made)
 
 
 SPELLED = {

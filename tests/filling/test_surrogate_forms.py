@@ -1,3 +1,4 @@
+import ipaddress
 import random
 import re
 import unicodedata
@@ -99,6 +100,23 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
     assert {luhn(number) for number in made} == {0}
     others = [other_characters("4111111111111112", random.Random(seed), letters=False) for seed in SEEDS]
     assert len({luhn(number) for number in others}) > 1
+
+
+def test_addresses_of_machines_stay_possible():
+    for original in ["10.0.0.255", "192.168.100.1", "8.8.8.8", "172.16.254.3:8080", "::ffff:192.0.2.128"]:
+        for seed in SEEDS:
+            for letters in (True, False):
+                made = other_characters(original, random.Random(seed), letters=letters)
+                address = made.rpartition(":")[2] if original.startswith(":") else made.partition(":")[0]
+                assert ipaddress.IPv4Address(address)
+    for original in ["2001:db8::1", "fe80::dead:beef:cafe:face", "2001:0db8:85a3:0000:0000:8a2e:0370:7334"]:
+        for seed in SEEDS:
+            assert ipaddress.IPv6Address(other_characters(original, random.Random(seed), letters=True))
+    for original in ["de:ad:be:ef:ca:fe", "00-1B-44-11-3A-B7", "110bcd25-a55d-453a-8046-1297901ea002"]:
+        for seed in SEEDS:
+            made = other_characters(original, random.Random(seed), letters=True)
+            assert re.fullmatch("[0-9a-fA-F]+", re.sub("[:-]", "", made))
+            assert len(made) == len(original)
 
 
 def test_dates_and_times_stay_possible():

@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tasks.corpora.identifiers import is_hexadecimal
 from tasks.filling.masked_sentence import same_word
 from tasks.filling.surrogates.groups import CURRENCIES, GROUPS, MONTHS, ONES, WEEKDAYS, group_of, no_list, stand_ins
 
@@ -26,6 +27,10 @@ _ORDINAL = re.compile(r"([\d.,]*\d)(st|nd|rd|th)", re.IGNORECASE)
 _HALF_OF_DAY = re.compile(r"(?<![^\W\d_])[ap](?=\.?m(?![^\W_]))", re.IGNORECASE)
 _LETTERS = re.compile(r"([^\W\d_]+)")
 _DOMAIN = re.compile(r"(?:\w+://)?[\w\-]+(?:\.[\w\-]+)*\.[^\W\d_]{2,}(?:[:/].*)?", re.DOTALL)
+_BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_ADDRESS = re.compile(rf"(?<![\w.]){_BYTE}(?:\.{_BYTE}){{3}}(?![\w.])")
+_LARGEST_BYTE = 255
+_FEWEST_OF_CARD = 13
 _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
 
 
@@ -62,9 +67,10 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
     every letter.
 
     With ``letters`` combining marks and format characters, which would tell of its letters, are left out. A first
-    figure that is not 0 does not become 0. What passes the check of payment cards (Luhn) still does.
+    figure that is not 0 does not become 0. What passes the check of payment cards (Luhn) still does. Addresses of IP
+    version 4 become such ones, and hexadecimal identifiers stay hexadecimal.
     """
-    figures = [character for character in original if character.isdecimal()]
+    alphabet = "abcdef" if is_hexadecimal(original) else string.ascii_lowercase
     made: list[str] = []
     first = True
     for character in original:
@@ -72,15 +78,34 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
             made.append(random_numbers.choice("123456789" if first and character != "0" else string.digits))
             first = False
         elif letters and character.isalpha():
-            letter = random_numbers.choice(string.ascii_lowercase)
+            letter = random_numbers.choice(alphabet)
             made.append(letter.upper() if character.isupper() else letter)
         elif not letters or unicodedata.category(character) not in _PARTS_OF_LETTERS:
             made.append(character)
-    if len(figures) >= 13 and _luhn(figures) == 0:
+    if is_card(original):
         last = max(index for index, character in enumerate(made) if character.isdigit())
         made[last] = "0"
         made[last] = str(-_luhn([character for character in made if character.isdigit()]) % 10)
-    return "".join(made)
+    text = "".join(made)
+    for address in _ADDRESS.finditer(original) if original.isascii() else ():
+        text = text[: address.start()] + _other_address(address.group(), random_numbers) + text[address.end() :]
+    return text
+
+
+def _other_address(original: str, random_numbers: random.Random) -> str:
+    """An address of IP version 4, with numbers of as many figures as the original's."""
+
+    def other(number: str) -> str:
+        smallest = 10 ** (len(number) - 1)
+        return str(random_numbers.randint(smallest, min(10 * smallest - 1, _LARGEST_BYTE)))
+
+    return ".".join(map(other, original.split(".")))
+
+
+def is_card(text: str) -> bool:
+    """Whether the figures of a text pass the check of payment cards, and are as many as some have."""
+    figures = [character for character in text if character.isdecimal()]
+    return len(figures) >= _FEWEST_OF_CARD and _luhn(figures) == 0
 
 
 def is_numeric(character: str) -> bool:

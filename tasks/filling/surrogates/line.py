@@ -23,6 +23,7 @@ from tasks.filling.surrogates.figures import (
     YEARS,
     figure,
     figure_by_class,
+    is_card,
     is_domain,
     is_figure,
     like,
@@ -130,6 +131,12 @@ class SurrogateLine:
         label = run[0].label
         if label in ("LOCATION", "ORGANISATION", "WORK", "MISCELLANEOUS"):
             return self._draw(run, run, lambda random_numbers: self._thing(label, run, random_numbers))
+        groups = " ".join(slot.original or "x" for slot in run)
+        if len(run) > 1 and groups.replace(" ", "").isdecimal() and is_card(groups):
+            # A card in groups: one number, whose groups would repeat and fail its check if each were drawn alone.
+            return self._draw(
+                run, run, lambda random_numbers: other_characters(groups, random_numbers, letters=False).split(" ")
+            )
         return [
             word
             for index, slot in enumerate(run)

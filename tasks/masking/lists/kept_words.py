@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tasks.corpora.masked_text import MASK, Marker, escape
+from tasks.corpora.plain_text import plain
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
 from tasks.masking.technique import (
@@ -33,6 +34,7 @@ def word_class(word: str) -> str:
     ``MASK`` (unknown) for the rest."""
     if word.isalpha():
         return MASK
+    word = plain(word)
     if _NUMBER.match(word):
         return "NUMBER"
     if _CONTACT.search(word):

@@ -11,10 +11,12 @@ Which tagger belongs to which settings.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
+from tasks.corpora.plain_text import plain_view
 from tasks.corpora.words import word_spans
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger, TaggerSettings, TechniqueSettings
@@ -116,20 +118,33 @@ class TaggedEntities(Technique):
             yield line, explained
 
     def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """What the tagger says of each line, held against what may come of it."""
+        """What the tagger says of each line in plain signs, held against what may come of it.
+
+        No-break spaces, styled letters and zero-width characters would hide a word from patterns and models.
+        """
         read = 0
+        waiting: deque[tuple[str, str, list[int] | None]] = deque()
 
         def counted() -> Iterator[str]:
             nonlocal read
             for line in lines:
                 read += 1
-                yield line
+                view, places = plain_view(line)
+                waiting.append((line, view, places))
+                yield view
 
         returned = 0
-        for returned, (line, spans) in enumerate(self._tagger.tag(counted()), start=1):
+        for returned, (view, spans) in enumerate(self._tagger.tag(counted()), start=1):
+            line, places = view, None
+            while waiting:
+                line, asked, places = waiting.popleft()
+                if asked == view:
+                    break
             if spans:
-                self._check(line, spans, self.lines_before + returned)
+                self._check(view, spans, self.lines_before + returned)
                 self._entities.update(span.label for span in spans)
+            if places is not None:
+                spans = [replace(span, start=places[span.start], end=places[span.end - 1] + 1) for span in spans]
             yield line, spans
         if read != returned:
             raise ModelError(

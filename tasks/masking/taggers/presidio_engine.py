@@ -13,7 +13,7 @@ from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
 from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
-from tasks.masking.taggers.presidio_recognisers import recognisers
+from tasks.masking.taggers.presidio_recognisers import TIME_STAMP, recognisers
 from tasks.masking.taggers.spacy_tagger import labels_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ IGNORED_LABELS = frozenset("CARDINAL EVENT LANGUAGE LAW MONEY ORDINAL PERCENT PR
 
 _TIMES = ("DATE", "TIME")
 VAGUE_TIME_SCORE = 0.3
-"""Confidence in times without a digit, month or weekday (*next week*, *a few years*): they tell nothing of anybody.
+"""Confidence in times without a digit, month or weekday (*next week*, *a few years*), and in time stamps of computers.
+They tell nothing of anybody.
 Below the default ``minimum_score``; presidio's confidence in all other entities is 0.85."""
 _CLEAR_TIME = re.compile(
     r"\d|\b(?:jan|feb|mar(?:ch)?\b|apr|may\b|june?\b|july?\b|aug(?:ust)?\b|sept?|oct|nov|dec"
@@ -89,7 +90,9 @@ class PipelineEngine(SpacyNlpEngine):
     def _get_scores_for_entities(self, doc: "Doc") -> list[float]:
         usual = self.ner_model_configuration.default_score or 0.0
         return [
-            VAGUE_TIME_SCORE if entity.label_ in _TIMES and not _CLEAR_TIME.search(entity.text) else usual
+            VAGUE_TIME_SCORE
+            if entity.label_ in _TIMES and (not _CLEAR_TIME.search(entity.text) or TIME_STAMP.fullmatch(entity.text))
+            else usual
             for entity in doc.ents
         ]
 

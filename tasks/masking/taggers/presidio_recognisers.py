@@ -3,6 +3,7 @@
 Importing presidio imports PyTorch and transformers; ``tasks.torch_setup`` must have been set up before.
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
@@ -38,6 +39,9 @@ case: ``IN_PAN`` takes *government*, ``NG_VEHICLE_REGISTRATION`` *the 100th*, ``
 
 FEWEST_PHONE_DIGITS = 7
 _DIGITS_OF_A_CARD = r"(?<![\w\-])\d{12,19}(?![\w\-])"
+TIME_STAMP = re.compile(r"1(?:\d{12}|\d{15}|\d{18})")
+"""Milli-, micro- or nanoseconds since 1970; cards of so many digits begin otherwise."""
+_ADDRESS = r"(?<![\w.+%@\-])(?=[\w.+%\-]*\p{L})[\w.+%\-]{1,64}@(?=[\w.\-]*\p{L})\w[\w\-]*+(?:\.\w[\w\-]*+)*+"
 _HOST_LABELS = r"(?<![\w@.\-])(?:[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?+\.){1,8}"
 _OPEN_HOST = r"((www\d{0,3}[.])?[a-z0-9.\-]{1,253}[.]"
 _PATH = r"(?:/[^\s()<>\"']*)?)"
@@ -80,22 +84,25 @@ def _card_recogniser() -> "EntityRecognizer":
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import CreditCardRecognizer
 
+    class CardRecogniser(CreditCardRecognizer):
+        def validate_result(self, pattern_text: str) -> bool:
+            return not TIME_STAMP.fullmatch(pattern_text) and super().validate_result(pattern_text)
+
     patterns = [*CreditCardRecognizer.PATTERNS, Pattern("12 to 19 digits", _DIGITS_OF_A_CARD, 0.3)]
-    return CreditCardRecognizer(patterns=patterns, name="CreditCardRecognizer")
+    return CardRecogniser(patterns=patterns, name="CreditCardRecognizer")
 
 
 def _email_recogniser() -> "EntityRecognizer":
-    """presidio's, with the list of public suffixes that comes with tldextract: it would fetch a newer one."""
+    """presidio's, with addresses of local domains: its own asks for a public suffix, and would fetch a list of them."""
+    from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import EmailRecognizer
-    from tldextract import TLDExtract
 
-    extract = TLDExtract(suffix_list_urls=(), cache_dir=None)
-
-    class OfflineEmailRecogniser(EmailRecognizer):
+    class AnyDomainRecogniser(EmailRecognizer):
         def validate_result(self, pattern_text: str) -> bool:
-            return extract(pattern_text).fqdn != ""
+            return True
 
-    return OfflineEmailRecogniser(name="EmailRecognizer")
+    patterns = [*EmailRecognizer.PATTERNS, Pattern("Any domain", _ADDRESS, 0.5)]
+    return AnyDomainRecogniser(patterns=patterns, name="EmailRecognizer")
 
 
 def _phone_recogniser() -> "EntityRecognizer":

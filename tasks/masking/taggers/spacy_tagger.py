@@ -43,7 +43,8 @@ def set_up_spacy() -> None:
 
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
 _LONGEST = 1000
-_OVERLAP = 100
+_OVERLAP = 400
+"""What begins before the middle of it is seen whole where it is not longer than half of it."""
 _PIECES_PER_ZONE = 20_000
 _CHARACTERS_PER_ZONE = 1_000_000
 _WORDS_REMEMBERED = 50_000

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tasks.corpora.identifiers import identifiers_in
+
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
     from transformers import PreTrainedTokenizerBase as Tokenizer
@@ -90,6 +92,8 @@ def _behind_space(text: str, position: int, reach: int) -> int:
 
 _CHARACTERS_AT_ONCE = 320_000
 _MOST_POSITIONS = 512
+_IDENTIFIER = "IDENTIFIER"
+"""The entity type of identifiers in palimpsest's own models."""
 
 TaggedWord = tuple[int, int, str, float]
 """Start, end, entity type and probability of a word."""
@@ -110,7 +114,17 @@ class WordTagger(Tagger):
         for block in blocks_of_text(lines, self.block):
             short = max(map(len, block)) <= self.longest
             words = self.tagged_words(block) if short else self._in_windows(block)
-            yield from zip(block, map(_entities, block, words), strict=True)
+            for line, tagged in zip(block, words, strict=True):
+                yield line, self._with_identifiers(line, _entities(line, tagged))
+
+    def _with_identifiers(self, line: str, spans: list[EntitySpan]) -> list[EntitySpan]:
+        """The entities, and what is an identifier by its form alone: a model has seen few of each kind."""
+        if _IDENTIFIER not in self.entity_types:
+            return spans
+        for start, end in identifiers_in(line):
+            spans = [span for span in spans if not (start <= span.start and span.end <= end)]
+            spans.append(EntitySpan(start, end, _IDENTIFIER, 1.0, "form"))
+        return spans
 
     def _in_windows(self, block: Sequence[str]) -> list[list[TaggedWord]]:
         overlap = min(self.longest // 5, 200)

@@ -142,7 +142,7 @@ def test_nothing_is_fetched_and_nothing_is_written(model, monkeypatch, tmp_path)
         monkeypatch.setenv(variable, str(tmp_path))
     fresh = PresidioModel(PresidioTagger(kind="presidio", model=MODEL), threads=1)
     assert ("ann@example.com", "EMAIL_ADDRESS") in found(fresh, LINES[3])
-    assert ("ann@example.nosuchsuffix", "EMAIL_ADDRESS") not in found(fresh, "Write to ann@example.nosuchsuffix now.")
+    assert ("ann@example.nosuchsuffix", "EMAIL_ADDRESS") in found(fresh, "Write to ann@example.nosuchsuffix now.")
     assert list(tmp_path.iterdir()) == []
 
 
