@@ -190,6 +190,7 @@ def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages:
     ]
     if trained < parts["train"]:
         lines.append(f"{parts['train'] - trained:,} more are left out: cleaning.train_sentences in params.yaml")
+    lines += [f"warning: {warning}" for warning in tally.warnings]
     if total < _FEW_SENTENCES:
         lines.append("warning: so few sentences tell only large differences apart; look at the intervals")
     if EVERY_TAGGER not in _techniques(languages):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "attack a text and a language model: what do they give away of the private text?"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
+_FEWEST_OTHERS = 10
+"""So few non-members as are left without those that are members tell nothing."""
 
 
 def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> Report:
@@ -59,7 +61,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
         figures |= text_figures(settings, files, cell, resources, contexts)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
-            figures |= _given_model(settings, files, members, documents, resources)
+            figures |= _given_model(settings, files, members, documents, resources, report)
         elif settings.adaptation is not None:
             from tasks.audit.twin_attacks import TwinAttack
 
@@ -93,6 +95,7 @@ def _given_model(
     members: list[str],
     documents: list[str],
     resources: ResourceSettings,
+    report: Report,
 ) -> dict[str, Figure]:
     import numpy as np
 
@@ -100,15 +103,17 @@ def _given_model(
     from tasks.audit.line_scores import score_lines
     from tasks.audit.model_attacks import membership_of, neighbourhood_of
     from tasks.corpora.text_lines import read_corpus, read_lines
+    from tasks.corpora.words import lines_found
     from tasks.errors import CorpusError
     from tasks.language_model.sharded_model import sharded_model
 
-    others = read_corpus(str(files.non_members))
-    if set(members).issuperset(others):
-        raise CorpusError(
-            f"every line of --non-members {files.non_members!r} stands in --members {files.members!r} too, so there is "
-            "nothing to tell; give lines that the model was not trained on"
-        )
+    given = read_corpus(str(files.non_members))
+    others = [line for line, shared in zip(given, lines_found(given, members), strict=True) if not shared]
+    if shared := len(given) - len(others):
+        said = f"{shared:,} of {len(given):,} lines of --non-members {files.non_members!r} are in --members too"
+        if len(others) < _FEWEST_OTHERS:
+            raise CorpusError(f"{said}, so there is nothing to tell; give lines that the model was not trained on")
+        report.warn(f"{said}; they are left out of the non-members")
     is_member = np.repeat([True, False], [len(members), len(others)])
     # Nobody says which of the others belong together.
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]

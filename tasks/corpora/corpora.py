@@ -52,7 +52,7 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
         os.chmod(folder, PRIVATE_FOLDER_MODE)
     name = cell.dataset or str(settings.source)
     tally = divide(source, settings.cleaning, folder, private=files.private, name=name)
-    report = Report(seed=settings.cleaning.seed).measure(
+    report = Report(seed=settings.cleaning.seed, warnings=tally.warnings).measure(
         texts=tally.texts,
         documents=tally.documents,
         sentences=tally.sentences,

@@ -96,6 +96,13 @@ class DivisionTally:
     words: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     part_documents: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
+    guessed: Counter[str] = field(default_factory=Counter)
+    """Texts of which the reader had to guess something, by what it guessed."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the corpus must know."""
+        return [f"{count:,} {what}" for what, count in self.guessed.items()]
 
 
 def divide(
@@ -201,6 +208,7 @@ def _unique(
         # What a reader leaves out stands in the last document of a source too, which has no text then.
         tally.texts += sum(document.left_out.values())
         tally.left_out.update(document.left_out)
+        tally.guessed.update(document.guessed)
         tally.documents += bool(document.texts)
         yield document, sentences_of(document)
 

@@ -139,6 +139,12 @@ def _words_by_script(line: str) -> Counter[str]:
     return words
 
 
+def words_by_script(words: Iterable[str]) -> Counter[str]:
+    """How many words have their first letter in each script."""
+    firsts = (next(filter(str.isalpha, word), "") for word in words)
+    return Counter(_script(first) for first in firsts if first)
+
+
 @lru_cache(maxsize=1 << 14)
 def _script(character: str) -> str:
     """Script of a letter; empty for anything else."""

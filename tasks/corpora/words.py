@@ -25,6 +25,7 @@ A word holds at least one letter or digit and no white space. Its rules, each wi
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from tasks.corpora.identifiers import HEXADECIMAL
@@ -90,6 +91,13 @@ def words_of(text: str) -> list[str]:
 def folded_words(text: str) -> list[str]:
     """The words of a text, folded."""
     return [word for chunk in text.split() for word in _folded_words(chunk)]
+
+
+def lines_found(lines: Iterable[str], others: Iterable[str]) -> list[bool]:
+    """Whether each line is one of the others, by its folded words; a line without a word is none of them."""
+    keys = [" ".join(folded_words(line)) for line in lines]
+    found = (set(keys) - {""}).intersection(" ".join(folded_words(other)) for other in others)
+    return [key in found for key in keys]
 
 
 def count_words(text: str) -> int:

@@ -1,13 +1,15 @@
 """A labelled file: JSON lines ``{"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}``.
 
-Offsets count characters (code points) of the text, ``end`` is one past the last one. Spans may overlap or nest and
-may stand in any order; other keys are allowed and, but for a line's ``template`` and ``document`` (an id), not read.
+Offsets count characters (Unicode code points) of the text, ``end`` is one past the last one. A span may carry its own
+``text``, and is refused where another one is at its offsets. Spans may overlap or nest, in any order; other keys are
+allowed and, but for a line's ``template`` and ``document`` (an id), not read.
 Lines end at ``\\n`` or ``\\r\\n``; a byte order mark at the start and blank lines at the end are ignored. A blank line
 before the last labelled one is an error: it would shift the numbers of the lines behind it for programs that leave it
 out.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +17,12 @@ from typing import Any
 
 from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError
+from tasks.languages.segmentation import UNSPACED
 
 NAMED_LINES = 20
 """An error names at most so many bad lines, and the number of all."""
+_INSIDE_WORD = re.compile(rf"[^\W_{UNSPACED}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3]{{2}}")
+"""Two letters or digits of a script that divides words by spaces; in Korean a particle follows a name without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +92,37 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
         raise CorpusError(f"labelled file {name!r} is empty; it needs at least one line")
 
 
-def overlap_warnings(lines: Iterable[LabelledLine]) -> list[str]:
-    """What a reader must know of spans that share characters; nothing where none do."""
-    shared = 0
+def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
+    """What a reader must know of the spans: those that share characters, and those that cover no whole words."""
+    shared = spans = cut = mended = 0
     for line in lines:
         end = 0
         for span in sorted(line.spans, key=lambda span: span.start):
             shared += span.start < end
             end = max(end, span.end)
-    return [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
+            spans += 1
+            if _cuts(line.text, span.start, span.end):
+                cut += 1
+                mended += not _cuts(line.text, _from_utf16(line.text, span.start), _from_utf16(line.text, span.end))
+    found = [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
+    if cut:
+        utf16 = f"; as UTF-16 code units {mended:,} of these would not" if mended else ""
+        found.append(
+            f"{cut:,} of {spans:,} spans begin or end at a blank or inside a word{utf16}: offsets must count Unicode "
+            "code points"
+        )
+    return found
+
+
+def _cuts(text: str, start: int, end: int) -> bool:
+    covered = text[start:end]
+    inside = any(place and _INSIDE_WORD.match(text, place - 1) for place in (start, end))
+    return inside or covered != covered.strip() or not covered
+
+
+def _from_utf16(text: str, offset: int) -> int:
+    """The characters before an offset that counts UTF-16 code units."""
+    return len(text.encode("utf-16-le")[: 2 * offset].decode("utf-16-le", errors="ignore"))
 
 
 def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> None:
@@ -134,7 +161,7 @@ def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
     template, document = record.get("template"), record.get("document")
     spans = []
     for position, span in enumerate(records, start=1):
-        reason = _why_not_a_span(span, len(text))
+        reason = _why_not_a_span(span, text)
         if reason:
             return None, f"span {position} {reason}"
         spans.append(LabelledSpan(span["start"], span["end"], span["label"]))
@@ -150,8 +177,8 @@ def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
     return line, ""
 
 
-def _why_not_a_span(span: object, length: int) -> str:
-    """What is wrong with one span of a text of ``length`` characters; empty where nothing is."""
+def _why_not_a_span(span: object, text: str) -> str:
+    """What is wrong with one span of a text; empty where nothing is."""
     if not isinstance(span, dict):
         return "is not a JSON object"
     for key in ("start", "end", "label"):
@@ -168,6 +195,12 @@ def _why_not_a_span(span: object, length: int) -> str:
         return f"starts at {start}, before the text"
     if start >= end:
         return f"is empty: it starts at {start} and ends at {end}"
-    if end > length:
-        return f"ends at {end}, behind the end of the text ({length} characters)"
-    return ""
+    own = span.get("text")
+    if end <= len(text) and (not isinstance(own, str) or own == text[start:end]):
+        return ""
+    wrong = f"ends at {end}, behind the end of the text ({len(text)} characters)"
+    if end <= len(text):
+        wrong = "has another 'text' than is at its offsets, which must count Unicode code points"
+    if own == text[_from_utf16(text, start) : _from_utf16(text, end)]:
+        wrong += "; it fits if they count UTF-16 code units"
+    return wrong

@@ -19,7 +19,8 @@ examples:
 
 from typing import TYPE_CHECKING, Annotated
 
-from tasks.corpora.text_lines import refuse_empty
+from tasks.corpora.text_lines import read_lines, refuse_empty
+from tasks.corpora.words import lines_found
 from tasks.errors import ModelError
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.settings import (
@@ -80,7 +81,20 @@ def adapt(
             "'palimpsest pretrain' again, or mend the setting"
         )
     refuse_empty(files.input)
-    frame = frame or TrainingFrame()
+    report = _adapt(settings, files, cell, resources, frame or TrainingFrame())
+    if files.valid:
+        found = lines_found(read_lines(files.valid), read_lines(files.input))
+        if shared := sum(found):
+            report.warn(
+                f"{shared:,} of {len(found):,} lines of --valid are in --input too: what is measured on them says "
+                "little of other text"
+            )
+    return report
+
+
+def _adapt(
+    settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, frame: TrainingFrame
+) -> Report:
     match settings:
         case NgramAdaptation():
             from tasks.language_model.ngram.stages import adapt as adapt_ngram

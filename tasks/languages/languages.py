@@ -93,8 +93,13 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
                 of_line |= {"switch_points": switch_points(line.languages)}
                 output.write(json.dumps(of_line, ensure_ascii=False) + "\n")
     report = Report().measure(**mixing.fields())
-    if plain.unlisted:
-        report.warn(f"no list of frequent words of {', '.join(plain.unlisted)}: learned from the text alone")
+    if other := plain.in_other_script:
+        report.warn(
+            f"the list of frequent words of {', '.join(other)} is in another script than the text, and is not used: "
+            "learned from the text alone. Leave out a language that the text does not have"
+        )
+    if none := [code for code in plain.unlisted if code not in other]:
+        report.warn(f"no list of frequent words of {', '.join(none)}: learned from the text alone")
     _show(mixing, codes)
     if gold:
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)

@@ -5,16 +5,18 @@ words are spelled; or it is mixed, and then says nothing about its neighbours. A
 these leave open. How often a word is spelled rather than listed, how often mixed, how sticky a line is: all are learned
 from the text by expectation maximisation, without a label.
 
-Of a language that has no list nothing is known but that it is the other one. It begins as the words that are on no list
-or far down on one, and its letters and words are learned with the rest.
+Of a language that has no list, or one in letters that the text hardly has (Arabic in Latin letters), nothing is known
+but that it is the other one. It begins as the words that are on no list or far down on one, and its letters and words
+are learned with the rest.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 
 import numpy as np
 
+from tasks.corpora.languages import words_by_script
 from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.corpora.words import word_spans
 from tasks.errors import ParameterError
@@ -22,7 +24,7 @@ from tasks.languages.letters import Alphabet, Floats, Integers, LetterModel, Spe
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.names import Names
 from tasks.languages.path import Chain, Path, follow
-from tasks.languages.segmentation import divider
+from tasks.languages.segmentation import DIVIDED, divider
 from tasks.languages.word_lists import list_form, several, share_on_list, word_list
 
 MIXED, NAME = "mixed", "name"
@@ -35,6 +37,8 @@ _MOST_REMEMBERED = 1 << 18
 _LEARNED_FROM = 20_000
 """Lines."""
 _TINY = 1e-300
+_LATIN, _TELL_SCRIPT, _MOSTLY, _HARDLY = "LATIN", 1000, 0.5, 0.01
+"""Words of a list that tell its script; shares of a text's words in its main script, and in one that it hardly has."""
 _RARE = 1e-7
 """Frequency on a list at which a word is as likely to be one of the language that has none."""
 
@@ -101,6 +105,13 @@ class WordLanguages:
             raise ParameterError(str(error)) from None
         self.languages = tuple(languages)
         self._lists = [word_list(language) for language in languages]
+        lines = list(lines)
+        self.in_other_script = _in_other_script(dict(zip(languages, self._lists, strict=True)), lines)
+        """Languages whose list is in letters that the text does not have, and so is not used."""
+        self._lists = [
+            {} if language in self.in_other_script else words
+            for language, words in zip(languages, self._lists, strict=True)
+        ]
         self._listed = np.array([bool(words) for words in self._lists])
         self._mixed = MixedWords(languages) if self._listed.all() else None
         self._own = np.zeros(len(languages)) if self._listed.all() else np.where(self._listed, *_OWN_WORDS)
@@ -108,7 +119,6 @@ class WordLanguages:
         self._mixed_share = _MIXED
         self.chain = Chain.even(len(languages))
         self._names: Names | None = None
-        lines = list(lines) if names else lines
         self._learn(_Numbered.of(lines))
         if names:
             # Words with their languages, before names are among these.
@@ -119,7 +129,7 @@ class WordLanguages:
 
     @property
     def unlisted(self) -> list[str]:
-        """Languages that have no list."""
+        """Languages that have no list, or none that is used."""
         return [code for code, listed in zip(self.languages, self._listed, strict=True) if not listed]
 
     def tag(self, lines: Iterable[Sequence[str]], block: int = 5000) -> Iterator[TaggedLine]:
@@ -240,6 +250,27 @@ class WordLanguages:
 
     def _follow(self, text: "_Numbered", emission: Floats) -> Path:
         return follow(self.chain, np.log(emission)[text.words], text.lengths)
+
+
+def _in_other_script(lists: Mapping[str, dict[str, float]], lines: Iterable[Sequence[str]]) -> list[str]:
+    """Languages whose list is not in Latin letters, where the text mostly is in these and has hardly any of the list's.
+
+    Chinese and Japanese always go by their list: the dictionary that divides them knows no other letters.
+    """
+    scripts = {
+        language: words_by_script(islice(words, _TELL_SCRIPT)).most_common(1)[0][0]
+        for language, words in lists.items()
+        if words and language not in DIVIDED
+    }
+    foreign = {language: script for language, script in scripts.items() if script != _LATIN}
+    if not foreign:
+        return []
+    found = words_by_script(chain.from_iterable(lines))
+    total = max(found.total(), 1)
+    if found[_LATIN] < _MOSTLY * total:
+        return []
+    unused = [language for language, script in foreign.items() if found[script] < _HARDLY * total]
+    return unused if len(unused) < sum(map(bool, lists.values())) else []
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class CheckGoldFiles(StageFiles):
 
 def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Check and count; ``CorpusError`` names all bad lines."""
-    from tasks.labelled_text.labelled_lines import LabelledLine, overlap_warnings, read_labelled, write_labelled
+    from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, span_warnings, write_labelled
     from tasks.masking_evaluation.label_classes import label_mapping
 
     mapping = label_mapping(settings.labels, "labels")
@@ -47,7 +47,7 @@ def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: 
         "label_mapping": mapping.in_force(labels),
         "unmapped_labels": mapping.unmapped(labels),
     }
-    report = Report(warnings=overlap_warnings(lines)).measure(**measured)
+    report = Report(warnings=span_warnings(lines)).measure(**measured)
     if measured["unmapped_labels"]:
         report.warn(f"labels without a class: {', '.join(measured['unmapped_labels'])}")
     print(f"{settings.source}: {measured['lines']:,} lines, {measured['spans']:,} spans", file=sys.stderr)

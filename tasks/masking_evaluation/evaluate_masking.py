@@ -66,7 +66,7 @@ def evaluate_masking(
 
     Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
     """
-    from tasks.labelled_text.labelled_lines import overlap_warnings
+    from tasks.labelled_text.labelled_lines import span_warnings
     from tasks.masking_evaluation.evaluation import (
         MaskingTime,
         judge_files,
@@ -105,7 +105,7 @@ def evaluate_masking(
         "in_force": technique.in_force(),
     }
     report = Report(seed=settings.evaluation.seed).measure(**measured)
-    report.warnings += [*_warnings(measured), *overlap_warnings(line for file in gold for line in file.lines)]
+    report.warnings += [*_warnings(measured), *span_warnings(line for file in gold for line in file.lines)]
     report.shown = evaluation_table(measured)
     return report
 

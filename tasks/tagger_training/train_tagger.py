@@ -14,14 +14,15 @@ Examples:
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 from tasks.command import StageCommand, StageFiles
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ParameterError
-from tasks.labelled_text.labelled_lines import read_labelled
+from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, span_warnings
 from tasks.masking.settings import TaggerSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger, load_tagger
 from tasks.masking_evaluation.judged_line import rates
@@ -84,8 +85,7 @@ def train_tagger(
             raise CorpusError(
                 f"labelled file {str(path)!r} does not exist; 'palimpsest generate-labelled' writes such a folder"
             )
-    _check_labels(parts.values())
-    report = Report(seed=settings.seed)
+    report = Report(seed=settings.seed, warnings=_checked(parts.values()))
     found = ready_made("train_tagger", settings, [file for path in _inputs(settings, files) for file in texts_in(path)])
     if found:
         found.copy_to(files.output)
@@ -134,15 +134,23 @@ def class_of(label: str) -> str | None:
     return LABEL_CLASSES.get(label) or label_mapping(None, "labels").class_of(label)
 
 
-def _check_labels(paths: Iterable[Path]) -> None:
-    """``CorpusError`` names all labels that no mapping to classes knows."""
-    labels = {span.label for path in paths for line in read_labelled(path) for span in line.spans}
+def _checked(paths: Iterable[Path]) -> list[str]:
+    """Warnings about the spans; ``CorpusError`` names all labels that no mapping to classes knows."""
+    labels: set[str] = set()
+
+    def lines() -> Iterator[LabelledLine]:
+        for line in chain.from_iterable(map(read_labelled, paths)):
+            labels.update(span.label for span in line.spans)
+            yield line
+
+    warnings = span_warnings(lines())
     unknown = sorted(label for label in labels if class_of(label) is None)
     if unknown:
         raise CorpusError(
             f"the labelled text has labels that no mapping to classes knows: {', '.join(map(repr, unknown))}; rename "
             "them to those of 'palimpsest generate-labelled', of CoNLL, OntoNotes or presidio, or to classes"
         )
+    return warnings
 
 
 def _say(output: str, measured: dict[str, Any]) -> None:

@@ -40,9 +40,11 @@ def _of_words(model: "NextWords", asked: "Sequence[Words]") -> list[bool]:
 def _of_pieces(causal: "CausalModel", words: "Words") -> bool:
     import torch
 
-    pieces = [*causal.pieces.start, *(piece for own in causal.pieces.of_words(words) for piece in own)]
+    start, begin = causal.pieces.start, causal.pieces.begin
+    pieces = [*start[len(begin) :], *(piece for own in causal.pieces.of_words(words) for piece in own)]
     last = causal.pieces.of_words(words[-1:])[0]
-    read = torch.tensor([pieces[-causal.maximum_pieces - 1 : -1]], device=causal.model.device)
+    room = causal.maximum_pieces - len(begin)
+    read = torch.tensor([[*begin, *pieces[-room - 1 : -1]]], device=causal.model.device)
     with torch.inference_mode():
         scores = causal.model(input_ids=read, use_cache=False).logits[0, -len(last) :]  # (L, V)
     return scores.argmax(1).tolist() == last

@@ -207,6 +207,25 @@ def test_text_and_models_of_any_origin_are_attacked(models, place, capsys):
     assert measured["unmasked_direct"] is not None
 
 
+@pytest.mark.parametrize("change", [str, str.upper, lambda line: f"  {line} !"], ids=["same", "capitals", "marks"])
+def test_members_among_the_non_members_are_left_out_and_counted(models, place, capsys, change):
+    members, others = sentences(LINES, "members"), sentences(400, "others")
+    write_lines(place / "others.txt", others)
+    write_lines(place / "mixed.txt", [*map(change, members[:150]), *others])
+    measured = []
+    for name in ("others.txt", "mixed.txt"):
+        given = ["--members", place / "members.txt", "--non-members", place / name, "--model", place / "innocent"]
+        run("audit", *given, "--base", place / "generic_model", "--report", place / "report.json")
+        measured.append(json.loads((place / "report.json").read_text(encoding="utf-8")))
+    assert measured[0]["measured"]["membership_auc"] == measured[1]["measured"]["membership_auc"]
+    assert measured[0]["warnings"] == []
+    assert measured[1]["warnings"][0].startswith("150 of 550 lines of --non-members")
+    write_lines(place / "few.txt", [*map(change, members[:150]), *others[:9]])
+    given = ["--members", place / "members.txt", "--non-members", place / "few.txt", "--model", place / "innocent"]
+    assert main(["audit", *map(str, given)]) == 1
+    assert "150 of 159 lines of --non-members" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("filled", [False, True])
 def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     """What masking hides is remembered of raw text alone; what it keeps, of both."""
@@ -266,7 +285,7 @@ def test_what_cannot_be_attacked_is_one_line(place, capsys, monkeypatch):
         (["--text", "short.txt"], "not equally many lines"),
         (
             ["--model", "generic_model", "--non-members", "members.txt"],
-            "every line of --non-members 'members.txt'",
+            "lines of --non-members 'members.txt' are in --members too, so there is nothing to tell",
         ),
         (["--model", "nowhere", "--non-members", "short.txt"], "model 'nowhere' is neither a folder nor"),
         (["--text", "members.txt", "--members", "other"], "'other/train.documents' has 1 lines, and"),

@@ -108,44 +108,6 @@ def test_given_parts_must_be_there_and_nothing_else(tmp_path):
         opened(tmp_path, parts="given")
 
 
-MAIL = b"""From: Ada Kovac <ada@example.org>
-Subject: the secret of Ottilie
-MIME-Version: 1.0
-Content-Type: multipart/alternative; boundary=x
-
---x
-Content-Type: text/plain; charset=utf-8
-Content-Transfer-Encoding: quoted-printable
-
-Dear Bo, the caf=C3=A9 is
-closed. Come at 8.
-
-> when do we meet?
-See you!
---=20
-Ada
---x
-Content-Type: text/html
-
-<p>Dear Bo</p>
---x--
-"""
-
-
-def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
-    (tmp_path / "one.eml").write_bytes(MAIL)
-    html = b"From: a@example.org\nContent-Type: text/html\n\n<p>Hello</p>\n"
-    (tmp_path / "two.mbox").write_bytes(
-        b"".join(b"From MAILER Mon Nov 23 09:00:00 2026\n" + m + b"\n" for m in (html, MAIL))
-    )
-
-    first, second, third = documents(tmp_path)
-
-    assert first.texts == third.texts == ["Dear Bo, the café is closed.", "Come at 8.", "See you!"]
-    assert first.left_out == {"quoted": 3}
-    assert (second.texts, second.left_out) == ([], {"no_plain_text": 1})
-
-
 def test_a_file_can_be_one_document_and_a_line_several_sentences(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"{name} one\n{name} two\n")

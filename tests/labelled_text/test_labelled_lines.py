@@ -1,7 +1,9 @@
+import json
+
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, span_warnings, write_labelled
 
 GOOD = '{"text": "Ada left", "spans": [{"start": 0, "end": 3, "label": "PERSON"}]}'
 
@@ -36,3 +38,52 @@ def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):
     ) as error:
         list(read_labelled(file))
     assert "line 42" not in str(error.value)
+
+
+THUMBS = "\U0001f44d" * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end", "own", "fits_utf16"),
+    [
+        (f"{THUMBS} ask Mirela or him about it", 17, 23, "Mirela", True),
+        ("\U0001f600 Zoë rang", 3, 6, "Zoë", True),
+        (f"{THUMBS} Ada", 13, 16, "Ada", True),
+        ("Zoë rang Ada", 10, 13, "Ada", False),
+        ("ask Mirela", 4, 9, "Mirela", False),
+        ("ask Mirela", 4, 10, "mirela", False),
+    ],
+)
+def test_the_text_that_a_span_carries_must_be_at_its_offsets(tmp_path, text, start, end, own, fits_utf16):
+    file = tmp_path / "gold.jsonl"
+    span = {"start": start, "end": end, "label": "PERSON", "text": own}
+    file.write_text(f"{GOOD}\n{json.dumps({'text': text, 'spans': [span]})}\n")
+    with pytest.raises(CorpusError, match=r"1 bad line: line 2: span 1 (has another 'text'|ends at)") as caught:
+        list(read_labelled(file))
+    assert ("UTF-16" in str(caught.value)) == fits_utf16
+    assert own not in str(caught.value)
+    good = text.index(own) if own in text else 4
+    span |= {"start": good, "end": good + len(own), "text": text[good : good + len(own)]}
+    file.write_text(json.dumps({"text": text, "spans": [span]}))
+    (line,) = read_labelled(file)
+    assert line.spans == (LabelledSpan(good, good + len(own), "PERSON"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "cut", "as_utf16"),
+    [
+        ("Ada left Rome", [(0, 3), (9, 13)], 0, 0),
+        ("Ada left Rome", [(0, 4), (8, 13), (5, 8)], 3, 0),
+        (f"{THUMBS} ask Mirela or him", [(17, 23)], 1, 1),
+        ("\U0001f600 Zoë rang \U0001f600 Bo came", [(3, 6), (15, 17)], 2, 2),
+        ("l'Aquila, (Bo) and Zoë's 10:30", [(2, 8), (11, 13), (19, 22), (25, 27)], 0, 0),
+        ("我们明天去北京。 철수가 왔다", [(5, 7), (9, 11)], 0, 0),
+    ],
+)
+def test_spans_that_cover_no_whole_words_are_counted(text, spans, cut, as_utf16):
+    line = LabelledLine(text, tuple(LabelledSpan(start, end, "X") for start, end in spans), 1)
+    found = span_warnings([line])
+    assert len(found) == (cut > 0)
+    if cut:
+        assert found[0].startswith(f"{cut} of {len(spans)} spans begin or end at a blank or inside a word")
+        assert (f"as UTF-16 code units {as_utf16} of these" in found[0]) == (as_utf16 > 0)

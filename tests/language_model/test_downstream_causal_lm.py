@@ -10,6 +10,7 @@ import pytest
 import torch
 from pretrained_folder import perplexity, write
 from stage_commands import settings
+from tiny_causal_models import random_llama
 from tiny_language_models import causal_tokenizer, save_causal
 from tokenizers import normalizers, processors
 
@@ -17,7 +18,7 @@ from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.language_model.causal_lm import stages
 from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.causal_lm.model import OpenVocabulary, WordPieces
+from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary, WordPieces
 from tasks.language_model.causal_lm.scoring import CausalScorer, score_targets
 from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
@@ -96,6 +97,33 @@ def test_a_sentence_longer_than_the_window_is_read_whole(pretrained, tmp_path):
     expected = score_targets(causal, alone, vocabulary).log_probability
     assert scores.log_probability[:8] == pytest.approx(expected[:8], rel=1e-5)  # the first window
     assert scores.log_probability[-2:] == pytest.approx(expected[-2:], rel=1e-5)
+
+
+@pytest.mark.parametrize("words", [3, 12, 20, 41, 100])
+@pytest.mark.parametrize("begins", [True, False])
+def test_every_window_begins_with_the_start_token_where_the_model_has_one(words, begins):
+    tokenizer = causal_tokenizer()
+    if begins:
+        single = {"single": "<start> $A", "special_tokens": [("<start>", tokenizer.bos_token_id)]}
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(**single)
+    causal = CausalModel(random_llama(tokenizer, seed=1), WordPieces(tokenizer, "tiny"), "tiny")
+    causal.maximum_pieces, stride = 16, 8
+    vocabulary = OpenVocabulary()
+    text = causal.pieces.of_text(
+        encode_text([" ".join("the cat sat on a mat".split() * 20)[: 4 * words]], vocabulary), vocabulary
+    )
+    found = causal.log_probabilities(text)
+    pieces, expected = text.text.tokens.tolist(), np.zeros(len(text.text.tokens))
+    for first in range(0, max(len(pieces) - 1 - 16, 0) + stride, stride):
+        inputs = pieces[first : min(first + 16, len(pieces) - 1)]
+        if begins and first:
+            inputs[0] = tokenizer.bos_token_id
+        with torch.no_grad():
+            scores = causal.model(torch.tensor([inputs])).logits[0].log_softmax(1)
+        for place in range(stride if first else 0, len(inputs)):
+            expected[first + place + 1] = scores[place, pieces[first + place + 1]]
+    expected[~text.is_target] = 0
+    assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_sentence_is_a_line():

@@ -1,5 +1,6 @@
 """The n-gram model by the same commands as the Transformer."""
 
+import json
 import math
 from pathlib import Path
 
@@ -104,6 +105,18 @@ def test_the_parameter_file_says_the_kind(pretrained, tmp_path):
     assert main(["pretrain", "--params", params, *texts, "--output", str(tmp_path / "bigram")]) == 0
     assert [model.order for model in load(tmp_path / "model")[0].models] == [3, 2]
     assert [model.order for model in load(tmp_path / "bigram")[0].models] == [2]
+
+
+@pytest.mark.parametrize(
+    ("shared", "change", "count"), [(1, str, 1), (3, str.upper, 3), (2, lambda line: f"{line}...", 2), (0, str, 0)]
+)
+def test_lines_of_the_text_among_the_validation_text_are_counted(pretrained, tmp_path, shared, change, count):
+    lines = list(map(change, list(dict.fromkeys(PRIVATE))[:shared]))
+    (tmp_path / "valid.txt").write_text("".join(f"{line}\n" for line in [*lines, "words of its own", "", "others"]))
+    options = ["--valid", str(tmp_path / "valid.txt"), "--report", str(tmp_path / "r.json")]
+    assert adapt(pretrained, "private", tmp_path / "model", *options, valid=False) == 0
+    warnings = [each for each in json.loads((tmp_path / "r.json").read_text())["warnings"] if "--valid" in each]
+    assert [each.split(" are ")[0] for each in warnings] == [f"{count} of {count + 3} lines of --valid"] * (count > 0)
 
 
 def test_refusals(pretrained, tmp_path, capsys):

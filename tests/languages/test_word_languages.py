@@ -346,3 +346,35 @@ def test_hindi_in_latin_letters_has_the_spellings_that_people_type():
     assert set(tagged[0].languages) == {"hi-Latn"}
     assert set(tagged[1].languages) == {"en"}
     assert tagged[2].languages[1] == "en"
+
+
+ARABIZI = [
+    "ana knt f ddar w huwa ja m3a sahbu je ne sais pas pourquoi",
+    "wach nta mzyan had nhar je suis très content de te voir",
+    "ma bghitch nakol walo c'est trop cher pour moi",
+    "ghadi nmchi l ssuq on va acheter du pain et du lait",
+]
+GREEKLISH = ["den kserw ti na kanw but we can go home now", "ela edw re file the house is very big"]
+TRANSLIT = ["ya ne znayu chto delat but we can go home now", "poydem domoy seychas the house is very big"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "lines", "unused"),
+    [
+        ("fr,ar", ARABIZI, "ar"),
+        ("en,el", GREEKLISH, "el"),
+        ("en,ru", TRANSLIT, "ru"),
+        ("en,hi", ["mujhe nahi pata but we can go home now"], "hi"),
+        ("fr,ar", [*ARABIZI, "أنا كنت في البيت مع صاحبي اليوم"], None),
+        ("fr,ar", ["أنا كنت في البيت مع صاحبي اليوم"], None),
+        ("en,es", MIXED_LINES, None),
+        ("en,hi-Latn", ["mujhe nahi pata but we can go home now"], None),
+    ],
+)
+def test_a_list_in_another_script_than_the_text_is_not_used_and_warned_about(pair, lines, unused, tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = ["languages", "--pair", pair, "--input", str(tmp_path / "text.txt"), "--report", str(tmp_path / "r.json")]
+    assert main(command) == 0
+    warnings = json.loads((tmp_path / "r.json").read_text())["warnings"]
+    said = f"the list of frequent words of {unused} is in another script than the text, and is not used"
+    assert [said in warning for warning in warnings] == [True] * (unused is not None)

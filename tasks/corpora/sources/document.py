@@ -37,6 +37,8 @@ class Document:
     """Texts that the reader itself left out since the document before this one, by their reason."""
     label: str | None = None
     """What people say of its texts, such as their sentiment."""
+    guessed: Mapping[str, int] = field(default_factory=dict)
+    """Texts of which the reader had to guess something, by what it guessed: a part of a warning."""
 
 
 class Source(Protocol):

@@ -86,7 +86,9 @@ class WordPieces:
             raise ModelError(f"model {name!r} has no pieces for the end of a line, which ends a sentence here")
         # A tokenizer puts its start token before every text where the model was trained that way (LLaMA), and else not.
         begins = tokenizer(_LINE_END)["input_ids"][:1] == [tokenizer.bos_token_id]
-        self.start = [*([tokenizer.bos_token_id] if begins else []), *self._anchor]
+        self.begin: list[int] = [tokenizer.bos_token_id] if begins else []
+        """The start token, which every window begins with; empty where the model has none."""
+        self.start = [*self.begin, *self._anchor]
         """What stands before a sentence."""
         self.end = longer[len(line) :]
         self.markers: dict[str, int] = {}
@@ -212,7 +214,8 @@ class CausalModel:
         """Log-probability of each piece of a text behind those before it in its sentence, in nats (P,).
 
         With ``markers`` that of all markers together in its place. What is no target has 0. A sentence that is longer
-        than the model's window is read in windows that overlap by half, each piece scored once.
+        than the model's window is read in windows that overlap by half, each piece scored once. The start token takes
+        the place of the first piece of a later window.
         """
         from tqdm import tqdm
 
@@ -225,6 +228,8 @@ class CausalModel:
         for chosen in tqdm(batches, desc=title, unit="batch", disable=None, leave=False):
             batch = make_batch(text.text, text.is_target, windows, chosen)
             places = target_places(batch, windows.first[chosen])
+            if self.pieces.begin:
+                batch.tokens[torch.from_numpy(windows.context[chosen] > 0), 0] = self.pieces.begin[0]
             batch = batch.to(device)
             scores = self.scores(batch)  # (N, V)
             own = scores[:, wanted].logsumexp(1) if markers else scores.gather(1, batch.targets[:, None]).squeeze(1)

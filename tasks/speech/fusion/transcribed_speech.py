@@ -42,13 +42,11 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Tra
 def errors_of_units(
     hypotheses: Sequence[tuple[int, tuple[int, ...]]], references: Sequence[str], units: Units
 ) -> list[int]:
-    """Word errors of hypotheses in units, each with the index of its reference; 0 where a reference has no word, since
-    word error rates leave such utterances out."""
+    """Word errors of hypotheses in units, each with the index of its reference."""
     if not hypotheses:
         return []
     names = [f"{place:09d}" for place in range(len(hypotheses))]
     said = {name: references[index] for name, (index, _) in zip(names, hypotheses, strict=True)}
     heard = {name: units.decode(found) for name, (_, found) in zip(names, hypotheses, strict=True)}
-    counts = count_errors(said, heard)
-    of_name = dict(zip(counts.utterance_ids, counts.errors.tolist(), strict=True))
-    return [of_name.get(name, 0) for name in names]
+    errors: list[int] = count_errors(said, heard).errors.tolist()
+    return errors

@@ -41,7 +41,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     measured = {
         "utterances_of_source": len(every),
         "utterances": len(lists),
-        "empty_references": len(lists) - len(table),
+        "empty_references": table.empty_references,
         "empty_lists": sum(not nbest.hypotheses for nbest in lists),
         "words": words,
         "hypotheses": sum(len(nbest.hypotheses) for nbest in lists),
@@ -56,7 +56,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     if empty := measured["empty_lists"]:
         report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
     if empty := measured["empty_references"]:
-        report.warn(f"{empty} references hold no word; their utterances are left out")
+        report.warn(f"{empty} references hold no word; what was recognised there is inserted")
     print(
         f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
         f"hypotheses, {words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "

@@ -32,7 +32,7 @@ WORD_COUNT, LM, SOURCE, UNKNOWN = "words", "lm", "source", "unknown_words"
 
 @dataclass(frozen=True)
 class HypothesisTable:
-    """Utterances whose references have a word, by hypotheses (U, H); lists that are shorter are padded."""
+    """Utterances by hypotheses (U, H); lists that are shorter are padded."""
 
     utterance_ids: tuple[str, ...]
     hypotheses: Sequence[Sequence[Words]]
@@ -48,6 +48,11 @@ class HypothesisTable:
 
     def __len__(self) -> int:
         return len(self.utterance_ids)
+
+    @property
+    def empty_references(self) -> int:
+        """Utterances without a word: all that is recognised there is inserted."""
+        return int((self.reference_words == 0).sum())
 
     @property
     def hypothesis_count(self) -> int:
@@ -108,8 +113,6 @@ def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> 
     ids, groups, scores, errors, reference_words = [], [], [], [], []
     for nbest in lists:
         reference = normalise(nbest.reference)
-        if not reference:
-            continue
         # The highest score comes first, so it is the one that is kept.
         best: dict[Words, float] = {}
         for hypothesis in nbest.hypotheses:
@@ -119,7 +122,7 @@ def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> 
         scores.append(np.array(list(best.values())))
         errors.append([Levenshtein.distance(reference, words) for words in best] or [len(reference)])
         reference_words.append(len(reference))
-    if not ids:
+    if not any(reference_words):
         raise SpeechError(f"none of the {what} has a reference that holds a word; give the words that were said")
     width = max(1, max(map(len, groups)))
     table = HypothesisTable(

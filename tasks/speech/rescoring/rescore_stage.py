@@ -167,7 +167,7 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
         **measured,
         "empty_lists": sum(not group for group in table.hypotheses),
         "hypotheses": table.hypothesis_count,
-        "dev": _of_dev(rescored, len(dev)),
+        "dev": _of_dev(rescored),
         "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
         "overlap": overlap,
         **rescored.numbers,
@@ -175,13 +175,13 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
     }
 
 
-def _of_dev(rescored: RescoredLists, lists: int) -> dict[str, Any]:
+def _of_dev(rescored: RescoredLists) -> dict[str, Any]:
     dev, tuned = rescored.dev, rescored.tuned
     words = int(dev.reference_words.sum())
     alone = {
         "utterances": len(dev),
         "words": words,
-        "empty_references": lists - len(dev),
+        "empty_references": dev.empty_references,
         "baseline_wer": dev.error_count({}) / words,
         "insertion_bonus_alone_wer": rescored.tuned_bonus.errors / words,
         "oracle_wer": dev.oracle_error_count() / words,

@@ -116,7 +116,7 @@ def error_warnings(measured: Mapping[str, Any]) -> list[str]:
     if missing := measured["missing_hypotheses"]:
         warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
     if empty := measured["empty_references"]:
-        warnings.append(f"{empty} references hold no word after normalisation; their utterances are left out")
+        warnings.append(f"{empty} references hold no word after normalisation; what was recognised there is inserted")
     return warnings + (dev_warnings(measured["dev"]) if measured.get("dev") else [])
 
 
@@ -126,7 +126,7 @@ def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     if edges := dev["at_edge_of_grid"]:
         warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
     if empty := dev["empty_references"]:
-        warnings.append(f"{empty} development references hold no word; they are left out")
+        warnings.append(f"{empty} development references hold no word; what was recognised there is inserted")
     if missing := dev.get("not_encoded"):
         warnings.append(f"{missing} development references have no encoded speech; they are left out")
     return warnings
@@ -235,7 +235,7 @@ def write_listing(
             stream.write(f"\n{name}  {count} {'error' if count == 1 else 'errors'} in {len(said)} words{missing}\n")
             brackets = np.zeros(len(said), dtype=bool)
             for group, places in (groups or {}).items():
-                if group.startswith(f"{MASKED}:"):
+                if said and group.startswith(f"{MASKED}:"):
                     brackets |= places[name]
             shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]
             stream.writelines(f"  {line}\n" for line in _rows(shown, got, stretches))

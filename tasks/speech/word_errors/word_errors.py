@@ -80,7 +80,7 @@ class ErrorCounts:
 
 @dataclass(frozen=True)
 class UtteranceErrors:
-    """Counts for every utterance whose reference has a word, in the order of the ids: numbers and ids only."""
+    """Counts for every utterance, in the order of the ids: numbers and ids only."""
 
     utterance_ids: tuple[str, ...]
     words: np.ndarray
@@ -94,9 +94,9 @@ class UtteranceErrors:
     """Characters of the reference's words, with one blank between two words."""
     character_errors: np.ndarray
     missing: np.ndarray
-    """Utterances without a hypothesis (U,), bool: all their words count as deleted."""
+    """Utterances with words and without a hypothesis (U,), bool: all their words count as deleted."""
     empty_references: int = 0
-    """Utterances left out because their reference holds no word after normalisation."""
+    """Utterances whose reference holds no word after normalisation: all that was recognised there is inserted."""
     groups: Mapping[str, ErrorCounts] = field(default_factory=dict)
     """Of ``WordGroups``, and ``mixed units`` where some words are in a script without spaces."""
 
@@ -157,13 +157,13 @@ def count_errors(
 ) -> UtteranceErrors:
     """Align each hypothesis with the reference of the same id and count.
 
-    A missing hypothesis counts as an empty one and is counted as missing. A reference without a word cannot be divided
-    by; it is left out and counted. Raises ``SpeechError`` where a hypothesis has an id that no reference has, and where
+    A missing hypothesis counts as an empty one and is counted as missing. Words that are recognised where the reference
+    has none are insertions. Raises ``SpeechError`` where a hypothesis has an id that no reference has, and where
     no reference holds a word.
     """
     refuse_unknown_ids(hypotheses.keys(), references, "hypotheses have ids that no reference has")
-    spoken = {name: words for name in sorted(references) if (words := normalise(references[name]))}
-    if not spoken:
+    spoken = {name: normalise(references[name]) for name in sorted(references)}
+    if not any(spoken.values()):
         raise SpeechError(
             f"none of the {len(references)} references holds a word after normalisation; give the words that were said"
         )
@@ -179,7 +179,10 @@ def count_errors(
         counts[MIXED_UNITS] = ErrorCounts(hits + wrong, kinds[INSERT] + wrong, hits)
     for group, places in (groups or {}).items():
         aligned = of_units if group.startswith(f"{LANGUAGE}:") else alignments
-        rows = [_on_group(stretches, places[name]) for name, stretches in zip(spoken, aligned, strict=True)]
+        rows = [
+            _on_group(stretches, places[name] if words else np.zeros(0, dtype=bool))
+            for (name, words), stretches in zip(spoken.items(), aligned, strict=True)
+        ]
         counts[group] = ErrorCounts(*np.array(rows, dtype=np.int64).T)
     return UtteranceErrors(
         utterance_ids=tuple(spoken),
@@ -188,10 +191,10 @@ def count_errors(
         insertions=_total(alignments, INSERT),
         deletions=_total(alignments, DELETE),
         substitutions=_total(alignments, SUBSTITUTE),
-        characters=_array(sum(map(len, words)) + len(words) - 1 for words in spoken.values()),
+        characters=_array(max(sum(map(len, words)) + len(words) - 1, 0) for words in spoken.values()),
         character_errors=np.sum([_total(of_characters, kind) for kind in (INSERT, DELETE, SUBSTITUTE)], axis=0),
-        missing=np.array([name not in hypotheses for name in spoken], dtype=bool),
-        empty_references=len(references) - len(spoken),
+        missing=np.array([bool(words) and name not in hypotheses for name, words in spoken.items()], dtype=bool),
+        empty_references=sum(not words for words in spoken.values()),
         groups=counts,
     )
 

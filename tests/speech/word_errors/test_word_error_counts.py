@@ -44,15 +44,35 @@ def test_characters_with_blanks_between_words():
     assert word_error_rate(errors, "characters") == 0.25
 
 
-def test_missing_hypothesis_is_deleted_and_reference_without_words_left_out_and_both_are_counted():
+def test_missing_hypothesis_is_deleted_and_counted():
     errors = count_errors(REFERENCES, {"u1": "short one here", "u3": ""})
     assert errors.missing.tolist() == [False, True, False]
     assert errors.deletions.tolist() == [0, 6, 3]
     assert word_error_rate(errors) == 9 / 12
-    errors = count_errors({"a": "...", "b": "yes"}, {"a": "hm", "b": "yes"})
-    assert (errors.utterance_ids, errors.empty_references) == (("b",), 1)
     with pytest.raises(SpeechError, match="none of the 1 references holds a word"):
         count_errors({"a": "..."}, {})
+
+
+@pytest.mark.parametrize(
+    ("silent", "inserted", "characters"),
+    [({"s": "hm"}, 1, 2), ({"s": ""}, 0, 0), ({}, 0, 0), ({"s": "...", "t": "thanks for, watching"}, 3, 19)],
+)
+def test_words_recognised_in_silence_are_insertions(silent, inserted, characters, tmp_path):
+    said = {"a": "one two", "b": "yes", "s": "", "t": "..."}
+    masked = {"masked:names": {"a": mask(1, of=2), "b": mask(of=1)}}
+    errors = count_errors(said, {"a": "one", "b": "yes", **silent}, masked)
+    assert errors.utterance_ids == ("a", "b", "s", "t")
+    assert (errors.words.tolist(), errors.empty_references) == ([2, 1, 0, 0], 2)
+    assert errors.insertions.tolist()[:2] == [0, 0]
+    assert errors.insertions.sum() == inserted
+    assert errors.missing.tolist() == [False] * 4
+    assert word_error_rate(errors) == (1 + inserted) / 3
+    assert errors.character_errors[2:].sum() == characters
+    assert word_error_rate(errors, "masked:names") == 1.0
+    assert errors.of("rest:names").errors.sum() == inserted
+    write_errors(tmp_path / "counts.tsv", errors)
+    assert read_errors(tmp_path / "counts.tsv")[0].insertions.tolist() == errors.insertions.tolist()
+    write_listing(tmp_path / "listing.txt", errors, said, silent, masked)
 
 
 def test_hypothesis_of_an_unknown_utterance_is_an_error_that_names_ids_only():
@@ -155,7 +175,7 @@ def test_file_of_counts_reads_back(tmp_path):
     assert (found.utterance_ids, found.empty_references) == (errors.utterance_ids, 1)
     for name in ("words", "hits", "insertions", "deletions", "substitutions", "character_errors", "missing"):
         assert getattr(found, name).tolist() == getattr(errors, name).tolist()
-    assert found.of("masked:names").errors.tolist() == errors.of("masked:names").errors.tolist() == [2, 0, 1]
+    assert found.of("masked:names").errors.tolist() == errors.of("masked:names").errors.tolist() == [0, 2, 0, 1]
     assert path.stat().st_mode & 0o777 == 0o600
     assert "shoe" not in path.read_text()
 

@@ -1,0 +1,185 @@
+"""Mail as people store it: what is text is read, and what is left out is counted."""
+
+import json
+from base64 import b64encode
+
+import pytest
+
+from tasks.cli import main
+from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED, mail_documents
+from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.errors import CorpusError
+
+MAIL = b"""From: Ada Kovac <ada@example.org>
+Subject: the secret of Ottilie
+MIME-Version: 1.0
+Content-Type: multipart/alternative; boundary=x
+
+--x
+Content-Type: text/plain; charset=utf-8
+Content-Transfer-Encoding: quoted-printable
+
+Dear Bo, the caf=C3=A9 is
+closed. Come at 8.
+
+> when do we meet?
+See you!
+--=20
+Ada
+--x
+Content-Type: text/html
+
+<p>Dear Bo</p>
+--x--
+"""
+LINE = b"From ada@example.org Mon Nov 23 09:00:00 2026\n"
+
+
+def read(path, content):
+    path.write_bytes(content)
+    return list(mail_documents(path, None))
+
+
+def message(content_type, body, *headers):
+    head = [b"From: a@example.org", b"MIME-Version: 1.0", b"Content-Type: " + content_type, *headers]
+    return b"\n".join([*head, b"", body, b""])
+
+
+def mixed(*parts, kind=b"mixed"):
+    return message(
+        b"multipart/" + kind + b"; boundary=b", b"".join(b"--b\n" + part + b"\n" for part in parts) + b"--b--"
+    )
+
+
+def part(body, content_type=b"text/plain", disposition=b""):
+    shown = b"Content-Disposition: " + disposition + b"\n" if disposition else b""
+    return b"Content-Type: " + content_type + b"\n" + shown + b"\n" + body
+
+
+def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
+    (tmp_path / "one.eml").write_bytes(MAIL)
+    html = b"From: a@example.org\nContent-Type: text/html\n\n<p>Hello</p>\n"
+    (tmp_path / "two.mbox").write_bytes(b"".join(LINE + m + b"\n" for m in (html, MAIL)))
+
+    first, second, third = FilesCorpus(kind="files", source=str(tmp_path)).open().documents()
+
+    assert first.texts == third.texts == ["Dear Bo, the café is closed.", "Come at 8.", "See you!"]
+    assert first.left_out == {QUOTED: 3}
+    assert (second.texts, second.left_out) == (["Hello"], {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"From my side the contract is fine.",
+        b"From 10:00 on Monday, Mr. Lee is in room 2026.\nHe said: come.",
+        b"From Monday to Friday we are open.",
+        b"From ada@example.org came this.",
+        b">From my side the contract is fine.",
+    ],
+)
+def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
+    body = b"From: a@example.org\n\nHello Mirko.\n\n" + line + b"\nPlease answer.\n\n"
+    found = read(tmp_path / "a.mbox", LINE + body + LINE + b"From: b@example.org\n\nThank you.\n")
+    text = line.decode().replace("\n", " ").removeprefix(">")
+    assert [" ".join(one.texts) for one in found] == [f"Hello Mirko. {text} Please answer.", "Thank you."]
+    assert [one.left_out for one in found] == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    "separator",
+    [
+        b"From - Mon Nov 23 09:00:00 2026\r\n",
+        b"From 1712345678901@xxx Mon Nov 23 09:00:00 +0000 2026\n",
+        b"From ada at example.org  Mon Nov 23 09:00:00 2026\n",
+        b"From ada@example.org\n",
+    ],
+)
+def test_what_divides_messages_is_known_in_many_forms(tmp_path, separator):
+    content = b"".join(separator + b"From: a@example.org\n\nNumber %d.\n" % number for number in (1, 2))
+    assert [one.texts for one in read(tmp_path / "a.mbox", b"\n" + content)] == [["Number 1."], ["Number 2."]]
+    with pytest.raises(CorpusError, match="no mail at its beginning"):
+        read(tmp_path / "b.mbox", b"Dear diary,\n" + content)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "guessed"),
+    [
+        (b"text/plain", "Brändt “x”".encode(), True),
+        (b"text/plain", "Brändt “x”".encode("cp1252"), True),
+        (b"text/plain; charset=us-ascii", "Brändt “x”".encode(), True),
+        (b"text/plain; charset=utf-8", "Brändt “x”".encode(), False),
+        (b"text/plain; charset=utf-8", "Brändt ".encode("cp1252") + "“x”".encode(), True),
+        (b"text/plain; charset=iso-8859-1", "Brändt “x”".encode("cp1252"), False),
+        (b"text/plain; charset=gb2312", "Brändt “x”".encode(), True),
+        (b"text/plain; charset=x-unknown", "Brändt “x”".encode(), True),
+        (b'text/plain; charset="utf\x00-8"', "Brändt “x”".encode(), True),
+        (b"text/plain; charset=base64", "Brändt “x”".encode(), True),
+        (b"text/plain; charset=idna", "Brändt “x”".encode(), True),
+        (b"text/plain; charset*=x\x00'en'utf-8", "Brändt “x”".encode(), True),
+        (b"text/plain; charset=utf-16-le", "Brändt “x”".encode("utf-16-le"), False),
+    ],
+)
+def test_bytes_outside_the_character_set_are_read_and_counted(tmp_path, content_type, body, guessed):
+    encoded = message(content_type, b64encode(body), b"Content-Transfer-Encoding: base64")
+    plain = [message(content_type, body)] if b"utf-16" not in content_type else []
+    for content in [encoded, *plain]:
+        (found,) = read(tmp_path / "a.eml", content)
+        assert found.texts == ["Brändt “x”"]
+        assert list(found.guessed.values()) == [1] * guessed
+
+
+def test_a_guessed_character_set_is_warned_about(tmp_path):
+    for number in range(40):
+        (tmp_path / f"{number}.eml").write_bytes(f"From: a@example.org\n\nBrändt number {number} came.\n".encode())
+    options = ["--set", "cleaning={valid_sentences: 5, test_sentences: 5}", "--report", str(tmp_path / "r.json")]
+    assert main(["corpora", "--set", f"source={tmp_path}", "--output", str(tmp_path / "out"), *options]) == 0
+    (warning,) = json.loads((tmp_path / "r.json").read_text())["warnings"]
+    assert warning.startswith("40 texts of mail")
+
+
+PICTURE = part(b"xx", b"image/png", b"inline; filename=x.png")
+ONE, TWO = part(b"First part."), part(b"Second part.")
+BOTH = ["First part.", "Second part."]
+HTML = part(b"<b>Second</b> part.", b"text/html")
+
+
+@pytest.mark.parametrize(
+    ("content", "texts", "left_out"),
+    [
+        (mixed(ONE, PICTURE, TWO), BOTH, {ATTACHED: 1}),
+        (mixed(ONE, HTML), BOTH, {}),
+        (mixed(ONE, mixed(TWO, PICTURE).partition(b"1.0\n")[2]), BOTH, {ATTACHED: 1}),
+        (mixed(ONE, HTML, kind=b"alternative"), BOTH[:1], {}),
+        (mixed(HTML, ONE, kind=b"alternative"), BOTH[:1], {}),
+        (mixed(part(b" "), HTML, kind=b"alternative"), BOTH[1:], {}),
+        (mixed(ONE, part(b"Notes.", b"text/plain", b"attachment; filename=n.txt")), BOTH[:1], {ATTACHED: 1}),
+        (mixed(ONE, part(b"From: b@example.org\n\nForwarded.", b"message/rfc822")), BOTH[:1], {ATTACHED: 1}),
+        (message(b"application/pdf", b"xx"), [], {ATTACHED: 1, NO_TEXT: 1}),
+        (message(b"multipart/mixed", b"The parcel came."), [], {NO_TEXT: 1}),
+        (message(b"nonsense", b"First part."), BOTH[:1], {}),
+    ],
+)
+def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, content, texts, left_out):
+    (found,) = read(tmp_path / "a.eml", content)
+    assert (found.texts, dict(found.left_out)) == (texts, left_out)
+
+
+@pytest.mark.parametrize(
+    ("html", "texts", "quoted"),
+    [
+        ("<html><head><title>T</title><style>p {x}</style></head><body>Dear&nbsp;Bo,<br>it is\nover.</body></html>",
+         ["Dear Bo, it is over."], 0),
+        ("<p>One</p><p>Two &amp; &lt;three&gt;</p>", ["One", "Two & <three>"], 0),
+        ("<ul><li>One<li>Two</ul><table><tr><td>a</td><td>b</td></tr></table>", ["One", "Two", "a", "b"], 0),
+        ("Yes.<blockquote type=cite>Do <b>we</b> meet?<br>Bo</blockquote><div>See you!</div>", ["Yes.", "See you!"], 2),
+        ("Yes.<br>&gt; Do we meet?<br><br>-- <br>Ada<br>Rome", ["Yes."], 4),
+        ("<pre>One.\nTwo.\n\n&gt; three\n</pre>", ["One.", "Two."], 1),
+        ("<![if !mso]>One<![endif]><![foo bar]> more<!--[if mso]>x<![endif]--><script>var a = '<p>';</script>",
+         ["One more"], 0),
+        ("a < b &nonsense; <unclosed", ["a < b &nonsense; <unclosed"], 0),
+    ],
+)  # fmt: skip
+def test_html_is_read_as_it_is_shown(tmp_path, html, texts, quoted):
+    (found,) = read(tmp_path / "a.eml", message(b"text/html; charset=utf-8", html.encode()))
+    assert (found.texts, found.left_out.get(QUOTED, 0)) == (texts, quoted)
