@@ -21,6 +21,9 @@ from tasks.errors import ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
 
+FORM = '{"utterance_id": "u1", "reference": "what was said", "hypotheses": [{"text": "what was sad", "score": -3.1}]}'
+"""A line, as refusals show it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredHypothesis:
@@ -67,7 +70,7 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
         problems += [f"line {number}: {problem}" for problem in found]
         if nbest is not None and not problems:
             lists.append(replace(nbest, hypotheses=nbest.hypotheses[:at_most]))
-    fail_with_problems(path, problems)
+    fail_with_problems(path, problems, FORM)
     if not lists:
         raise SpeechError(f"n-best lists {str(path)!r} hold no utterance; give a file of JSON lines, one list a line")
     return lists
