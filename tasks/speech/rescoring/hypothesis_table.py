@@ -100,15 +100,17 @@ class HypothesisTable:
         return replace(self, features={**self.features, **padded})
 
 
-def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> HypothesisTable:
+def hypothesis_table(
+    lists: Sequence[NbestList], what: str = "n-best lists", *, measured: bool = True
+) -> HypothesisTable:
     """The hypotheses of n-best lists, with their numbers of words; ``what`` they are called in an error.
 
-    Raises ``SpeechError`` where no reference holds a word.
+    Raises ``SpeechError`` where no reference holds a word; references of lists that are not ``measured`` may be empty.
     """
     ids, groups, scores, errors, reference_words = [], [], [], [], []
     for nbest in lists:
         reference = normalise(nbest.reference)
-        if not reference:
+        if measured and not reference:
             continue
         # The highest score comes first, so it is the one that is kept.
         best: dict[Words, float] = {}

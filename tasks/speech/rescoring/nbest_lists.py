@@ -51,8 +51,10 @@ class NbestList:
         return self.hypotheses[0]
 
 
-def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
+def read_nbest(path: str | Path, at_most: int | None = None, *, measured: bool = True) -> list[NbestList]:
     """The lists of a file in its order, each cut to its ``at_most`` best hypotheses.
+
+    Lists that are not ``measured`` need no reference.
 
     Raises ``SpeechError`` that lists every problem with its line: lines that are no JSON objects, missing keys, ids
     that stand twice, hypotheses without a text, scores that are missing or no finite numbers; and where the file holds
@@ -62,7 +64,7 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
     lists: list[NbestList] = []
     first_lines: dict[str, int] = {}
     for number, record in read_json_lines(path):
-        nbest, found = (None, [record]) if isinstance(record, str) else _parse(record)
+        nbest, found = (None, [record]) if isinstance(record, str) else _parse(record, measured)
         if nbest is not None:
             earlier = first_lines.setdefault(nbest.utterance_id, number)
             if earlier != number:
@@ -76,7 +78,9 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
     return lists
 
 
-def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
+def _parse(record: dict[str, Any], measured: bool) -> tuple[NbestList | None, list[str]]:
+    if not measured:
+        record = {"reference": "", **record}
     problems = [
         f"has no {key!r} that is text"
         for key in ("utterance_id", "reference")
