@@ -56,7 +56,7 @@ def fail_with_problems(path: str | Path, problems: Sequence[str], form: str | No
     """``SpeechError`` that lists the problems of a file, where there are any; the first few with a right ``form``."""
     if problems and form is not None:
         more = f"; and {len(problems) - FEW_SHOWN:,} more problems" if len(problems) > FEW_SHOWN else ""
-        raise SpeechError(f"{str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}.\nA line looks like {form}")
+        raise SpeechError(f"{str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}. A line looks like {form}")
     if problems:
         raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
 

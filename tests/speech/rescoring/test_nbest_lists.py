@@ -99,8 +99,8 @@ def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line, count):
         read_nbest(write(tmp_path / "lists.jsonl", [line] * count))
     said = str(caught.value)
     assert len(said) < 700
-    assert said.count("\n") <= 2
-    assert " more problems.\nA line looks like {" in said
+    assert "\n" not in said
+    assert " more problems. A line looks like {" in said
     assert "line 1" in said
     assert "line 4" not in said
     form = said.partition("A line looks like ")[2]
