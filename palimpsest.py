@@ -26,7 +26,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from tasks.command import StageCommand, StageFiles
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     _Files = TypeVar("_Files", bound=StageFiles)
     PathLike: TypeAlias = str | os.PathLike[str]
-    # A file with one sentence a line; sentences; or rows that have them under "text", as a data set of the package
-    # "datasets" gives them. A string is the path of a file.
-    Text: TypeAlias = PathLike | "Lines" | Iterable[str] | Iterable[Mapping[str, Any]]
+    # A file with one sentence a line, or of records or mail as 'palimpsest init' reads them; sentences; or rows or a
+    # table that have them under "text", as the packages "datasets" and "pandas" give them. A string is a file's path.
+    Text: TypeAlias = PathLike | "Lines" | Iterable[str] | Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
     # A file of n-best lists, or the lists: {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}.
     Lists: TypeAlias = PathLike | Iterable[Mapping[str, Any]]
     # What the report of the stage says under "measured": numbers by name.
@@ -52,7 +52,7 @@ __all__ = ["Filled", "Masked", "Model", "adapt", "fill", "mask", "perplexity", "
 
 @dataclass(frozen=True)
 class Lines:
-    """Text that a stage wrote, one sentence a line: iterate over it, or copy the file."""
+    """Text that a stage wrote, one sentence a line: iterate over it, take a line by its place, or copy the file."""
 
     path: Path
     """The file; it is there as long as this object is."""
@@ -66,6 +66,17 @@ class Lines:
 
         # A generator of its own, so that the folder lasts as long as somebody reads.
         yield from read_lines(self.path)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        # Not list(self), which would ask for the length and read twice.
+        return [line for line in self][place]
 
 
 @dataclass(frozen=True)
@@ -101,11 +112,12 @@ def mask(
 ) -> Masked:
     """Replace the private words of a text by markers (paper 3.1).
 
-    ``technique`` is a kind (``allow_list``, ``vocabulary_threshold``, ``entity_tagger``, ``combination``) with its
-    ``settings``, or an object that has them already. ``word_counts``: counts of generic words, which
-    ``vocabulary_threshold`` needs (``palimpsest count-words``).
+    ``technique`` is a kind (``allow_list``, ``vocabulary_threshold``, ``entity_tagger``, ``combination``) or a tagger's
+    (``crf``, ``spacy``) with its ``settings``, or an object that has them already. ``word_counts``: counts of generic
+    words, which ``vocabulary_threshold`` needs (``palimpsest count-words``).
     """
     from tasks.masking.mask import COMMAND, MaskFiles
+    from tasks.masking.techniques import settings_named
     from tasks.records.cell import Cell
 
     folder = _private_folder()
@@ -117,7 +129,7 @@ def mask(
         sidecar=str(place / "sidecar.jsonl"),
         kept_words=str(place / "kept_words.txt"),
     )
-    checked = _settings(COMMAND, technique, settings)
+    checked = _settings(COMMAND, settings_named(technique) if isinstance(technique, str) else technique, settings)
     report = _run(COMMAND, checked, files, Cell(technique=checked.kind), threads)
     return Masked(
         Path(files.output), report.measured, report.warnings, folder, place / "sidecar.jsonl", place / "kept_words.txt"
@@ -170,6 +182,8 @@ def adapt(
     valid: Text | None = None,
     generic_text: Text | None = None,
     markers: MarkerUse = "none",
+    merged: bool = True,
+    overwrite: bool = False,
     seed: int | None = None,
     threads: int | None = None,
     **settings: object,
@@ -178,22 +192,28 @@ def adapt(
 
     ``model``: a folder, ``package:NAME/FOLDER`` or a hub name. ``markers`` says how markers in the text are treated:
     ``none``, ``token`` (Baseline0), ``ignore`` (Baseline1), ``remove`` (redaction) or ``drop`` (without the lines that
-    have one). ``settings`` are those of ``language_model`` in ``params.yaml``: ``adaptation={"epochs": 2}``.
+    have one). ``merged``: a causal model is written whole with its tokenizer, for ``from_pretrained`` of
+    ``transformers``, and not as an update of its base. ``overwrite``: an earlier model in ``output`` is replaced.
+    ``settings`` are those of ``language_model`` in ``params.yaml``: ``adaptation={"epochs": 2}``.
     """
+    from tasks.errors import ModelError
     from tasks.language_model.adapt import COMMAND, AdaptFiles
     from tasks.records.cell import Cell
 
+    if not overwrite and os.path.isdir(output) and os.listdir(output):
+        raise ModelError(f"output folder {os.fspath(output)!r} is not empty; give a new one, or overwrite=True")
     with _private_folder() as name:
         place = Path(name)
         files = AdaptFiles(
-            model=_path(model),
+            model=_model(model),
             input=_file(text, place, "text.txt"),
             valid=_file(valid, place, "valid.txt"),
             generic_text=_file(generic_text, place, "generic.txt"),
             markers=markers,
+            merged=merged,
             output=_path(output),
         )
-        checked = _settings(COMMAND, {**COMMAND.defaults(files)}, settings)
+        checked = _settings(COMMAND, *_adaptation(COMMAND.defaults(files), settings))
         return Model(Path(files.output), _run(COMMAND, checked, files, Cell(seed=seed), threads).measured)
 
 
@@ -215,7 +235,7 @@ def perplexity(
 
     with _private_folder() as name:
         files = PerplexityFiles(
-            model=_path(model),
+            model=_model(model),
             input=_file(text, Path(name), "text.txt"),
             word_counts=_path(word_counts),
             sidecar=_path(sidecar),
@@ -245,7 +265,7 @@ def rescore(
         files = RescoreFiles(
             nbest=_lists_file(nbest, Path(name) / "nbest.jsonl"),
             dev=_lists_file(dev, Path(name) / "dev.jsonl"),
-            model=_path(model),
+            model=_model(model),
             references=_path(references),
             training_text=[str(path) for path in training_text],
         )
@@ -286,29 +306,91 @@ def _settings(
     return check_settings(command.settings, {**values, **settings}, f"{command.name} settings")
 
 
+def _adaptation(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Values and settings where ``adaptation`` says of a causal model, too, how it is trained."""
+    if defaults["kind"] != "causal_lm":
+        return {**defaults}, settings
+    from tasks.language_model.settings import GenericMixture
+
+    given, causal = settings.get("adaptation", {}), settings.get("causal_lm", {})
+    mixture = {key: value for key, value in given.items() if key in GenericMixture.model_fields}
+    training = {key: value for key, value in given.items() if key not in mixture}
+    own = {**defaults["causal_lm"], **causal, "adaptation": {**training, **causal.get("adaptation", {})}}
+    return {**defaults}, {**settings, "adaptation": mixture, "causal_lm": own}
+
+
 def _private_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="palimpsest-")
+
+
+def _model(model: object) -> Any:  # noqa: ANN401 - a path or name
+    """The folder or name of a model, or ``None``."""
+    from tasks.errors import ModelError
+
+    if model is None or isinstance(model, str | os.PathLike | Model):
+        return None if model is None else os.fspath(model)
+    raise ModelError(f"model is of type {type(model).__name__}; give its folder, package:NAME/FOLDER or hub name")
 
 
 def _path(path: PathLike | None) -> Any:  # noqa: ANN401 - None for None alone
     return None if path is None else os.fspath(path)
 
 
+_ENDINGS = (".txt", ".text", ".jsonl", ".ndjson", ".csv", ".tsv", ".eml", ".mbox", ".parquet")
+"""Of names that are surely of files."""
+_OF_RECORDS = _ENDINGS[2:-1]
+
+
+def _checked_path(text: PathLike) -> str:
+    """The path; a string that names no file may be a sentence, and no error quotes it."""
+    from tasks.errors import CorpusError
+
+    path = os.fspath(text)
+    is_name = isinstance(text, os.PathLike) or (path.lower().endswith(_ENDINGS) and len(path.split()) == 1)
+    if not is_name and not os.path.exists(path):
+        raise CorpusError("a string is the path of a file, and there is no such file; give sentences as a list of them")
+    return path
+
+
 def _file(text: Text | None, folder: Path, name: str) -> Any:  # noqa: ANN401 - the same
-    """The file of a text, written where it is in memory."""
-    if text is None or isinstance(text, str | os.PathLike):
-        return _path(text)
+    """The file of a text with a sentence or record a line, written where it is in memory or of another form."""
+    if text is None:
+        return None
     if isinstance(text, Lines):
         return str(text.path)
     from tasks.corpora.text_lines import write_lines
 
-    write_lines(folder / name, _sentences(text), private=True)
+    if isinstance(text, str | os.PathLike):
+        path = _checked_path(text)
+        if not path.lower().endswith(_OF_RECORDS):
+            return path
+        lines = _records(Path(path))
+    else:
+        lines = _sentences(text)
+    write_lines(folder / name, lines, private=True)
     return str(folder / name)
 
 
-def _sentences(rows: Iterable[Any]) -> Iterator[str]:
+def _records(path: Path) -> Iterator[str]:
+    """The text of each record on one line, by the reader of ``palimpsest init``; the sentences of mail."""
+    from tasks.corpora.sources.detection import detected, texts_of
+
+    settings = detected(path).model_copy(update={"split": False})
+    return (" ".join(text.split()) for text in texts_of(settings.open()))
+
+
+def _sentences(rows: Any) -> Iterator[str]:  # noqa: ANN401 - tables of other packages, too
     from tasks.errors import CorpusError
 
+    if isinstance(rows, Mapping) or hasattr(rows, "columns"):
+        try:
+            rows = rows["text"]
+        except KeyError:
+            raise CorpusError("the table has no column 'text'; give the column that holds the text") from None
+        if isinstance(rows, str):
+            raise CorpusError("'text' is one string; give a list of rows, or a list of sentences under 'text'")
+    if hasattr(rows, "to_pylist"):
+        rows = rows.to_pylist()
     for number, row in enumerate(rows, start=1):
         sentence = row.get("text") if isinstance(row, Mapping) else row
         if not isinstance(sentence, str):
@@ -322,7 +404,7 @@ def _sentences(rows: Iterable[Any]) -> Iterator[str]:
 
 def _lists_file(lists: Lists, path: Path) -> str:
     if isinstance(lists, str | os.PathLike):
-        return os.fspath(lists)
+        return _checked_path(lists)
     from tasks.corpora.text_lines import write_lines
 
     write_lines(path, (json.dumps(entry) for entry in lists), private=True)

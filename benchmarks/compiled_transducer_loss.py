@@ -60,7 +60,10 @@ def load() -> str | None:
         except (OSError, subprocess.CalledProcessError) as error:
             return f"CUDA's libraries have no stand-in: {error}"
     try:
-        import torchaudio  # noqa: F401 - loads the extension
+        import torchaudio
+
+        # On a CPU, 'make install' has removed the module that loads the kernels with torchaudio.
+        torch.ops.load_library(Path(torchaudio.__file__).parent / "lib" / "libtorchaudio.abi3.so")
     except (OSError, ImportError) as error:
         return f"torchaudio's extension does not load: {error.__cause__ or error}"
     name = "torchaudio::rnnt_loss_forward"

@@ -5,6 +5,7 @@ common words, a conditional random field, and a small Transformer. What they mas
 masked language model. The page shows the raw text, so it is readable for you alone (mode 0600).
 
     palimpsest try mail.txt
+    palimpsest try tickets.csv --text-field description
 """
 
 import contextlib
@@ -33,7 +34,11 @@ class TryOptions(Options):
     """The text, and where the page goes."""
 
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
-    """your text: plain text, mail, JSON lines or Parquet, a file or a folder"""
+    """your text: plain text, mail, JSON lines, CSV, TSV or Parquet, a file or a folder"""
+    text_field: str | None = None
+    """field or column that holds the text, where it has an unusual name"""
+    document_field: str | None = None
+    """field or column that names the document of each text"""
     output: Annotated[str, WRITE] = "try.html"
     """the page"""
 
@@ -43,10 +48,14 @@ def run(options: TryOptions) -> None:
     from tasks.corpora.division import normalise
     from tasks.corpora.languages import language_shares
     from tasks.corpora.sources.detection import detected, texts_of
+    from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
     from tasks.masking.preview import preview_page
 
-    texts = texts_of(detected(Path(options.text).expanduser()).open())
+    source = detected(Path(options.text).expanduser(), options.text_field, options.document_field).open()
+    if source.ignored:
+        print(f"palimpsest: warning: {files_left_out(source.ignored)}", file=sys.stderr)
+    texts = texts_of(source)
     sentences = list(islice((sentence for text in texts if (sentence := normalise(text))), _SENTENCES))
     if not sentences:
         raise CorpusError(f"{options.text!r} holds no text; it needs at least one sentence")
@@ -77,7 +86,8 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     # Stages keep a key of theirs where they run.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):
         masked = palimpsest.mask([sentences[line.number - 1] for line in chosen], settings)
-        for method in _METHODS:
+        # What holds no marker is not filled.
+        for method in _METHODS if masked.measured["masked_words"] else ():
             for line, filled in zip(chosen, palimpsest.fill(masked, method), strict=True):
                 fills[line.number].append((method.replace("_", "-"), filled))
     share = counts.masked_fraction or 0.0

@@ -1,10 +1,11 @@
 """Begin an experiment on your own text: look at it, put it under DVC, and write params.yaml for it.
 
-FILE is plain text, mail (.eml, .mbox), JSON lines or Parquet; a folder holds such files. What lies elsewhere is copied
-into data/raw, readable for you alone, and DVC never pushes it. In params.yaml the corpus is added
-and becomes what is compared; what else stands there stays.
+FILE is plain text, mail (.eml, .mbox), JSON lines, CSV, TSV or Parquet; a folder holds such files. What lies elsewhere
+is copied into data/raw, readable for you alone, and DVC never pushes it. In params.yaml the corpus is added and becomes
+what is compared; what else stands there stays.
 
     palimpsest init mail ~/mail.txt
+    palimpsest init tickets ~/tickets.csv --text-field description
     palimpsest run
 """
 
@@ -39,6 +40,10 @@ class InitOptions(Options):
     """name of the corpus in params.yaml and in tables: letters, digits and underscores"""
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
     """your text: a file or a folder"""
+    text_field: str | None = None
+    """field or column that holds the text, where it has an unusual name"""
+    document_field: str | None = None
+    """field or column that names the document of each text"""
     force: bool = False
     """replace a corpus of this name, and changes of params.yaml that git has not got"""
 
@@ -48,6 +53,7 @@ def run(options: InitOptions) -> None:
     from flows.add_command import add
     from flows.graph.graph import project_folder
     from tasks.corpora.sources.detection import detected
+    from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
     from tasks.parameters.cells_file import write_cells
     from tasks.parameters.parameter_file import DEFAULT_PATH
@@ -62,7 +68,8 @@ def run(options: InitOptions) -> None:
     if not options.force:
         refuse_lost_changes(file, "commit them, or --force")
     given = Path(options.text).expanduser()
-    settings = detected(given)
+    settings = detected(given, options.text_field, options.document_field)
+    ignored = settings.open().ignored
     tally, languages = _looked_at(settings)
     target = _target(root, options.name, given)
     settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
@@ -76,6 +83,8 @@ def run(options: InitOptions) -> None:
         stream.write(text)
     write_cells(parameters, root)
     print("\n".join(_said(options.name, settings, tally, languages)))
+    if ignored:
+        print(f"warning: {files_left_out(ignored)}")
 
 
 def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":

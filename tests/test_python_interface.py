@@ -119,6 +119,76 @@ def test_what_cannot_be_used_is_named():
         assert message in str(error.value)
 
 
+def test_a_table_is_read_by_its_column_text():
+    import pandas
+    import pyarrow
+
+    expected = list(palimpsest.mask(LINES))
+    columns = {"id": list(range(len(LINES))), "text": LINES}
+    for table in (columns, pandas.DataFrame(columns), pyarrow.table(columns), pandas.Series(LINES)):
+        assert list(palimpsest.mask(table)) == expected
+    for table in ({"body": LINES}, pandas.DataFrame({"body": LINES}), pyarrow.table({"body": LINES})):
+        with pytest.raises(PalimpsestError, match="the table has no column 'text'"):
+            palimpsest.mask(table)
+    with pytest.raises(PalimpsestError, match="'text' is one string"):
+        palimpsest.mask({"text": LINES[0]})
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "A.CSV"])
+def test_a_file_of_records_is_read_as_init_reads_it(tmp_path, name):
+    lines = ["Hello Maria, it rains. The dog sleeps.", "I told Zebulon."]
+    mark = {"csv": ";", "tsv": "\t"}.get(name[2:].lower())
+    rows = [json.dumps({"id": 1, "message": line}) for line in lines]
+    if mark:
+        rows = [f"id{mark}message", *(f"1{mark}{line}" for line in lines)]
+    (tmp_path / name).write_text("\n".join(rows) + "\n")
+    assert list(palimpsest.mask(tmp_path / name)) == list(palimpsest.mask(lines))
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Hello, my name is Maria Lopez",
+        "Maria",
+        "maria@corp.local",
+        "Maria/Lopez",
+        "Maria\nLopez",
+        "see Maria.txt",
+        "x" * 999,
+    ],
+)
+def test_no_error_quotes_a_sentence_that_is_taken_for_a_path(sentence):
+    for call in (palimpsest.mask, palimpsest.fill, lambda text: palimpsest.rescore(text, [])):
+        with pytest.raises(PalimpsestError, match="give sentences as a list") as caught:
+            call(sentence)
+        assert sentence not in str(caught.value)
+
+
+def test_techniques_have_the_names_of_the_command():
+    assert list(palimpsest.mask(LINES, "crf")) == list(palimpsest.mask(LINES, "entity_tagger", tagger={"kind": "crf"}))
+    assert palimpsest.mask(LINES, "crf", markers={"style": "class"})[0] == "Hello [PERSON], how is the dog?"
+
+
+def test_a_result_has_a_length_and_places():
+    masked = palimpsest.mask(LINES)
+    lines = list(masked)
+    assert (len(masked), masked[0], masked[-1], masked[1:3]) == (4, lines[0], lines[3], lines[1:3])
+    with pytest.raises(IndexError):
+        masked[4]
+
+
+def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, model):
+    adapted = palimpsest.adapt(model, ["the cat sleeps"] * 20, tmp_path / "adapted", valid=LINES)
+    before = {path.name: path.read_bytes() for path in adapted.path.iterdir()}
+    with pytest.raises(PalimpsestError, match="is not empty; give a new one, or overwrite=True"):
+        palimpsest.adapt(model, ["the dog sleeps"] * 20, tmp_path / "adapted")
+    assert {path.name: path.read_bytes() for path in adapted.path.iterdir()} == before
+    palimpsest.adapt(model, ["the dog sleeps"] * 20, tmp_path / "adapted", valid=LINES, overwrite=True)
+    assert {path.name: path.read_bytes() for path in adapted.path.iterdir()} != before
+    with pytest.raises(PalimpsestError, match="model is of type dict; give its folder"):
+        palimpsest.perplexity({}, LINES)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):

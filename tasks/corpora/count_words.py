@@ -35,9 +35,10 @@ class CountWordsFiles(StageFiles):
 def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the counts; ``CorpusError`` where the text holds no word."""
     from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
-    from tasks.corpora.text_lines import read_lines
+    from tasks.corpora.text_lines import read_lines, refuse_no_sentences
     from tasks.corpora.word_counts import count_lines, write_word_counts
 
+    refuse_no_sentences(files.input)
     counts = count_lines(read_lines(files.input))
     if not counts:
         raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")

@@ -8,14 +8,18 @@ with the corpus.
 Beside it one line of a file of JSON lines, and numbers, as users hand them in.
 """
 
+import codecs
+import io
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from tasks.corpora.other_forms import FIRST_BYTES, LOOKED_AT, refuse_binary, refuse_records
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
 from tasks.files.paths_apart import STANDARD_STREAM
@@ -44,9 +48,11 @@ def refuse_stream(path: str | Path, why: str) -> None:
 def read_lines(path: str | Path, what: str = "text file", *, column: str = "text") -> Iterator[str]:
     """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
+    A file that begins with the byte order mark of UTF-16 is read as that.
+
     ``what`` is what errors call the file: ``word list``, ``sidecar``; ``column`` is what is read of Parquet.
-    Raises ``CorpusError`` where the file is missing, is a folder, or holds a line that is not UTF-8 (naming file, line
-    and byte; the text itself is never quoted), and what ``parquet_rows`` does.
+    Raises ``CorpusError`` where the file is missing, is a folder, begins as no text does, or holds a line that is not
+    UTF-8 (naming file, line and byte; the text itself is never quoted), and what ``parquet_rows`` does.
     """
     if str(path) == STANDARD_STREAM:
         yield from decode_lines(sys.stdin.buffer, "standard input")
@@ -64,7 +70,30 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
             f"whose name ends in {PARQUET}"
         )
     with open(path, "rb") as stream:
-        yield from decode_lines(stream, str(path))
+        head = stream.peek(FIRST_BYTES)[:FIRST_BYTES]
+        refuse_binary(path, head)
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            yield from _utf16_lines(stream, str(path))
+        else:
+            yield from decode_lines(stream, str(path))
+
+
+def _utf16_lines(stream: IO[bytes], name: str) -> Iterator[str]:
+    number = 0
+    try:
+        for line in io.TextIOWrapper(stream, encoding="utf-16", newline="\n"):
+            number += 1
+            yield line.removesuffix("\n").removesuffix("\r")
+    except UnicodeError:
+        raise CorpusError(
+            f"{name}: it begins as UTF-16, and behind line {number} is something else; save it as UTF-8"
+        ) from None
+
+
+def refuse_no_sentences(path: str | Path) -> None:
+    """Raise ``CorpusError`` where a file holds records, mail or another form in the place of a sentence a line."""
+    if not is_stream(path) and not is_parquet(path):
+        refuse_records(path, list(islice(read_lines(path), LOOKED_AT)))
 
 
 def read_documents(path: str | Path) -> Iterator[str]:
@@ -105,7 +134,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise CorpusError(
                 f"{name}: line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
-                "convert the file, for example with iconv -t UTF-8"
+                "convert the file, for example with 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"
             ) from None
         yield line.removesuffix("\n").removesuffix("\r")
 
@@ -113,8 +142,10 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 def read_corpus(path: str | Path) -> list[str]:
     """All lines of a corpus that must not be empty.
 
-    Raises ``CorpusError`` where no line has a word character besides what ``read_lines`` raises.
+    Raises ``CorpusError`` where no line has a word character besides what ``read_lines`` and ``refuse_no_sentences``
+    raise.
     """
+    refuse_no_sentences(path)
     lines = list(read_lines(path))
     if not any(line.strip() for line in lines):
         raise empty_text(path)
@@ -128,7 +159,11 @@ def empty_text(path: str | Path) -> CorpusError:
 
 
 def refuse_empty(path: str | Path) -> None:
-    """Raise ``CorpusError`` where no line has a character that is no white space; reads up to the first that has."""
+    """Raise ``CorpusError`` where no line has a character that is no white space, and as ``refuse_no_sentences`` does.
+
+    It reads up to the first line that has one.
+    """
+    refuse_no_sentences(path)
     if not any(line.strip() for line in read_lines(path)):
         raise empty_text(path)
 

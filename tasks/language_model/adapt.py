@@ -61,6 +61,8 @@ class AdaptFiles(TrainedFolder):
     """how markers in the text are treated: none (the text is plain), token, ignore, remove or drop"""
     documents: Annotated[str | None, READ] = None
     """the document of each line, by any name, one a line; read with adaptation.private.unit=document alone"""
+    merged: bool = False
+    """write a causal model whole with its tokenizer, for other tools, and not as an update of its base"""
 
 
 def adapt(

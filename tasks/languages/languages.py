@@ -62,7 +62,7 @@ class LanguagesFiles(StageFiles):
 
 def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tag, measure and score; ``CorpusError`` where the text or a labelled file is empty or of another form."""
-    from tasks.corpora.text_lines import line_writer, read_lines
+    from tasks.corpora.text_lines import line_writer, read_lines, refuse_no_sentences
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
@@ -71,6 +71,7 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     from tasks.languages.word_languages import WordLanguages
     from tasks.languages.word_lists import codes_of
 
+    refuse_no_sentences(files.input)
     codes = codes_of(files.pair)
     divide = divider(codes)
 

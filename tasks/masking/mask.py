@@ -61,12 +61,13 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     """
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.sidecar import sidecar_line
-    from tasks.corpora.text_lines import empty_text, line_writer, read_lines, write_lines
+    from tasks.corpora.text_lines import empty_text, line_writer, read_lines, refuse_no_sentences, write_lines
     from tasks.languages.masked_words import MaskedWords
     from tasks.languages.word_lists import codes_of
     from tasks.masking.masked_lines import masked_lines
     from tasks.masking.technique import MaskingTally
 
+    refuse_no_sentences(files.input)
     technique = settings.build(files.word_counts, resources.threads)
     for line in technique.announcements():
         print(line, file=sys.stderr)

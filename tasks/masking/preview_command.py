@@ -135,10 +135,11 @@ class PreviewFiles(StageFiles):
 def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
     from tasks.corpora.languages import WatchedText
-    from tasks.corpora.text_lines import empty_text, read_lines, standard_output
+    from tasks.corpora.text_lines import empty_text, read_lines, refuse_no_sentences, standard_output
     from tasks.languages.word_lists import codes_of
     from tasks.masking.preview import PreviewCounts, preview_lines
 
+    refuse_no_sentences(files.input)
     technique = settings.build(files.word_counts, resources.threads)
     notes = technique.announcements()
     for note in notes:

@@ -34,11 +34,19 @@ def problems_of(parameters: "Parameters") -> list[str]:
     return list(dict.fromkeys(found))
 
 
+_NO_TEXT_IN_YAML = re.compile(
+    r"\d[\d_]*|0x[\da-f_]+|0o[0-7_]+|0b[01_]+|\d[\d_]*e\d+|yes|no|on|off|true|false|null", re.IGNORECASE
+)
+"""Names that YAML 1.1 or 1.2 takes for something else than text."""
+
+
 def problem_of_name(name: str) -> list[str]:
     """What is wrong with the characters of a name; empty where nothing is."""
-    if re.fullmatch(r"[A-Za-z0-9_]{1,60}", name):
-        return []
-    return [f"{name[:80]!r}: a name in params.yaml has letters, digits and underscores only, at most 60"]
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,60}", name):
+        return [f"{name[:80]!r}: a name in params.yaml has letters, digits and underscores only, at most 60"]
+    if _NO_TEXT_IN_YAML.fullmatch(name):
+        return [f"{name!r}: YAML reads this name as a number or a truth value; add a word, as in 'text_{name}'"]
+    return []
 
 
 def _characters(parameters: "Parameters") -> Iterator[str]:

@@ -39,11 +39,25 @@ def test_what_cannot_be_tried_is_refused(tmp_path, monkeypatch, capsys):
         ("none.txt", None, "does not exist"),
         ("mail.txt", "\n \n", "holds no text"),
         ("mail.parquet", "no table", "is not a readable Parquet file"),
-        ("mail.jsonl", "[" * 100_000, "the first line is not JSON"),
+        ("mail.jsonl", "[" * 100_000, "line 1 is not JSON"),
         ("mail.jsonl", "[1]", "the first line is no JSON object"),
+        ("t.csv", "id,note\n1,Maria\n", "has 2 columns, and none is called text, body"),
     ]:
         if content is not None:
             (tmp_path / name).write_text(content)
         assert main(["try", name]) == 1
         assert message in capsys.readouterr().err
     assert not (tmp_path / "try.html").exists()
+
+
+def test_a_text_with_nothing_private_is_shown_as_such_and_its_column_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    subjects, verbs, objects = ("we", "they", "you"), ("like", "want", "see"), ("good food", "new ideas", "more time")
+    lines = [f"{one} {two} {three}" for one in subjects for two in verbs for three in objects]
+    (tmp_path / "clean.csv").write_text("number;note\n" + "".join(f"{n};{line}\n" for n, line in enumerate(lines)))
+
+    assert main(["try", "clean.csv", "--text-field", "note"]) == 0
+
+    said = capsys.readouterr().out
+    assert said.count("masks   0.0% of 108 words (none)") == 3
+    assert 'class="filled"' not in (tmp_path / "try.html").read_text()

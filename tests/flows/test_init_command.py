@@ -169,3 +169,25 @@ def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, text, minutes):
         assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Verdict for mail: mask by the ")
     assert time.monotonic() - started < 60 * minutes
+
+
+@pytest.mark.parametrize("name", ["2024", "no", "1e5", "null", "0x1F", "On"])
+def test_a_name_that_yaml_takes_for_something_else_is_refused_before_anything_is_written(clone, tmp_path, capsys, name):
+    before = (clone / "params.yaml").read_bytes()
+    assert main(["init", name, str(plain(tmp_path, 60))]) == 1
+    said = capsys.readouterr().err
+    assert f"'{name}': YAML reads this name as a number or a truth value; add a word, as in 'text_{name}'" in said
+    assert (clone / "params.yaml").read_bytes() == before
+
+
+def test_a_table_is_read_by_named_columns_and_files_left_out_are_counted(clone, tmp_path, capsys):
+    folder = tmp_path / "tickets"
+    folder.mkdir()
+    rows = [f"{number // 4};{line}" for number, line in enumerate(sentences(120))]
+    (folder / "a.CSV").write_text("\n".join(["case;description", *rows]) + "\n")
+    (folder / "notes.md").write_text("# Notes\n")
+    options = ["--text-field", "description", "--document-field", "case"]
+    assert main(["init", "tickets", str(folder), *options]) == 0
+    said = capsys.readouterr().out
+    assert "120 different sentences in 30 documents" in said
+    assert "1 files are left out, for their names end in .md" in said

@@ -281,3 +281,46 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(pretr
         first, other = (tmp_path / each / "update" / "adapter_model.safetensors" for each in ("adapted", name))
         assert first.read_bytes() == other.read_bytes()
         assert load(tmp_path / name)[1].model == model
+
+
+@pytest.mark.parametrize(
+    ("markers", "more"),
+    [
+        ("none", {}),
+        ("token", {}),
+        ("none", {"merged": False, "causal_lm": {"adaptation": {"lora": None}}}),
+        ("token", {"causal_lm": {"adaptation": {"lora": None}}}),
+    ],
+    ids=str,
+)
+def test_transformers_loads_what_was_adapted_from_python(pretrained, texts, tmp_path, markers, more):
+    """Weights, markers and tokenizer are those that our own reader finds; ``adaptation`` says how it is trained."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    import palimpsest
+
+    training = {"epochs": 2, "learning_rate": 0.02, "batch_tokens": 64}
+    text = texts / ("masked.txt" if markers == "token" else "private.txt")
+    adapted = palimpsest.adapt(
+        pretrained / "base", text, tmp_path / "adapted", markers=markers, threads=1, adaptation=training, **more
+    )
+    assert adapted.measured["epochs"] == 2
+
+    ours, _ = load(tmp_path / "adapted")
+    theirs, tokenizer = (kind.from_pretrained(adapted.path) for kind in (AutoModelForCausalLM, AutoTokenizer))
+    pieces = tokenizer("\n alice saw the cat\n", return_tensors="pt")["input_ids"]
+    with torch.inference_mode():
+        torch.testing.assert_close(theirs.eval()(pieces).logits, ours.model(pieces).logits)
+        base = AutoModelForCausalLM.from_pretrained(pretrained / "base")(pieces).logits
+        assert not torch.allclose(theirs(pieces).logits[..., : base.shape[-1]], base)
+    if markers == "token":
+        assert tokenizer.convert_tokens_to_ids("[MASK]") == ours.pieces.markers["[MASK]"]
+    assert palimpsest.perplexity(adapted, texts / "plain.txt", threads=1)["perplexity"] > 1
+
+
+def test_settings_of_a_causal_model_are_checked_from_python(pretrained, tmp_path):
+    import palimpsest
+    from tasks.errors import ParameterError
+
+    with pytest.raises(ParameterError, match=r"causal_lm\.adaptation\.epoch: unknown key"):
+        palimpsest.adapt(pretrained / "base", ["a line"], tmp_path / "adapted", adaptation={"epoch": 2})

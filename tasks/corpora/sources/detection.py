@@ -7,11 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tasks.corpora.parquet_lines import open_parquet
 from tasks.corpora.sources.document import Source, split_sentences
 from tasks.corpora.sources.text_files import FilesCorpus
-from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.errors import CorpusError
+from tasks.spelling import nearest
 
 _LOOKED_AT = 2000
 """Texts that tell whether a line holds several sentences."""
@@ -21,42 +20,41 @@ _FEWEST_FILES = 10
 """Plain text files of a folder from which on each is a document."""
 
 
-def detected(given: Path) -> FilesCorpus:
+def detected(given: Path, text_field: str | None = None, document_field: str | None = None) -> FilesCorpus:
     """The reader's settings for a file or folder.
 
-    Raises ``CorpusError`` where it is not there, or no field of its records has a name that text has.
+    Raises ``CorpusError`` where it is not there, or its records have no such fields, and no field by a usual name where
+    none is given.
     """
     found: dict[str, Any] = {"kind": "files", "source": str(given)}
-    files = [Path(path) for path in FilesCorpus(**found).open().files]
-    if (fields := _fields(files[0])) is not None:
-        texts = [field for field in _TEXT_FIELDS if field in fields]
+    opened = FilesCorpus(**found).open()
+    first, fields = opened.files[0], opened.fields()
+    if fields is None:
+        if text_field or document_field:
+            raise CorpusError(f"{first!r} is plain text or mail and has no fields; leave --text-field out")
+        if len([path for path in opened.files if Path(path).suffix.lower() in (".txt", ".text")]) >= _FEWEST_FILES:
+            found["documents"] = "files"
+    else:
+        for option, field in (("--text-field", text_field), ("--document-field", document_field)):
+            if field is not None and field not in fields:
+                raise CorpusError(
+                    f"{option}: {first!r} has no field {field!r}{nearest(field, fields)}; name one it has"
+                )
+        texts = [text_field] if text_field else [field for field in _TEXT_FIELDS if field in fields]
         if not texts:
+            # The first row of a table without a header is text of the user's.
+            is_table = Path(first).suffix.lower() in (".csv", ".tsv")
+            named = f"the fields {', '.join(sorted(fields))}" if fields else "fields with lists alone"
             raise CorpusError(
-                f"{str(files[0])!r} has the fields {', '.join(sorted(fields))}, and none is called "
-                f"{', '.join(_TEXT_FIELDS)}: rename the one that holds the text"
+                f"{first!r} has {f'{len(fields)} columns' if is_table else named}, and none is called "
+                f"{', '.join(_TEXT_FIELDS)}: name the one that holds the text with --text-field, or rename it. What "
+                "lies in lists needs records of its own, one a line"
             )
         found["text_field"] = texts[0]
-        found["document_field"] = next((field for field in _DOCUMENT_FIELDS if field in fields), None)
-    elif len([path for path in files if path.suffix in (".txt", ".text")]) >= _FEWEST_FILES:
-        found["documents"] = "files"
+        known = (field for field in _DOCUMENT_FIELDS if field in fields)
+        found["document_field"] = document_field or next(known, None)
     settings = FilesCorpus(**found)
     return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})
-
-
-def _fields(path: Path) -> set[str] | None:
-    """The fields of the first record, where a file has such."""
-    if path.suffix == ".parquet":
-        with open_parquet(path) as table:
-            return set(table.schema_arrow.names)
-    if path.suffix not in (".jsonl", ".ndjson"):
-        return None
-    try:
-        first = read_json_line(next((line for line in read_lines(path) if line.strip()), "{}"))
-    except NoJson as problem:
-        raise CorpusError(f"{str(path)!r}: the first line {problem}; give one record a line") from None
-    if not isinstance(first, dict):
-        raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
-    return set(first)
 
 
 def _holds_several_sentences(source: Source) -> bool:

@@ -4,12 +4,13 @@
 """
 
 import csv
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from tasks.corpora.parquet_lines import parquet_batches, parquet_files
+from tasks.corpora.other_forms import LOOKED_AT, refuse_form
+from tasks.corpora.parquet_lines import open_parquet, parquet_batches, parquet_files
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
 from tasks.corpora.sources.mail import mail_documents
@@ -32,13 +33,28 @@ _ENDINGS = {
 _PLAIN = {"text": "plain text", "mail": "mail"}
 
 
+NAMED_FIELD = "name it with text_field, or with --text-field of 'palimpsest try' and 'palimpsest init'"
+"""How the text of a record is found under another name."""
+
+
+def endings_of(paths: Iterable[str]) -> list[str]:
+    """The endings of file names, each once, in order."""
+    return sorted({Path(path).suffix or "names without one" for path in paths})
+
+
+def files_left_out(paths: Sequence[str]) -> str:
+    """What is said of files that are not read."""
+    return f"{len(paths)} files are left out, for their names end in {', '.join(endings_of(paths))}"
+
+
 class FilesCorpus(CorpusSettings):
     """A user's own files, versioned with ``palimpsest add``."""
 
     kind: Literal["files"]
     source: SourcePath
     """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines, CSV, TSV or Parquet file, or a folder
-    of such; the first row of CSV and TSV names the columns, and a quotation mark in TSV is one.
+    of such; the first row of CSV and TSV names the columns. Commas, semicolons or tabs part those of CSV. A quotation
+    mark in TSV is one, unless quoted cells hold line ends or doubled marks.
     Files of a folder that are named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split
     off the rest."""
     format: Literal["auto", "text", "jsonl", "csv", "tsv", "parquet", "mail"] = "auto"
@@ -85,6 +101,8 @@ class TextFiles:
         self.labelled = settings.label_field is not None
         """Whether its documents have labels."""
         self._sentences_of = split_sentences if settings.split else _one_sentence
+        self.ignored: list[str] = []
+        """Files of the folder that are not read, for their names end in something else."""
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
         if settings.parts == "given":
@@ -112,6 +130,22 @@ class TextFiles:
             else:
                 for name, group in groupby(pairs, key=lambda pair: pair[0]):
                     yield Document([one for _, text in group for one in self._sentences_of(text)], part, name)
+
+    def fields(self) -> set[str] | None:
+        """The fields of the first record of the first file, or the columns; ``None`` where it is plain text or mail."""
+        path = self._paths[0]
+        form = self._format_of(path)
+        if form in _PLAIN:
+            return None
+        if form == "parquet":
+            with open_parquet(path) as table:
+                return set(table.schema_arrow.names)
+        if form != "jsonl":
+            return set(_columns(path, form))
+        first = next((record for _, record in _json_records(path)), {})
+        if not isinstance(first, dict):
+            raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
+        return {name for name, value in first.items() if not isinstance(value, list | dict)}
 
     def _part(self, path: Path) -> Part | None:
         """The part that a file of a folder is named after."""
@@ -143,15 +177,16 @@ class TextFiles:
             return [source]
         if is_parquet(source):
             return parquet_files(source)
-        paths = sorted(
-            path
-            for path in source.rglob("*")
-            if path.is_file()
-            and (path.suffix.lower() in _ENDINGS or self._format != "auto")
-            and not any(piece.startswith(".") for piece in path.relative_to(source).parts)
-        )
+        paths: list[Path] = []
+        ignored: list[Path] = []
+        for path in sorted(source.rglob("*")):
+            if path.is_file() and not any(piece.startswith(".") for piece in path.relative_to(source).parts):
+                known = path.suffix.lower() in _ENDINGS or self._format != "auto"
+                (paths if known else ignored).append(path)
+        self.ignored = list(map(str, ignored))
         if not paths:
-            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(_ENDINGS)}")
+            there = f"; there are {', '.join(endings_of(self.ignored))}" if ignored else ""
+            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(_ENDINGS)}{there}")
         return paths
 
     def _format_of(self, path: Path) -> str:
@@ -165,7 +200,12 @@ class TextFiles:
         if form in ("text", "mail"):
             if (field := self._label_field or self._document_field) is not None:
                 raise CorpusError(f"{str(path)!r} is {_PLAIN[form]} and has no field {field!r}")
-            yield from ((None, line, None) for line in read_lines(path))
+            lines = read_lines(path)
+            if self._format == "auto":
+                first = list(islice(lines, LOOKED_AT))
+                refuse_form(path, first)
+                lines = chain(first, lines)
+            yield from ((None, line, None) for line in lines)
         elif form == "parquet":
             yield from self._parquet_records(path)
         else:
@@ -175,7 +215,7 @@ class TextFiles:
 
     def _fields(self, record: object, where: str) -> tuple[object, str, str | None]:
         if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
-            raise CorpusError(f"{where} has no text field {self._text_field!r}; name it with text_field")
+            raise CorpusError(f"{where} has no text field {self._text_field!r}; {NAMED_FIELD}")
         for field in (self._document_field, self._label_field):
             if field is not None and record.get(field) is None:
                 raise CorpusError(f"{where} has no field {field!r}")
@@ -213,10 +253,37 @@ def _json_records(path: Path) -> Iterator[tuple[int, object]]:
 
 def _table_records(path: Path, form: str) -> Iterator[tuple[int, object]]:
     """The rows below the first one, as dictionaries, each with the number of its last line."""
-    lines = (f"{line}\n" for line in read_lines(path))
-    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if form == "tsv" else csv.DictReader(lines)
+    rows = csv.DictReader(_rows_of(path), **_dialect(path, form))
     try:
         for row in rows:
             yield rows.line_num, row
     except csv.Error as error:
         raise CorpusError(f"{str(path)!r}: line {rows.line_num} is no row of a table: {error}") from None
+
+
+def _rows_of(path: Path) -> Iterator[str]:
+    return (f"{line}\n" for line in read_lines(path))
+
+
+def _columns(path: Path, form: str) -> list[str]:
+    """The first row."""
+    return next(csv.reader(_rows_of(path), **_dialect(path, form)), [])
+
+
+def _dialect(path: Path, form: str) -> dict[str, Any]:
+    """What parts the columns, and whether quotation marks are signs of the table."""
+    if form == "csv":
+        header = next(_rows_of(path), "")
+        parts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in ",;\t"}
+        return {"delimiter": max(parts, key=parts.__getitem__)}
+    plain: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    widths = {line.count("\t") for line in _rows_of(path) if line.strip()}
+    if len(widths) > 1 or any('""' in line for line in _rows_of(path)):
+        # A quotation mark that begins a cell of plain text seldom has its other half at the end of a cell.
+        quoted: dict[str, Any] = {"delimiter": "\t", "strict": True}
+        try:
+            if len({len(row) for row in csv.reader(_rows_of(path), **quoted)} - {0}) == 1:
+                return quoted
+        except csv.Error:
+            pass
+    return plain

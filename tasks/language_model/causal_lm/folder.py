@@ -3,7 +3,8 @@
 A model as it comes, and one with an update of low rank, name their base (hub, folder or pip package) instead of copying
 it: a copy would be half a gigabyte for each condition of the small default model, and 14 for one of 7 billion
 parameters. ``settings.json`` has the hash of the base's files, or its commit on the hub, so that another base is found
-out. A model that is trained in full has its own weights and its own tokenizer in the folder.
+out. A model that is trained in full, or merged, has its own weights and its own tokenizer in the folder, which
+``from_pretrained`` of ``transformers`` loads.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 KIND: Kind = "causal_lm"
 FORMAT = 1
 WHOLE = "model"
-"""Folder of the weights that were trained in full."""
+"""Weights that were trained in full or merged: in the folder itself, or in one of this name (earlier versions)."""
 UPDATE = "update"
 """Folder of an update of low rank, as peft writes it."""
 JOINED = "joined"
@@ -68,13 +69,20 @@ def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) ->
     return causal
 
 
-def save_adapted(folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool) -> None:
-    """Write the folder of an adapted model; an earlier one stays as it was until the new one is complete."""
+def save_adapted(
+    folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool, merged: bool = False
+) -> None:
+    """Write the folder of an adapted model; an earlier one stays as it was until the new one is complete.
+
+    ``full``: all weights were trained. ``merged``: an update becomes part of the weights, in ``causal`` too.
+    """
     with atomic_folder(folder, private=True) as fresh:
-        part = WHOLE if full else UPDATE
-        if full:
-            causal.model.save_pretrained(fresh / part)
-            causal.pieces.save(fresh / part)
+        part = WHOLE if full or merged else UPDATE
+        if part == WHOLE:
+            if not full:
+                causal.model = causal.model.merge_and_unload()
+            causal.model.save_pretrained(fresh)
+            causal.pieces.save(fresh)
         else:
             # The embeddings of markers are part of the update; all other rows are the base's.
             save_adapter(causal.model, fresh / part, earlier.model)
@@ -125,7 +133,8 @@ def load(
     for name, expected in record.hashes.items():
         check_file(folder / name, expected)
     if record.adapted in (WHOLE, JOINED):
-        names = [WHOLE] if record.adapted == WHOLE else [f"{JOINED}_{n}" for n in range(len(record.weights))]
+        whole = WHOLE if (folder / WHOLE).is_dir() else "."
+        names = [whole] if record.adapted == WHOLE else [f"{JOINED}_{n}" for n in range(len(record.weights))]
         loaded = [load_causal_model(str(folder / name), precision=record.precision) for name in names]
         trained, tokenizer = loaded[0]
         if record.adapted == JOINED:

@@ -211,7 +211,7 @@ def adapt(
     every = frame.curve.every_steps
     with frame.curve.open() as on_log:
         trained = train(causal, pieces, how, seed, valid=valid, log_every_steps=every, on_log=on_log)
-    save_adapted(files.output, causal, record, full=how.lora is None)
+    save_adapted(files.output, causal, record, full=how.lora is None, merged=files.merged)
     report.measure(
         **trained,
         vocabulary_size=causal.pieces.size,

@@ -18,6 +18,9 @@ from tasks.languages.labelled_words import labels_of, letter_names
 PROBLEMS_SHOWN = 100
 """A manifest of a folder that was moved has as many problems as lines; nobody reads more than this."""
 
+FEW_SHOWN = 3
+"""Problems that say enough where a file has another form than is read."""
+
 
 def problem_list(problems: Sequence[str], what: str = "problems") -> str:
     """The problems one behind the other, and how many there are (of ``what``) where it is more than one."""
@@ -31,8 +34,10 @@ def problem_list(problems: Sequence[str], what: str = "problems") -> str:
 def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Number and object of each line that is not blank; in place of what is no JSON object the reason.
 
-    Raises ``SpeechError`` where the file is missing, damaged or not UTF-8. Reading streams.
+    Raises ``SpeechError`` where the file is missing, a folder, damaged or not UTF-8. Reading streams.
     """
+    if Path(path).is_dir():
+        raise SpeechError(f"{str(path)!r} is a folder, such as toolkits write; give one file of JSON lines")
     try:
         for number, line in enumerate(read_compressed_lines(path), start=1):
             if not line.strip():
@@ -47,8 +52,11 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | st
         raise SpeechError(str(error).replace("text file", "file of JSON lines")) from None
 
 
-def fail_with_problems(path: str | Path, problems: Sequence[str]) -> None:
-    """``SpeechError`` that lists the problems of a file, where there are any."""
+def fail_with_problems(path: str | Path, problems: Sequence[str], form: str | None = None) -> None:
+    """``SpeechError`` that lists the problems of a file, where there are any; the first few with a right ``form``."""
+    if problems and form is not None:
+        more = f"; and {len(problems) - FEW_SHOWN:,} more problems" if len(problems) > FEW_SHOWN else ""
+        raise SpeechError(f"{str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}. A line looks like {form}")
     if problems:
         raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
 

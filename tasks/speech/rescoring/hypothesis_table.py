@@ -105,10 +105,12 @@ class HypothesisTable:
         return replace(self, features={**self.features, **padded})
 
 
-def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> HypothesisTable:
+def hypothesis_table(
+    lists: Sequence[NbestList], what: str = "n-best lists", *, measured: bool = True
+) -> HypothesisTable:
     """The hypotheses of n-best lists, with their numbers of words; ``what`` they are called in an error.
 
-    Raises ``SpeechError`` where no reference holds a word.
+    Raises ``SpeechError`` where no reference holds a word; references of lists that are not ``measured`` may be empty.
     """
     ids, groups, scores, errors, reference_words = [], [], [], [], []
     for nbest in lists:
@@ -122,7 +124,7 @@ def hypothesis_table(lists: Sequence[NbestList], what: str = "n-best lists") -> 
         scores.append(np.array(list(best.values())))
         errors.append([Levenshtein.distance(reference, words) for words in best] or [len(reference)])
         reference_words.append(len(reference))
-    if not any(reference_words):
+    if measured and not any(reference_words):
         raise SpeechError(f"none of the {what} has a reference that holds a word; give the words that were said")
     width = max(1, max(map(len, groups)))
     table = HypothesisTable(

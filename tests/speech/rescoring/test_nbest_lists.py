@@ -81,3 +81,33 @@ def test_overlap(tmp_path):
         (tmp_path / name).write_text(line + "\n", encoding="utf-8")
     assert measure_overlap(REFERENCES, [tmp_path / "a.txt", tmp_path / "b.txt"])["shared_8_grams"] == 0
     assert measure_overlap(["yes"], [tmp_path / "a.txt"])["shared_8_gram_share"] is None  # too short for a stretch
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "u1-1 WHAT WAS SAID",
+        "what was said\t-1.2",
+        '{"utt_id": "u", "nbest": []}',
+        '["what was said"]',
+        "u1 1 0.1 0.2 what",
+    ],
+)
+@pytest.mark.parametrize("count", [4, 500])
+def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line, count):
+    with pytest.raises(SpeechError) as caught:
+        read_nbest(write(tmp_path / "lists.jsonl", [line] * count))
+    said = str(caught.value)
+    assert len(said) < 700
+    assert "\n" not in said
+    assert " more problems. A line looks like {" in said
+    assert "line 1" in said
+    assert "line 4" not in said
+    form = said.partition("A line looks like ")[2]
+    assert read_nbest(write(tmp_path / "right.jsonl", [form]))[0].reference == "what was said"
+
+
+def test_the_folder_of_a_toolkit_is_named_as_such(tmp_path):
+    (tmp_path / "decode" / "1best_recog").mkdir(parents=True)
+    with pytest.raises(SpeechError, match="is a folder, such as toolkits write; give one file of JSON lines"):
+        read_nbest(tmp_path / "decode")

@@ -129,3 +129,31 @@ def test_masked_references_through_the_commands(files, tmp_path, measured):
     # "on" became "in" in each of three utterances; the other three errors are on words that are not masked.
     assert (found["words"], found["recognised"], found["recall"], found["wer"]) == (3, 0, 0.0, 1.0)
     assert found["wer_rest"] == 3 / 30
+
+
+def test_lists_without_references_are_chosen_from_by_given_weights(files, tmp_path, capsys):
+    report, output = str(tmp_path / "r.json"), tmp_path / "best.jsonl"
+    assert main(["rescore", *files, "--report", report]) == 0
+    lines = []
+    for one in lists("new"):
+        hypotheses = [{"text": entry.text, "score": entry.score} for entry in one.hypotheses]
+        lines.append(json.dumps({"utterance_id": one.utterance_id, "hypotheses": hypotheses}))
+    lines.append(json.dumps({"utterance_id": "silence", "hypotheses": []}))
+    (tmp_path / "new.jsonl").write_text("\n".join(lines) + "\n")
+    options = ["--nbest", str(tmp_path / "new.jsonl"), *files[4:], "--output", str(output)]
+    assert main(["rescore", *options, "--weights", report]) == 0
+    said = capsys.readouterr()
+    assert "7 utterances, 6 with another choice than the recogniser's" in said.out
+    assert "1 lists hold no hypothesis" in said.err
+    chosen = [json.loads(line) for line in output.read_text().splitlines()]
+    assert chosen == [{"utterance_id": f"new{n}", "text": PAIRS[n % 2][0]} for n in range(6)]
+    assert output.stat().st_mode & 0o777 == 0o600
+    for wrong, message in [
+        ([], "give --dev to tune weights on, or --weights FILE"),
+        (["--weights", report, "--dev", files[3]], "and not both"),
+        (["--weights", str(tmp_path / "new.jsonl")], "holds no weights; give the report of 'palimpsest rescore'"),
+        (["--weights", report, "--counts", str(tmp_path / "c.tsv")], "--counts has no use with --weights"),
+        (["--dev", files[3]], "has no 'reference' that is text"),
+    ]:
+        assert main(["rescore", *options, *wrong]) == 1
+        assert message in capsys.readouterr().err
