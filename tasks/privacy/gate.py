@@ -17,7 +17,7 @@ from pathlib import Path
 from tasks.errors import PalimpsestError, ParameterError
 from tasks.files.clone_key import key_id, private_home
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_checks
+from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_checks, without_figures
 from tasks.privacy.earlier_releases import SharedLines, shared_lines
 from tasks.privacy.ledger import Release, check_budget, check_key, epsilon_of, read_ledger
 from tasks.privacy.released_cell import FilledCell, find_cell
@@ -46,6 +46,14 @@ class Examined:
     checks: list[Check]
     problems: list[str]
     """Why it may not leave, each with what to do; empty where it may."""
+    figures_left_out: bool = False
+    """Whether it has no figure that read masked words."""
+
+    def public(self) -> "Examined":
+        """What card and dossier in the release go by: with an epsilon nothing that read masked words."""
+        if self.entry.epsilon is None:
+            return self
+        return replace(self, checks=without_figures(self.checks), figures_left_out=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +223,7 @@ def _counted(earlier: SharedLines, name: str) -> str:
     return f"{earlier.lines[name]:,} lines" + (f", {edited:,} of them edited" if edited else "")
 
 
-def _entry(
-    cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines, also: Sequence[str]
-) -> Release:
+def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines, also: Sequence[str]) -> Release:
     method = cell.method
     counted = cell.fill["measured"]["counted_frequencies"] if method.counts_masked_words else None
     return Release(
