@@ -1,37 +1,27 @@
 """Finds what a release shows together with earlier releases of the same lines, whatever their corpora are called.
 
 A word that one technique masks is unmasked by another one, so two releases of one text together show what neither shows
-alone. Two lines are the same where their folded words have the same letters: other spaces, case, punctuation and
-tokenisation make no other line. A line is *edited* where half of the runs of letters of the shorter one are those of
-the other: as with a footer, or another word here and there. A line that an earlier release has as it is, is no edited
-form of a third one.
+alone. Lines are the same whatever their spaces, case and punctuation, and may be edited ones (``edited_lines``). A line
+that an earlier release has as it is, is no edited form of a third one.
 
 Epsilon adds up over these lines, too: each set of counts costs once for each form of a line (``SharedLines.spent``).
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
 
+from tasks.corpora.edited_lines import LineLetters, edited_lines
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.corpora.text_lines import read_lines
-from tasks.corpora.words import fold, word_spans
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release
 
 RAW, SIDECAR = "raw.txt", "sidecar.jsonl"
 """Files of a private copy. The text itself, since masked text and sidecar restore it anyway, but for the white space
 between merged markers."""
-_RUN = 20
-"""Letters of a run, some five words; each word begins one."""
-_FEWEST_RUNS = 3
-"""Of a line that may be an edited one: two lines of a few words have some in common by chance."""
-
 _Key = tuple[str | None, bytes]
 """A set of counts, and the form of the line in it."""
 
@@ -105,37 +95,12 @@ class SharedLines:
 
         def spans_of_lines() -> Iterator[list[MaskedSpan]]:
             for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
-                found = _Letters(line, spans)
+                found = LineLetters(line, spans)
                 hidden = self.by_letters[found.digest].hidden or ()
                 yield [span for span, place in zip(spans, found.places, strict=True) if place in hidden]
 
         write_sidecar(to, spans_of_lines())
         return to
-
-
-class _Letters:
-    """A line by the letters of its folded words."""
-
-    __slots__ = ("_starts", "digest", "form", "places", "text")
-
-    def __init__(self, line: str, spans: Sequence[MaskedSpan]) -> None:
-        words = word_spans(line)
-        letters = ["".join(filter(str.isalnum, fold(line[start:end]))) for start, end in words]
-        self.text = "".join(letters)
-        self.digest = _digest(self.text)
-        self._starts = [0, *accumulate(map(len, letters))]
-        begun = [start for start, _ in words]
-        ends = ((bisect_left(begun, span.start), bisect_left(begun, span.end)) for span in spans)
-        self.places = [(self._starts[first], self._starts[last]) for first, last in ends]
-        """Those of the spans, in letters."""
-        cuts = [0, *(place for span in spans for place in (span.start, span.end)), len(line)]
-        pieces = [line[start:end] for start, end in pairwise(cuts)]
-        # Masked text does not say what white space was between merged markers.
-        self.form = _digest(repr([" " if piece.isspace() else piece for piece in pieces]))
-
-    def runs(self) -> np.ndarray:
-        whole = [start for start, _ in pairwise(self._starts) if start + _RUN <= len(self.text)]
-        return np.array([hash(self.text[start : start + _RUN]) for start in whole], dtype=np.int64)
 
 
 def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path | None = None) -> SharedLines:
@@ -153,7 +118,7 @@ def shared_with(
     """``shared_lines`` of a text that is given line by line; by the copies of this clone if ``None``."""
     ours: dict[bytes, _Line] = {}
     for text, spans in lines:
-        found = _Letters(text, spans)
+        found = LineLetters(text, spans)
         line = ours.get(found.digest) or ours.setdefault(found.digest, _Line(found.runs()))
         line.count += 1
         line.add(set(found.places))
@@ -167,19 +132,18 @@ def shared_with(
             unknown.append(release.name)
             continue
         forms: dict[bytes, list[bytes]] = {}
-        others: dict[bytes, tuple[_Letters, bool]] = {}
+        others: dict[bytes, tuple[LineLetters, bool]] = {}
         for text, spans in zip(read_lines(folder / RAW), read_sidecar(folder / SIDECAR), strict=True):
-            found = _Letters(text, spans)
+            found = LineLetters(text, spans)
             if found.digest in ours:
                 ours[found.digest].add(set(found.places))
                 forms.setdefault(found.digest, []).append(found.form)
             else:
                 others.setdefault(found.digest, (found, bool(spans)))
-        rest = {digest: line for digest, line in ours.items() if digest not in forms}
+        rest, gone = [digest for digest in ours if digest not in forms], list(others.values())
+        likest = edited_lines((ours[digest].runs for digest in rest), (line.runs() for line, _ in gone))
         near = {
-            digest: form
-            for digest, (form, masked) in _edited(rest, list(others.values())).items()
-            if masked or ours[digest].masked
+            rest[index]: gone[of][0].form for index, of in likest.items() if gone[of][1] or ours[rest[index]].masked
         }
         equal = sum(ours[digest].count for digest in forms if ours[digest].masked)
         changed = sum(ours[digest].count for digest in near)
@@ -190,7 +154,8 @@ def shared_with(
             edited[release.name] = changed
         together |= forms.keys()
         for digest, found_forms in (*forms.items(), *((digest, [form]) for digest, form in near.items())):
-            _spend(ours[digest], found_forms, release)
+            if ours[digest].masked or digest in near:
+                _spend(ours[digest], found_forms, release)
     found_lines = [ours[digest] for digest in together]
     masked = sum(line.count * len(line.masked) for line in found_lines)
     shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in found_lines)
@@ -203,31 +168,3 @@ def _spend(line: _Line, forms: Sequence[bytes], release: Release) -> None:
     for form, spent in line.forms.items():
         if form in forms or gone:
             spent[release.counts, form if form in forms else gone[0]] = release.epsilon or 0.0
-
-
-def _edited(ours: Mapping[bytes, _Line], theirs: Sequence[tuple[_Letters, bool]]) -> dict[bytes, tuple[bytes, bool]]:
-    """Of our lines those that are edited lines of theirs: the form of the likest one, and whether it has a mask."""
-    runs = [line.runs() for line, _ in theirs]
-    sizes, our_sizes = np.array([len(one) for one in runs]), np.array([len(line.runs) for line in ours.values()])
-    if not sizes.any() or not our_sizes.any():
-        return {}
-    every, owner = np.concatenate(runs), np.repeat(np.arange(len(sizes)), sizes)
-    order = np.argsort(every, kind="stable")
-    asked = np.concatenate([line.runs for line in ours.values()])
-    at = order[np.minimum(np.searchsorted(every, asked, sorter=order), len(order) - 1)]
-    hit = every[at] == asked
-    pairs, hits = np.unique(
-        np.stack([np.repeat(np.arange(len(our_sizes)), our_sizes)[hit], owner[at[hit]]]), axis=1, return_counts=True
-    )
-    shorter = np.minimum(our_sizes[pairs[0]], sizes[pairs[1]])
-    like = (shorter >= _FEWEST_RUNS) & (2 * hits >= shorter)
-    digests, found = list(ours), dict[bytes, tuple[bytes, bool]]()
-    # The likest last, which stays.
-    for pair in sorted(np.flatnonzero(like).tolist(), key=lambda pair: hits[pair]):
-        line, masked = theirs[pairs[1][pair]]
-        found[digests[pairs[0][pair]]] = line.form, masked
-    return found
-
-
-def _digest(line: str) -> bytes:
-    return blake2b(line.encode(), digest_size=16).digest()
