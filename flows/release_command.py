@@ -72,7 +72,7 @@ def run(options: ReleaseOptions) -> int:
     for check in made.examined.checks:
         limit = f", {check.limit}" if check.limit else ""
         print(f"{check.name}: {check.figure}{limit}", file=sys.stderr)
-    print(f"released in {folder}: read {folder / CARD} and {folder / DOSSIER} first")
+    print(f"released in {folder}: read {folder / CARD} and {made.private_dossier or folder / DOSSIER} first")
     print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
 

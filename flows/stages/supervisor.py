@@ -194,6 +194,7 @@ def become(request: dict[str, Any], close: list[int]) -> NoReturn:
         os.environ.update(request.get("environment", {}))
         if "program" in request:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.umask(0o077)
             os.execvp(request["program"][0], request["program"])
         status = command(request) if "command" in request else dvc(request["dvc"])
     except BaseException as error:  # nothing may return into the supervisor's loop

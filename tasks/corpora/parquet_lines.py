@@ -24,7 +24,7 @@ from tasks.files.atomic_file import PARQUET, PRIVATE_MODE, PUBLIC_MODE, atomic_f
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-    from pyarrow import DataType, RecordBatch
+    from pyarrow import Array, DataType, RecordBatch
     from pyarrow.parquet import ParquetFile, ParquetWriter
 
 TEXT, DOCUMENT = "text", "document"
@@ -61,14 +61,19 @@ def parquet_files(path: str | Path) -> list[Path]:
 
 
 @contextmanager
-def open_parquet(path: Path) -> "Iterator[ParquetFile]":
-    """A Parquet file, of which what the block asks for is read; ``CorpusError`` where that is damaged."""
+def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> "Iterator[ParquetFile]":
+    """A Parquet file, of which what the block asks for is read; ``CorpusError`` where that is damaged.
+
+    Values of the columns ``dictionaries`` stay in their dictionaries.
+    """
     import pyarrow
     import pyarrow.parquet
 
     with open(path, "rb") as stream:
         try:
-            yield pyarrow.parquet.ParquetFile(stream, buffer_size=_READ_BYTES)
+            yield pyarrow.parquet.ParquetFile(
+                stream, buffer_size=_READ_BYTES, read_dictionary=list(dictionaries) or None
+            )
         except (pyarrow.ArrowException, OSError):
             # The library's message may quote what it read.
             raise CorpusError(f"{str(path)!r} is not a readable Parquet file; write or copy it again") from None
@@ -79,10 +84,10 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
 
     Raises ``CorpusError`` where a column is missing, and where far more would come out than a text of such a size has.
     """
+    from pyarrow import RecordBatch
+
+    # A dictionary has a long text once, and its rows take a bit each: what comes out is counted before it is there.
     with open_parquet(path) as table:
-        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
-        if sum(group.total_byte_size for group in groups) > LARGEST_RATIO * path.stat().st_size + LONGEST_LINE:
-            raise CorpusError(f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is")
         names = table.schema_arrow.names
         for column in columns:
             if column not in names:
@@ -90,7 +95,40 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
                     f"{str(path)!r} has no column {column!r}; there are: {', '.join(names)}; rename the one that is "
                     "meant, or name it in the settings of the corpus"
                 )
-        yield from table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False)
+        dictionaries = _in_dictionaries(table, columns)
+    left = LARGEST_RATIO * path.stat().st_size + LONGEST_LINE
+    with open_parquet(path, dictionaries) as table:
+        for batch in table.iter_batches(batch_size=_READ_ROWS, columns=list(columns), use_threads=False):
+            left -= sum(map(_bytes_of, batch.columns))
+            if left < 0:
+                raise CorpusError(
+                    f"{str(path)!r} holds more than {LARGEST_RATIO} times its size; give it as text if it is"
+                )
+            plain = [
+                column.cast(column.type.value_type) if name in dictionaries else column
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield RecordBatch.from_arrays(plain, batch.schema.names)
+
+
+def _in_dictionaries(table: "ParquetFile", columns: Sequence[str]) -> list[str]:
+    """Those of the columns that are texts in dictionaries of the file, and not in the schema."""
+    found = set()
+    for group in map(table.metadata.row_group, range(table.metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.has_dictionary_page and column.physical_type == "BYTE_ARRAY":
+                found.add(column.path_in_schema)
+    return [name for name in columns if name in found and _is_text(table.schema_arrow.field(name).type)]
+
+
+def _bytes_of(column: "Array") -> int:
+    """What a column's values take as they are read: each as often as it comes."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        lengths = compute.take(compute.binary_length(column.dictionary), column.indices)
+        return compute.sum(lengths.cast("int64")).as_py() or 0
+    return int(column.nbytes)
 
 
 def parquet_rows(path: str | Path, column: str) -> Iterator[bytes]:
@@ -126,8 +164,13 @@ def _is_read(kind: "DataType", column: str) -> bool:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return is_text or (column == DOCUMENT and types.is_integer(kind))
+    return _is_text(kind) or (column == DOCUMENT and types.is_integer(kind))
+
+
+def _is_text(kind: "DataType") -> bool:
+    from pyarrow import types
+
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from tasks.files.paths_apart import STANDARD_STREAM
 
 _MEGABYTE = 1 << 20
 LONGEST_LINE = 64 * _MEGABYTE
-"""Bytes of a line of a compressed file; a longer one is no sentence."""
+"""Bytes of a line of text; a longer one is no sentence."""
 LARGEST_RATIO = 200
 """So many times the size of a compressed file may come out of it, and ``LONGEST_LINE`` besides. Text has 2 to 20."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -55,14 +55,14 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
     UTF-8 (naming file, line and byte; the text itself is never quoted), and what ``parquet_rows`` does.
     """
     if str(path) == STANDARD_STREAM:
-        yield from decode_lines(sys.stdin.buffer, "standard input")
+        yield from decode_lines(_refuse_long(held_lines(sys.stdin.buffer.readline), "standard input"), "standard input")
         return
     if not Path(path).exists():
         raise CorpusError(f"{what} {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if is_parquet(path):
         from tasks.corpora.parquet_lines import parquet_rows
 
-        yield from decode_lines(parquet_rows(path, column), str(path))
+        yield from decode_lines(_refuse_long(parquet_rows(path, column), str(path)), str(path))
         return
     if Path(path).is_dir():
         raise CorpusError(
@@ -75,7 +75,9 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             yield from _utf16_lines(stream, str(path))
         else:
-            yield from decode_lines(stream, str(path))
+            # What is said of each word of a line, as a sidecar does, may be longer than the line.
+            lines = _refuse_long(held_lines(stream.readline), str(path)) if what == "text file" else stream
+            yield from decode_lines(lines, str(path))
 
 
 def _utf16_lines(stream: IO[bytes], name: str) -> Iterator[str]:
@@ -104,6 +106,17 @@ def read_documents(path: str | Path) -> Iterator[str]:
 def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
     """The lines of a stream by its ``readline``, cut behind ``LONGEST_LINE`` bytes, so that none fills the memory."""
     while line := readline(LONGEST_LINE + 1):
+        yield line
+
+
+def _refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """The lines; ``CorpusError`` with the number of the one that is longer than ``LONGEST_LINE``."""
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LONGEST_LINE:
+            raise CorpusError(
+                f"{name}: line {number} is longer than {LONGEST_LINE // _MEGABYTE} MiB, so it is no sentence; give one "
+                "sentence a line"
+            )
         yield line
 
 

@@ -11,13 +11,15 @@ pickles, which DVC loads: another user could run commands as this one. They move
 
 from pathlib import Path
 
-from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, make_folder
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, make_folder
 
-PRIVATE_FOLDERS = ("data", "data/private/review", "models", "results", ".dvc/cache")
+PRIVATE_FOLDERS = ("data", "data/private/review", "models", "results", ".dvc/cache", ".dvc/tmp")
 """Text, what a review says of it (a stage depends on that folder, so it is always there), what is trained on it and
-measured with it; and the copies of all that in DVC's cache."""
+measured with it; the copies of all that in DVC's cache, and DVC's notes of what it works at."""
 
 DVC_TABLES = ".palimpsest/dvc"
+_PREFECT_DATABASE = ".palimpsest/prefect/*.db*"
+"""SQLite gives its files the modes that the umask leaves; servers of earlier versions had the user's."""
 
 
 def close_private_folders(checkout: Path) -> None:
@@ -28,6 +30,8 @@ def close_private_folders(checkout: Path) -> None:
     """
     for name in (*PRIVATE_FOLDERS, DVC_TABLES):
         make_folder(checkout / name, private=True).chmod(PRIVATE_FOLDER_MODE)
+    for file in checkout.glob(_PREFECT_DATABASE):
+        file.chmod(PRIVATE_MODE)
     tables, local = (checkout / DVC_TABLES).resolve(), checkout / ".dvc" / "config.local"
     if (checkout / ".dvc" / "config").is_file() and not (local.is_file() and f"{tables}\n" in local.read_text()):
         from dvc.config import Config

@@ -1,7 +1,8 @@
 """``README.md`` of a release: what its recipient should know, in the form of Hugging Face's dataset cards.
 
 The fields are those of ``huggingface_hub.DatasetCardData``. Nothing here is exact about masked words: shares have two
-digits, classes of few words are joined, and how often a substitute was the masked word is on no card.
+digits, classes of few words are joined, and how often a substitute was the masked word is on no card. Where the text
+has an epsilon, the card has none of these figures: other words behind the markers give the same card, byte by byte.
 """
 
 import json
@@ -12,12 +13,24 @@ from typing import Any
 
 import yaml
 
-from tasks.privacy.checks import FEWEST, percent
+from tasks.privacy.checks import FEWEST, LEFT_OUT, markers_share, percent
 from tasks.privacy.gate import DOSSIER, Examined
 from tasks.privacy.ledger import Release
 from tasks.privacy.released_cell import FilledCell
 from tasks.privacy.settings import ReleaseSettings
 
+WHY_LEFT_OUT = (
+    "Figures that read the masked words, or how many there are, are left out: epsilon is about this page too, and they "
+    "have no noise. That the limits were met is said all the same. The sender's own dossier has the figures."
+)
+MEMBERSHIP_BY_TEXT = (
+    "**That a line is in the text is not protected.** Who has a private line finds it here by its unmasked words, "
+    "nearly always. Figures on membership are of the language model alone."
+)
+_CHOICE = (
+    " Which of several maskings and fills was released may have been chosen by figures of the private text. The choice "
+    "is in no epsilon."
+)
 _SIZES = ((1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K"), (1e6, "100K<n<1M"), (1e7, "1M<n<10M"))
 
 
@@ -29,9 +42,9 @@ def card(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before
         f"# {name}",
         "## Summary\n\n" + _summary(cell),
         "## How it was made\n\n" + _how(cell),
-        "## What was masked\n\n" + "\n".join(_masked(cell)),
+        "## What was masked\n\n" + "\n".join(_masked(cell, examined)),
         "## What was not masked\n\n" + _unmasked(cell, examined),
-        "## Differential privacy\n\n" + _promise(cell, examined.entry.epsilon),
+        "## Differential privacy\n\n" + _promise(cell, examined.entry.epsilon) + _CHOICE,
         "## Other releases of the same lines\n\n" + _others(examined, before),
         "## Checks\n\n" + "\n".join(_checks(examined)),
     ]
@@ -89,7 +102,10 @@ def _commit(code: Mapping[str, Any]) -> str:
     return f"`{code['commit']}`" + (" **with uncommitted changes**" if code["dirty"] else "")
 
 
-def _masked(cell: FilledCell) -> Iterator[str]:
+def _masked(cell: FilledCell, examined: Examined) -> Iterator[str]:
+    if examined.figures_left_out:
+        yield f"{percent(markers_share(cell.masked))} of the words of the masked text are markers. {WHY_LEFT_OUT}"
+        return
     words, classes = cell.mask["measured"]["words"], Counter(cell.mask["measured"]["masked_by_class"])
     yield f"Masking rate: {percent(classes.total() / words)} of the words, by the class that the technique gave them:"
     yield ""
@@ -108,11 +124,13 @@ def _masked(cell: FilledCell) -> Iterator[str]:
 def _unmasked(cell: FilledCell, examined: Examined) -> str:
     words, masked = cell.mask["measured"]["words"], sum(cell.mask["measured"]["masked_by_class"].values())
     direct = examined.checks[0]
+    share = "All other words" if examined.figures_left_out else f"{percent(1 - masked / words)} of the words"
+    source = "" if examined.figures_left_out else f" ({direct.attacker})"
     return (
-        f"{percent(1 - masked / words)} of the words are those of the private text, with punctuation, white space, "
-        f"and the number and order of the lines. Unmasked direct identifiers per 1,000 lines: {direct.figure} "
-        f"({direct.attacker}). A phrase of harmless words may say who is meant. Substitutes are at the places of "
-        "masked words, in their case; one may replace several neighbouring words."
+        f"{share} are those of the private text, with punctuation, white space, and the number and order of the lines. "
+        f"Unmasked direct identifiers per 1,000 lines: {direct.figure}{source}. A phrase of harmless words may say who "
+        "is meant. Substitutes are at the places of masked words, in their case; one may replace several neighbouring "
+        f"words.\n\n{MEMBERSHIP_BY_TEXT}"
     )
 
 
@@ -140,6 +158,9 @@ def _promise(cell: FilledCell, epsilon: float | None) -> str:
 
 def _others(examined: Examined, before: Sequence[Release]) -> str:
     earlier, cells = examined.earlier, {release.name: release.cell for release in before}
+    if examined.figures_left_out:
+        listed = ", ".join(f"`{name}` (`{cells[name]}`)" for name in examined.entry.also)
+        return f"{listed}: {LEFT_OUT} what they show together." if listed else "The sender has named none."
     unknown = "".join(f" What `{name}` shares with it is not known." for name in earlier.unknown)
     if not earlier.lines:
         return f"None by this clone of the experiment. Its ledger does not see those of other clones.{unknown}"
@@ -157,6 +178,9 @@ def _checks(examined: Examined) -> Iterator[str]:
         if check.limit:
             yield f"| {check.name[0].lower()}{check.name[1:]} | {check.figure} | {check.limit} |"
     yield ""
+    if examined.figures_left_out:
+        yield WHY_LEFT_OUT
+        return
     yield f"Figures without a limit, and who attacked with what: `{DOSSIER}`."
 
 

@@ -3,14 +3,17 @@
 Nothing here runs a tagger or an attack. Figures have two digits: more would tell of single words.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.audit.clear_text import masked_words
+from tasks.corpora.masked_text import MARKER_PATTERN, count_markers
+from tasks.corpora.text_lines import read_lines
+from tasks.corpora.words import count_words
 from tasks.errors import ParameterError
 from tasks.files.clone_key import private_home
 from tasks.masking.every_tagger import EVERY_TAGGER
@@ -27,6 +30,8 @@ from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
 """Groups of fewer words are joined where they are shown: a small group tells of single words."""
+LEFT_OUT = "left out"
+"""What pages say in the place of a figure that read masked words, where an epsilon is about them."""
 _READ = {"reidentified", "exposure", "exposure_kept", "extracted", *MEMBERSHIP}
 """Figures that have a reading in words."""
 SECONDS_A_LINE = 9.0
@@ -55,6 +60,21 @@ class Check:
     """``no signal``, ``some`` or ``strong``."""
     remedy: str = ""
     """What to do where it did not pass, as a sentence."""
+
+
+def without_figures(checks: Sequence[Check]) -> list[Check]:
+    """What pages under an epsilon may say of them: names and limits. Whether others were measured may be private."""
+    shown = (check for check in checks if check.limit or check.key == "unmasked_quasi")
+    return [replace(check, figure=LEFT_OUT, chance="", attacker=LEFT_OUT, reading="") for check in shown]
+
+
+def markers_share(masked: Path) -> float:
+    """How many of the words of a masked text are markers; each is one word, or several neighbouring ones."""
+    markers = words = 0
+    for line in read_lines(masked):
+        markers += count_markers(line)
+        words += count_words(MARKER_PATTERN.sub(" ", line))
+    return markers / max(1, markers + words)
 
 
 def unmasked(cell: FilledCell, earlier: SharedLines) -> TechniqueUnmasked:

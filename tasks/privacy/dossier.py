@@ -1,15 +1,17 @@
 """``DOSSIER.md`` of a release: what a privacy officer reads before signing, filled with the figures of the run.
 
-The words are those of the template ``dossier.md``. Like the card it has nothing exact about masked words.
+The words are those of the template ``dossier.md``. Like the card it has nothing exact about masked words, and where the
+text has an epsilon no figure that read them; the private copy of the release then has the whole one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasks.corpora.text_lines import read_lines
-from tasks.privacy.checks import FEWEST, Check, interval, percent
+from tasks.privacy.card import MEMBERSHIP_BY_TEXT, WHY_LEFT_OUT
+from tasks.privacy.checks import FEWEST, LEFT_OUT, Check, interval, markers_share, percent
 from tasks.privacy.gate import Examined
-from tasks.privacy.ledger import Release, epsilon_spent, of_corpus
+from tasks.privacy.ledger import Release, epsilon_spent, linked_to
 from tasks.privacy.released_cell import FilledCell
 from tasks.privacy.settings import ReleaseSettings
 from tasks.review.agreement import agreements
@@ -41,7 +43,7 @@ NOT_TRIED = (
     "What a reader finds out who knows the people, or has other texts about them.",
     "What a language model stronger than the attacker's recovers of the masked words.",
     "Who wrote a line, by style.",
-    "Lines of earlier releases that were edited since: only equal lines are compared.",
+    "Lines of earlier releases that were edited since in more than half of their words.",
 )
 """Sentences for the dossier: each names what no figure covers."""
 
@@ -59,29 +61,34 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    everything = [*of_corpus(before, entry.dataset), entry]
+    everything = linked_to([*before, entry], entry.dataset)
+    left_out = examined.figures_left_out
     return environment.get_template("dossier.md").render(
         name=entry.name,
         entry=entry,
         lines=cell.fill["measured"]["lines"],
         model=cell.model is not None,
-        masked=percent(mask["masked_words"] / mask["words"]),
+        masked=percent(markers_share(cell.masked) if left_out else mask["masked_words"] / mask["words"]),
         method=f"{cell.cell.method}" + (f" with {cell.cell.filler}" if cell.cell.filler else ""),
         direct=by_key["unmasked_direct"],
         quasi=by_key["unmasked_quasi"].figure,
         limited=sum(1 for check in examined.checks if check.limit and check.key != "unmasked_direct"),
-        strong=[f"{check.name}: {check.figure}" for check in examined.checks if check.reading == "strong"],
+        left_out=WHY_LEFT_OUT if left_out else "",
+        membership_by_text=MEMBERSHIP_BY_TEXT,
+        strong=[LEFT_OUT]
+        if left_out
+        else [f"{check.name}: {check.figure}" for check in examined.checks if check.reading == "strong"],
         epsilon=_epsilon(entry.epsilon, entry.unit),
         singled=_listed(by_key, ["membership_auc"], "; "),
         linked=_listed(by_key, _LINKING) or "not measured",
         inferred=_listed(by_key, ["reidentified", "exposure"]) or "not measured",
         threats=threats,
         attackers=attackers,
-        identifiers=list(_identifiers(examined)),
+        identifiers=[] if left_out else list(_identifiers(examined)),
         fewest=FEWEST,
-        review=_review(cell),
-        earlier=[_earlier(release, examined) for release in of_corpus(before, entry.dataset)],
-        together=percent(examined.earlier.share) if examined.earlier.lines else "",
+        review=None if left_out else _review(cell),
+        earlier=[_earlier(release, examined) for release in everything if release is not entry],
+        together=percent(examined.earlier.share) if examined.earlier.lines and not left_out else "",
         spent=_epsilon(epsilon_spent(everything), next((one.unit for one in everything if one.unit), None)),
         budget="none is set" if settings.epsilon_budget is None else f"{settings.epsilon_budget:g}",
         not_tried=NOT_TRIED,
@@ -124,13 +131,17 @@ def _review(cell: FilledCell) -> tuple[str, ...] | None:
 
 
 def _earlier(release: Release, examined: Examined) -> tuple[str, ...]:
-    shared = examined.earlier.lines.get(release.name, 0)
+    shared = f"{examined.earlier.lines.get(release.name, 0):,}"
+    if examined.figures_left_out:
+        shared = LEFT_OUT
+    elif release.name in examined.earlier.unknown:
+        shared = "not known"
     return (
         release.name,
         release.when[:10],
         f"`{release.cell}`",
         _epsilon(release.epsilon, release.unit),
-        "not known" if release.name in examined.earlier.unknown else f"{shared:,}",
+        shared,
         release.withdrawn[:10] if release.withdrawn else "no",
     )
 

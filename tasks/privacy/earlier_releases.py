@@ -1,34 +1,46 @@
-"""Finds what a release shows together with earlier releases of the same lines.
+"""Finds what a release shows together with earlier releases of the same lines, whatever their corpora are called.
 
 A word that one technique masks is unmasked by another one, so two releases of one text together show what neither shows
-alone. Each line of private text is looked up in the private copies of all earlier releases, by its exact text. A line
-that was edited between two releases counts as another line.
+alone. Lines are the same whatever their spaces, case and punctuation, and may be edited ones (``edited_lines``). A line
+that an earlier release has as it is, is no edited form of a third one.
+
+Epsilon adds up over these lines, too: each set of counts costs once for each form of a line (``SharedLines.spent``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
+
+from tasks.corpora.edited_lines import LineLetters, edited_lines
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.corpora.text_lines import read_lines
+from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release
 
 RAW, SIDECAR = "raw.txt", "sidecar.jsonl"
 """Files of a private copy. The text itself, since masked text and sidecar restore it anyway, but for the white space
 between merged markers."""
+_Key = tuple[str | None, bytes]
+"""A set of counts, and the form of the line in it."""
 
 
 @dataclass(slots=True)
 class _Line:
+    """All lines of the same letters."""
+
+    runs: np.ndarray
+    """Hashes of its runs: (R,) int64."""
     count: int = 0
     masked: set[tuple[int, int]] = field(default_factory=set)
-    """Words that any release masks."""
+    """Words that any release masks, by their first letter of the line and the one past their last."""
     hidden: set[tuple[int, int]] | None = None
     """Words that every release masks."""
+    forms: dict[bytes, dict[_Key, float]] = field(default_factory=dict)
+    """Its texts, each with the masked places, and the epsilons that were spent on it."""
 
-    def add(self, spans: Sequence[MaskedSpan]) -> None:
-        places = {(span.start, span.end) for span in spans}
+    def add(self, places: set[tuple[int, int]]) -> None:
         self.masked |= places
         self.hidden = places if self.hidden is None else self.hidden & places
 
@@ -38,14 +50,17 @@ class SharedLines:
     """Earlier releases that hold lines of the new one."""
 
     lines: dict[str, int]
-    """By the name of the release: how many lines with a masked word both have."""
+    """By the name of the release: how many lines with a masked word both have, edited ones among them."""
     shown: int
-    """Words that one of these releases, the new one among them, masks and another one does not."""
+    """Words that one of these releases, the new one among them, masks and another one does not, in lines of equal
+    letters."""
     masked: int
-    """Words that any of them masks."""
+    """Words that any of them masks, in these lines."""
     unknown: Sequence[str] = ()
     """Releases whose private copy is missing, so that nobody knows which lines they share."""
-    by_digest: Mapping[bytes, _Line] = field(default_factory=dict)
+    edited: Mapping[str, int] = field(default_factory=dict)
+    """By the name of the release: how many of the shared lines are edited ones."""
+    by_letters: Mapping[bytes, _Line] = field(default_factory=dict)
     """The new one's lines, as all these releases have them."""
 
     @property
@@ -53,58 +68,103 @@ class SharedLines:
         """Share of the masked words that all releases together show."""
         return self.shown / self.masked if self.masked else 0.0
 
+    def among(self, releases: Iterable[Release], dataset: str | None) -> list[Release]:
+        """Those that hold lines of the new one; one of the same corpus does where nobody knows its lines."""
+        return [
+            release
+            for release in releases
+            if release.name in self.lines or (release.name in self.unknown and release.dataset == dataset)
+        ]
+
+    def spent(self, holders: Iterable[Release], counts: str | None, epsilon: float, unit: str | None) -> float:
+        """The largest sum of epsilons for a unit: those of the ``holders`` (``among``) and that of the new counts."""
+        added = {release.counts: release.epsilon or 0.0 for release in holders if release.name in self.unknown}
+        added[counts] = epsilon
+        spent = [(form, of_it) for line in self.by_letters.values() for form, of_it in line.forms.items()]
+        if unit == "document":
+            # Its lines may be in different releases.
+            return sum(({one: cost for _, of_it in spent for (one, _), cost in of_it.items()} | added).values())
+        return max(
+            (sum((of_it | {(one, form): cost for one, cost in added.items()}).values()) for form, of_it in spent),
+            default=sum(added.values()),
+        )
+
     def write_hidden(self, raw: Path, sidecar: Path, to: Path) -> Path:
         """Write the sidecar of what all these releases together mask: of the new one's spans those that no earlier
         release shows. Releases that are ``unknown`` are left out."""
 
         def spans_of_lines() -> Iterator[list[MaskedSpan]]:
             for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
-                hidden = self.by_digest[_digest(line)].hidden or ()
-                yield [span for span in spans if (span.start, span.end) in hidden]
+                found = LineLetters(line, spans)
+                hidden = self.by_letters[found.digest].hidden or ()
+                yield [span for span, place in zip(spans, found.places, strict=True) if place in hidden]
 
         write_sidecar(to, spans_of_lines())
         return to
 
 
-def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path) -> SharedLines:
+def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path | None = None) -> SharedLines:
     """The lines of a text that earlier releases hold too, by their private copies ``copies/NAME``.
 
     Words are counted at every line of the new text. A line that nobody masks a word of says nothing new and is not
     counted as shared.
     """
+    return shared_with(zip(read_lines(raw), read_sidecar(sidecar), strict=True), earlier, copies)
+
+
+def shared_with(
+    lines: Iterable[tuple[str, Sequence[MaskedSpan]]], earlier: Iterable[Release], copies: Path | None = None
+) -> SharedLines:
+    """``shared_lines`` of a text that is given line by line; by the copies of this clone if ``None``."""
     ours: dict[bytes, _Line] = {}
-    for digest, spans in _lines(raw, sidecar):
-        line = ours.setdefault(digest, _Line())
+    for text, spans in lines:
+        found = LineLetters(text, spans)
+        line = ours.get(found.digest) or ours.setdefault(found.digest, _Line(found.runs()))
         line.count += 1
-        line.add(spans)
-    shared: dict[str, int] = {}
+        line.add(set(found.places))
+        line.forms.setdefault(found.form, {})
+    shared, edited = dict[str, int](), dict[str, int]()
     unknown: list[str] = []
     together: set[bytes] = set()
     for release in earlier:
-        folder = copies / release.name
+        folder = (copies or private_home() / "releases") / release.name
         if not folder.exists():
             unknown.append(release.name)
             continue
-        seen: set[bytes] = set()
-        for digest, spans in _lines(folder / RAW, folder / SIDECAR):
-            if digest in ours:
-                ours[digest].add(spans)
-                seen.add(digest)
-        count = sum(ours[digest].count for digest in seen if ours[digest].masked)
-        if count:
-            shared[release.name] = count
-            together |= seen
-    lines = [ours[digest] for digest in together]
-    masked = sum(line.count * len(line.masked) for line in lines)
-    shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in lines)
-    return SharedLines(shared, shown, masked, unknown, ours)
+        forms: dict[bytes, list[bytes]] = {}
+        others: dict[bytes, tuple[LineLetters, bool]] = {}
+        for text, spans in zip(read_lines(folder / RAW), read_sidecar(folder / SIDECAR), strict=True):
+            found = LineLetters(text, spans)
+            if found.digest in ours:
+                ours[found.digest].add(set(found.places))
+                forms.setdefault(found.digest, []).append(found.form)
+            else:
+                others.setdefault(found.digest, (found, bool(spans)))
+        rest, gone = [digest for digest in ours if digest not in forms], list(others.values())
+        likest = edited_lines((ours[digest].runs for digest in rest), (line.runs() for line, _ in gone))
+        near = {
+            rest[index]: gone[of][0].form for index, of in likest.items() if gone[of][1] or ours[rest[index]].masked
+        }
+        equal = sum(ours[digest].count for digest in forms if ours[digest].masked)
+        changed = sum(ours[digest].count for digest in near)
+        if not equal + changed:
+            continue
+        shared[release.name] = equal + changed
+        if changed:
+            edited[release.name] = changed
+        together |= forms.keys()
+        for digest, found_forms in (*forms.items(), *((digest, [form]) for digest, form in near.items())):
+            if ours[digest].masked or digest in near:
+                _spend(ours[digest], found_forms, release)
+    found_lines = [ours[digest] for digest in together]
+    masked = sum(line.count * len(line.masked) for line in found_lines)
+    shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in found_lines)
+    return SharedLines(shared, shown, masked, unknown, edited, ours)
 
 
-def _lines(raw: Path, sidecar: Path) -> Iterator[tuple[bytes, list[MaskedSpan]]]:
-    """Each line's digest with what was masked in it."""
-    for line, spans in zip(read_lines(raw), read_sidecar(sidecar), strict=True):
-        yield _digest(line), spans
-
-
-def _digest(line: str) -> bytes:
-    return blake2b(line.encode(), digest_size=16).digest()
+def _spend(line: _Line, forms: Sequence[bytes], release: Release) -> None:
+    """Add a release's epsilon to each form of a line: as the release has it, else as a form that went since."""
+    gone = [form for form in forms if form not in line.forms]
+    for form, spent in line.forms.items():
+        if form in forms or gone:
+            spent[release.counts, form if form in forms else gone[0]] = release.epsilon or 0.0

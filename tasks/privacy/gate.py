@@ -9,7 +9,7 @@ import hashlib
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -17,9 +17,9 @@ from pathlib import Path
 from tasks.errors import PalimpsestError, ParameterError
 from tasks.files.clone_key import key_id, private_home
 from tasks.parameters.parameter_file import Parameters
-from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_checks
+from tasks.privacy.checks import Check, attack_checks, attacks_on, percent, unmasked, unmasked_checks, without_figures
 from tasks.privacy.earlier_releases import SharedLines, shared_lines
-from tasks.privacy.ledger import Release, check_budget, check_key, epsilon_of, of_corpus, read_ledger
+from tasks.privacy.ledger import Release, check_budget, check_key, epsilon_of, read_ledger
 from tasks.privacy.released_cell import FilledCell, find_cell
 from tasks.records.stage_report import content_hash
 from tasks.results.report_index import REPORTS
@@ -46,6 +46,14 @@ class Examined:
     checks: list[Check]
     problems: list[str]
     """Why it may not leave, each with what to do; empty where it may."""
+    figures_left_out: bool = False
+    """Whether it has no figure that read masked words."""
+
+    def public(self) -> "Examined":
+        """What card and dossier in the release go by: with an epsilon nothing that read masked words."""
+        if self.entry.epsilon is None:
+            return self
+        return replace(self, checks=without_figures(self.checks), figures_left_out=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +120,20 @@ def examine(
     cell.check_one_state()
     files, allowed = files_of(cell), parameters.release
     _refuse_same(files, before)
-    earlier = shared_lines(cell.raw, cell.sidecar, before, private_home() / RELEASES)
+    earlier = shared_lines(cell.raw, cell.sidecar, before)
     row = attacks_on(cell)
     found = unmasked(cell, earlier)
     checks = [*unmasked_checks(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
     problems = [_problem(check) for check in checks if check.passed is False]
-    entry = _entry(cell, name, files, earlier)
-    of_this_corpus = of_corpus(before, entry.dataset)
+    entry = _entry(cell, name, files, earlier, also)
+    sharing = earlier.among(before, entry.dataset)
+    total = earlier.spent(sharing, entry.counts, entry.epsilon or 0.0, entry.unit)
+    if all(release.epsilon is not None for release in (*sharing, entry)):
+        entry = replace(entry, spent=total)
     try:
         _check_also(earlier, also, before)
-        check_key([*of_this_corpus, entry], key=key_id(), other_keys=allowed.other_keys)
-        check_budget(of_this_corpus, counts=entry.counts, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
+        check_key([*sharing, entry], key=key_id(), other_keys=allowed.other_keys)
+        check_budget(sharing, total=total, epsilon=entry.epsilon, budget=allowed.epsilon_budget)
     except ParameterError as error:
         problems.append(str(error))
     return Examined(entry, files, earlier, found, checks, problems)
@@ -198,15 +209,21 @@ def _check_also(earlier: SharedLines, also: Sequence[str], before: Sequence[Rele
             f"knows which lines both share. Restore it, or add --also {unknown[0]} if its lines are others."
         )
     if [name for name in earlier.lines if name not in also]:
-        listed = ", ".join(f"{name!r} ({earlier.lines[name]:,} lines)" for name in earlier.lines)
+        listed = ", ".join(f"{name!r} ({_counted(earlier, name)})" for name in earlier.lines)
+        shown = f"show {percent(earlier.share)} of the words that any of them masks, and " if earlier.shown else ""
         options = " ".join(f"--also {name}" for name in earlier.lines)
         raise ParameterError(
-            f"Lines of this text were released in {listed}. Together they show {percent(earlier.share)} of the words "
-            f"that any of them masks. Share that release again, or accept it: {options}"
+            f"Lines of this text were released in {listed}. Together they {shown}tell substitutes from real words, "
+            f"and epsilons add up. Share that release again, or accept it: {options}"
         )
 
 
-def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines) -> Release:
+def _counted(earlier: SharedLines, name: str) -> str:
+    edited = earlier.edited.get(name, 0)
+    return f"{earlier.lines[name]:,} lines" + (f", {edited:,} of them edited" if edited else "")
+
+
+def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedLines, also: Sequence[str]) -> Release:
     method = cell.method
     counted = cell.fill["measured"]["counted_frequencies"] if method.counts_masked_words else None
     return Release(
@@ -223,7 +240,7 @@ def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedL
         words_per_unit=method.counts.words_per_unit if counted is not None else None,
         counts=counted["counts"] if counted is not None else None,
         files={name: digest(path) for name, path in files.items()},
-        also=[*earlier.lines, *earlier.unknown],
+        also=list(dict.fromkeys(also)),
         shown_together=earlier.share if earlier.lines else None,
     )
 

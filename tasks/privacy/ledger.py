@@ -2,7 +2,8 @@
 
 Noise protects a word from one set of counts. Every further set that is counted anew gives a little more of the same
 words away, so epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A
-fill is made of one set, however often it is drawn from it: two releases with the same counts cost what one costs.
+fill is made of one set, however often it is drawn from it: two releases with the same counts cost what one costs. The
+unit is a line or a document of whatever corpus: which releases hold it is for ``earlier_releases`` to say.
 
 What a fill promises of the words that were masked: the epsilon of what leaves, not of a step on the way to it.
 
@@ -59,6 +60,8 @@ class Release:
     """What left: SHA-256 by name."""
     also: list[str] = field(default_factory=list)
     """Names of earlier releases of the same lines, which the user named with ``--also``."""
+    spent: float | None = None
+    """Largest sum of epsilons for a unit of its text, over all releases up to this one; ``None`` where one has none."""
     shown_together: float | None = None
     """Share of the words masked by any of them that all of them together show; ``None`` without others."""
     approved_by: list[str] = field(default_factory=list)
@@ -138,13 +141,23 @@ def of_corpus(releases: Sequence[Release], dataset: str) -> list[Release]:
     return [release for release in releases if release.dataset == dataset]
 
 
-def check_budget(
-    releases: Sequence[Release], *, counts: str | None, epsilon: float | None, budget: float | None
-) -> None:
-    """``ParameterError`` where one more release of a corpus would exceed the budget of epsilon for a unit.
+def linked_to(releases: Sequence[Release], dataset: str) -> list[Release]:
+    """The releases of a corpus, and those of other names that share lines with them, also by way of others."""
+    names = {release.name for release in of_corpus(releases, dataset)}
+    before = 0
+    while len(names) > before:
+        before = len(names)
+        for release in releases:
+            if release.name in names or names.intersection(release.also):
+                names |= {release.name, *release.also}
+    return [release for release in releases if release.name in names]
 
-    ``releases``: those of the corpus so far; ``counts``: id of the noisy counts, which cost nothing where they have
-    left already; ``epsilon``: of these counts, or ``None`` for a fill that has none; ``budget``: ``None`` for no limit.
+
+def check_budget(releases: Sequence[Release], *, total: float, epsilon: float | None, budget: float | None) -> None:
+    """``ParameterError`` where one more release would exceed the budget of epsilon for a unit.
+
+    ``releases``: those that hold lines of it; ``total``: what it and they come to for a unit; ``epsilon``: its own, or
+    ``None`` for a fill that has none; ``budget``: ``None`` for no limit.
     """
     if budget is None:
         return
@@ -155,19 +168,17 @@ def check_budget(
             f"{what} no epsilon, so that no sum stays within release.epsilon_budget={budget:g}; "
             "set it to null, or release fills with prior: counted alone"
         )
-    spent = epsilon_spent(releases) or 0.0
-    total = spent if counts in {release.counts for release in releases} else spent + epsilon
     if total > budget * (1 + 1e-9):
         names = ", ".join(repr(release.name) for release in releases)
         raise ParameterError(
-            f"epsilon {epsilon:g} and {spent:g} of releases {names or 'before'} are {total:g}, above "
+            f"epsilon {epsilon:g} and {total - epsilon:g} of releases {names or 'before'} are {total:g}, above "
             f"release.epsilon_budget={budget:g}; take a smaller epsilon, counts that have left already, or raise the "
             "budget"
         )
 
 
 def check_key(releases: Sequence[Release], *, key: str | None, other_keys: Sequence[str]) -> None:
-    """``ParameterError`` where counts of a corpus left by another key than this clone's, and nobody says so.
+    """``ParameterError`` where counts of these lines left by another key than this clone's, and nobody says so.
 
     ``key``: id of this clone's, or ``None`` where it has none yet.
     """

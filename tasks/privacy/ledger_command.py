@@ -1,7 +1,7 @@
 """List the releases of each corpus with their approvals and the sum of their epsilons, or record a withdrawal.
 
-Epsilons of different noisy counts add up for each unit, a line or a document; the budget is release.epsilon_budget. A
-withdrawn release stays in the sum.
+Epsilons of different noisy counts add up for each unit, a line or a document, whatever its corpus is called; the budget
+is release.epsilon_budget. A withdrawn release stays in the sum.
 
 examples:
   palimpsest ledger
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from tasks.errors import ParameterError
 from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
-from tasks.privacy.ledger import Release, epsilon_spent, of_corpus, read_ledger, withdraw
+from tasks.privacy.ledger import Release, epsilon_spent, linked_to, read_ledger, withdraw
 
 SUMMARY = "list the releases, approvals and epsilons, or withdraw a release"
 
@@ -40,15 +40,20 @@ def run(options: LedgerOptions) -> None:
 
 
 def epsilon_sums(releases: Sequence[Release]) -> list[dict[str, Any]]:
-    """What was spent by corpus and unit; ``None`` where a release of the corpus has no epsilon at all.
+    """What was spent at most by corpus and unit, also on its lines under other names; ``None`` where one of these
+    releases has no epsilon at all.
 
     A fill that reads nothing of what was masked costs 0 for whatever unit.
     """
     sums = []
     for dataset in dict.fromkeys(release.dataset for release in releases):
-        of_it = of_corpus(releases, dataset)
+        of_it = linked_to(releases, dataset)
         for unit in sorted({one.unit for one in of_it if one.unit}) or ["line"]:
-            spent = epsilon_spent([one for one in of_it if one.unit in (unit, None)])
+            of_unit = [one for one in of_it if one.unit in (unit, None)]
+            spent = epsilon_spent(of_unit)
+            if spent is not None:
+                # An edited line costs again, though its counts have the same id.
+                spent = max([spent, *(one.spent or 0.0 for one in of_unit)])
             sums.append({"dataset": dataset, "unit": unit, "epsilon": spent})
     return sums
 

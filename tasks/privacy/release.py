@@ -7,6 +7,7 @@ does not know of.
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from os.path import relpath
 from pathlib import Path
 
 from filelock import FileLock
@@ -31,6 +32,12 @@ class Made:
     examined: Examined | None
     """``None`` where it had been made before."""
 
+    @property
+    def private_dossier(self) -> Path | None:
+        """The one with all figures, where that of the release has not all of them."""
+        withheld = self.examined is not None and self.examined.public().figures_left_out
+        return Path(relpath(private_home() / RELEASES / self.folder.name / DOSSIER)) if withheld else None
+
 
 def make_release(
     cell: FilledCell, name: str, also: Sequence[str], parameters: Parameters, approved_by: Sequence[str] = ()
@@ -51,19 +58,22 @@ def make_release(
         refuse(cell, examined)
         examined = replace(examined, entry=replace(examined.entry, approved_by=list(approved_by)))
         pages = {
-            CARD: card(cell, examined, parameters.release, before),
-            DOSSIER: dossier(cell, examined, parameters.release, before),
+            CARD: card(cell, examined.public(), parameters.release, before),
+            DOSSIER: dossier(cell, examined.public(), parameters.release, before),
         }
-        return Made(_write(cell, examined, pages), examined)
+        whole = dossier(cell, examined, parameters.release, before)
+        return Made(_write(cell, examined, pages, whole), examined)
 
 
-def _write(cell: FilledCell, examined: Examined, pages: dict[str, str]) -> Path:
-    """The private copy, the files, the ledger's entry; then the folder is put in place."""
+def _write(cell: FilledCell, examined: Examined, pages: dict[str, str], whole: str) -> Path:
+    """The private copy with the ``whole`` dossier, the files, the ledger's entry; then the folder is put in place."""
     entry = examined.entry
     with atomic_folder(private_home() / RELEASES / entry.name, private=True) as copy:
         for name, path in {RAW: cell.raw, SIDECAR: cell.sidecar}.items():
             shutil.copyfile(path, copy / name)
             (copy / name).chmod(0o600)
+        (copy / DOSSIER).write_text(whole, encoding="utf-8")
+        (copy / DOSSIER).chmod(0o600)
     folder = RELEASES / entry.name
     with atomic_folder(folder) as released:
         for name, path in examined.files.items():

@@ -205,3 +205,35 @@ def test_datasets_opens_what_is_written(tmp_path):
     files = str(tmp_path / "rows.parquet" / "*.parquet")
     loaded = datasets.load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
     assert loaded.to_list() == [{"id": 1, "text": "one"}, {"id": 2, "text": ""}, {"id": 3, "text": "three"}]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+@pytest.mark.parametrize("repeated", ["one text", "two texts", "behind others", "in several groups"])
+def test_a_small_file_whose_dictionary_holds_a_long_text_is_refused_before_it_comes_out(
+    tmp_path, monkeypatch, kind, repeated
+):
+    monkeypatch.setattr(parquet_lines, "LONGEST_LINE", 1 << 20)
+    long = "x" * 100_000
+    rows = {
+        "one text": [long] * 4000,
+        "two texts": [long, "y" * 50_000] * 2000,
+        "behind others": ["short"] * 5000 + [long] * 4000,
+        "in several groups": [long] * 4000,
+    }[repeated]
+    of = pyarrow.dictionary(pyarrow.int32(), pyarrow.string()) if kind == "dictionary" else kind
+    path = tmp_path / "bomb.parquet"
+    table = pyarrow.table({"text": pyarrow.array(rows, pyarrow.string()).cast(of)})
+    pyarrow.parquet.write_table(table, path, row_group_size=1000 if repeated == "in several groups" else None)
+    tracemalloc.start()
+    with pytest.raises(CorpusError, match="more than 200 times its size"):
+        list(read_lines(path))
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    assert pyarrow.total_allocated_bytes() < 500_000_000
+
+
+def test_texts_of_a_dictionary_come_out_as_they_are(tmp_path):
+    lines = [f"line {number % 7}" for number in range(10_000)]
+    pyarrow.parquet.write_table(pyarrow.table({"text": lines, "document": list(range(10_000))}), tmp_path / "a.parquet")
+    assert list(read_lines(tmp_path / "a.parquet")) == lines
+    assert list(read_lines(tmp_path / "a.parquet", column="document")) == [str(n) for n in range(10_000)]

@@ -1,5 +1,6 @@
 """A pipe as an input or output: read and written once, never hashed, and never lost in part."""
 
+import io
 import json
 import os
 import subprocess
@@ -11,7 +12,9 @@ import pytest
 from stage_commands import settings
 
 from tasks.cli import main
-from tasks.corpora.text_lines import is_stream
+from tasks.corpora import text_lines
+from tasks.corpora.text_lines import is_stream, read_lines, write_lines
+from tasks.errors import CorpusError
 from tasks.filling import filled_corpus
 
 MASKED = "the [MASK] sat\n" * 7
@@ -100,3 +103,20 @@ def test_what_learns_from_its_input_reads_a_pipe_once(folder):
         assert fill("--input", path, "--output", "out.txt", *options) == 0
     assert fill("--input", "masked.txt", "--output", "whole.txt", *options) == 0
     assert (folder / "out.txt").read_bytes() == (folder / "whole.txt").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "line", [b"x" * 2000, b"x" * 2000 + b"\n", b"short\n" + "é".encode() * 700, b"a\nb\n" + b" " * 1001]
+)
+@pytest.mark.parametrize("where", ["file", "standard input", "parquet"])
+def test_a_plain_line_that_is_no_sentence_is_refused_by_its_number(tmp_path, monkeypatch, line, where):
+    monkeypatch.setattr(text_lines, "LONGEST_LINE", 1000)
+    path = {"file": str(tmp_path / "a.txt"), "parquet": str(tmp_path / "a.parquet"), "standard input": "-"}[where]
+    if where == "parquet":
+        write_lines(path, line.decode().rstrip("\n").split("\n"))
+    elif where == "file":
+        (tmp_path / "a.txt").write_bytes(line)
+    else:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line)))
+    with pytest.raises(CorpusError, match=rf"line {1 + line[:-1].count(10)} is longer than 0 MiB"):
+        list(read_lines(path))

@@ -18,6 +18,7 @@ from flows import release_command
 from tasks.cli import command_parser, main
 from tasks.errors import PalimpsestError
 from tasks.parameters.parameter_file import read_parameters
+from tasks.privacy.checks import percent
 from tasks.privacy.gate import Outcome, release_outcome
 from tasks.privacy.ledger import read_ledger
 from tasks.records.stage_report import read_report, recorded_stage
@@ -83,40 +84,45 @@ def template(tmp_path_factory):
         (folder / path).write_text(text, encoding="utf-8")
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
-        for technique in TECHNIQUES:
-            masked = f"data/private/masked/chat/train/{technique}"
-            sidecar = f"{masked}/sidecar.jsonl"
-            cell = ["--params", "params.yaml", "--cell", f"dataset=chat,technique={technique}"]
-            text = ["--input", "data/private/corpora/chat/train.txt", "--output", f"{masked}/text.txt"]
-            report = ["--report", f"results/reports/mask/chat/{technique}.json"]
-            kept = ["--kept-words", f"{masked}/kept_words.txt"]
-            named = ["--params", "params.yaml", "--technique", technique, "--cell", "dataset=chat"]
-            run(patch, "mask", *named, *text, *kept, "--sidecar", sidecar, *report)
-            for method in METHODS:
-                text = [
-                    "--input",
-                    f"{masked}/text.txt",
-                    "--output",
-                    f"data/obfuscated/chat/{technique}/{method}-1.txt",
-                ]
-                report = ["--report", f"results/reports/fill/chat/{technique}/{method}-1.json"]
-                counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
-                counts += ["--generic", "data/generic.txt"]
-                run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
-                if method != "secret":
-                    attacked(patch, technique, method)
+        fill(patch)
         adapt(patch, folder)
     return folder
 
 
-def attacked(patch, technique, method, **figures):
+def fill(patch, corpus="chat", techniques=tuple(TECHNIQUES), methods=tuple(METHODS), **figures):
+    """Mask a corpus, fill and attack it."""
+    for technique in techniques:
+        masked = f"data/private/masked/{corpus}/train/{technique}"
+        sidecar = f"{masked}/sidecar.jsonl"
+        cell = ["--params", "params.yaml", "--cell", f"dataset={corpus},technique={technique}"]
+        text = ["--input", f"data/private/corpora/{corpus}/train.txt", "--output", f"{masked}/text.txt"]
+        report = ["--report", f"results/reports/mask/{corpus}/{technique}.json"]
+        kept = ["--kept-words", f"{masked}/kept_words.txt"]
+        named = ["--params", "params.yaml", "--technique", technique, "--cell", f"dataset={corpus}"]
+        run(patch, "mask", *named, *text, *kept, "--sidecar", sidecar, *report)
+        for method in methods:
+            text = [
+                "--input",
+                f"{masked}/text.txt",
+                "--output",
+                f"data/obfuscated/{corpus}/{technique}/{method}-1.txt",
+            ]
+            report = ["--report", f"results/reports/fill/{corpus}/{technique}/{method}-1.json"]
+            counts = ["--word-counts", "data/word_counts.tsv", "--sidecar", sidecar]
+            counts += ["--generic", "data/generic.txt"]
+            run(patch, "fill", *cell, "--method", method, *text, *kept, *counts, *report)
+            if method != "secret":
+                attacked(patch, technique, method, corpus, **figures)
+
+
+def attacked(patch, technique, method, corpus="chat", **figures):
     """What the attacks on a cell leave behind, without these."""
-    text = f"data/obfuscated/chat/{technique}/{method}-1.txt"
+    text = f"data/obfuscated/{corpus}/{technique}/{method}-1.txt"
     measured = {"verbatim_lines": 0.0, "reidentified_1": 0.0213, "reidentified_1_ci": [0.01, 0.03], **figures}
     patch.setattr(sys, "argv", ["palimpsest", "audit", "--text", text])
-    report = f"results/reports/audit/chat/{technique}/{method}-1.json"
+    report = f"results/reports/audit/{corpus}/{technique}/{method}-1.json"
     with recorded_stage("audit", report, inputs=[text]) as recorded:
-        recorded.measure(**measured, attackers={"reidentified_1": "a model that guesses"})
+        recorded.measure(**{"attackers": {"reidentified_1": "a model that guesses"}} | measured)
 
 
 def adapt(patch, folder):
@@ -163,6 +169,8 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
     assert front["configs"][0]["data_files"] == [{"split": "train", "path": "text.txt"}]
     for said in ("chat/every_tagger/unigram-1", "epsilon 0, given the masked text", "**This text is not anonymised.**"):
         assert said in card
+    whole = private_dossier(folder, "mail-2026")
+    assert "2.1 %" not in card + dossier
     for said in (
         "It is pseudonymised personal data (GDPR Art. 4(5))",
         "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | at most 10 % (upper end) | some |",
@@ -171,7 +179,7 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
         f"| Ada | | {TODAY} | recorded by `--approved-by` |",
         f"| Grace | | {TODAY} | recorded by `--approved-by` |",
     ):
-        assert said in dossier
+        assert said in whole
     for canary in CANARIES:
         assert canary.casefold() not in (card + dossier).casefold()
     # How often a substitute was the masked word is a table of the report, and of no card.
@@ -183,6 +191,11 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
     copy = folder / "data/private/releases/mail-2026"
     assert {path.stat().st_mode & 0o777 for path in copy.iterdir()} == {0o600}
     assert copy.stat().st_mode & 0o777 == 0o700
+
+
+def private_dossier(folder, name):
+    """That of a release whose epsilon leaves figures out of what is shared."""
+    return (folder / "data/private/releases" / name / "DOSSIER.md").read_text(encoding="utf-8")
 
 
 def test_the_same_release_again_is_no_error_and_changes_nothing(folder, capsys):
@@ -274,7 +287,10 @@ def test_what_may_not_leave_is_refused_in_five_lines_at_most(folder, monkeypatch
         (["chat/words/unigram-1", "--name", "first"], "there is such a release, with other files"),
         (["chat/every_tagger/unigram-1", "--name", "again"], "Release 'first' of .* has the same files"),
         (["chat/words/unigram-1", "--name", "a"], r"'first' \(30 lines\). Together they show 67 % of the words"),
-        (["chat/every_tagger/secret-1", "--name", "a"], r"'first' \(30 lines\). Together they show 0 % of the words"),
+        (
+            ["chat/every_tagger/secret-1", "--name", "a"],
+            r"'first' \(30 lines\). Together they tell substitutes from real words, and epsilons add up",
+        ),
         (["chat/words/unigram-1", "--name", "a", "--also", "fist"], "did you mean 'first'"),
         (gone, ""),
         (["chat/every_tagger/secret-1", "--name", "a"], "private copy of release 'first' is not in"),
@@ -316,8 +332,8 @@ def test_what_was_not_attacked_or_leaks_too_much_is_not_released(folder, monkeyp
     allow(folder, at_most=limits)
     release("chat/every_tagger/unigram-1", "--name", "a")
     card, dossier = ((folder / "releases/a" / name).read_text(encoding="utf-8") for name in ("README.md", "DOSSIER.md"))
-    assert "| 2.1 % [1 %, 3 %] | at most 5 % (upper end) |" in card
-    assert "- Masked words recovered, top-1: a model that guesses." in dossier
+    assert "| left out | at most 5 % (upper end) |" in card
+    assert "- Masked words recovered, top-1: a model that guesses." in private_dossier(folder, "a")
     assert "exposure" not in (card + dossier).casefold()
 
 
@@ -356,7 +372,7 @@ def test_planted_unmasked_names_are_refused_by_the_review(folder, direct, passes
     append(path_of("chat"), [read_line(number, line, direct) for number, line in enumerate(LINES)])
     if passes:
         release("chat/words/unigram-1", "--name", "a")
-        dossier = (folder / "releases/a/DOSSIER.md").read_text(encoding="utf-8")
+        dossier = private_dossier(folder, "a")
         assert "Source: a person's review: 30 lines read by 1 reviewer." in dossier
         assert "| 30 of 30 | Ada | 2026-01-02 | 2026-01-02 | 3 | one reviewer |" in dossier
         return
@@ -421,3 +437,68 @@ def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, 
     assert f"was counted by key '{read_ledger()[0].key}'" in capsys.readouterr().err
     allow(folder, other_keys=[read_ledger()[0].key])
     assert main(again) == 0
+
+
+def test_with_an_epsilon_neighbouring_corpora_have_the_same_card_and_dossier(folder, monkeypatch):
+    """One line says another name; the masked text is the same, and attacks find something else."""
+    (folder / "data/private/corpora/other").mkdir()
+    release("chat/every_tagger/unigram-1", "--name", "before")
+    pages = {}
+    for word, guessed in (("Zyxwquill", 0.031), ("Vexmorthané", 0.033), ("Brannoquist", 0.034)):
+        lines = [f"We met {word} in Chicago and called him about his house.", *LINES[1:]]
+        for corpus in ("chat", "other"):
+            text = "".join(f"{line}\n" for line in lines)
+            (folder / f"data/private/corpora/{corpus}/train.txt").write_text(text, encoding="utf-8")
+        shutil.rmtree(folder / "releases", ignore_errors=True)
+        shutil.rmtree(folder / "data/private/releases")
+        (folder / "data/private/ledger.jsonl").unlink()
+        figures = {"reidentified_1": guessed, "exposure": 2 * guessed, "attackers": {"reidentified_1": word}}
+        fill(monkeypatch, techniques=["every_tagger"], methods=["counted", "unigram"], **figures)
+        fill(monkeypatch, "other", techniques=["every_tagger"], methods=["unigram"], **figures)
+        for number, cell in enumerate(("chat/every_tagger/counted-1", "other/every_tagger/unigram-1")):
+            also = ["--also", "release0"] if number else []
+            release(cell, "--name", f"release{number}", *also)
+            for name in ("README.md", "DOSSIER.md"):
+                page = (folder / f"releases/release{number}" / name).read_bytes()
+                pages.setdefault((cell, name), set()).add(page)
+    assert {page: len(found) for page, found in pages.items()} == dict.fromkeys(pages, 1)
+    assert percent(guessed) in private_dossier(folder, "release0")
+
+
+def test_the_budget_counts_lines_and_not_names(folder, monkeypatch, capsys):
+    """The same text under another name, with a line more, edited and said otherwise, has no second budget."""
+    allow(folder, epsilon_budget=3.0)
+    release("chat/every_tagger/counted-1", "--name", "a")
+    changed = {
+        "more": [*LINES, "We called Zyxwquill."],
+        "spaces": [line.replace(" ", "  ") for line in LINES],
+        "case": [line.upper() for line in LINES],
+        "footer": [f"{line} We met in the office on a house." for line in LINES],
+        "tokens": [line.replace(".", " .").replace("John Smith", "John  Smith ,") for line in LINES],
+    }
+    for corpus, lines in changed.items():
+        place = folder / f"data/private/corpora/{corpus}/train.txt"
+        place.parent.mkdir()
+        place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        command = read_report(folder / "results/reports/fill/chat/every_tagger/counted-1.json")["command"][1:]
+        with pytest.MonkeyPatch.context() as patch:
+            fill(patch, corpus, techniques=["every_tagger"], methods=[])
+        capsys.readouterr()
+        assert main([option.replace("chat", corpus) for option in command]) == 1
+        assert "epsilon 2 and 2 of releases 'a' are 4, above" in capsys.readouterr().err
+        # The gate asks anew: the budget may have been another one when the text was filled.
+        allow(folder, epsilon_budget=None)
+        fill(monkeypatch, corpus, techniques=["every_tagger"], methods=["counted"])
+        allow(folder, epsilon_budget=3.0)
+        with pytest.raises(PalimpsestError, match="epsilon 2 and 2 of releases 'a' are 4, above"):
+            release(f"{corpus}/every_tagger/counted-1", "--name", "b", "--also", "a")
+        with pytest.raises(PalimpsestError, match=r"released in 'a' \(30 lines.*and epsilons add up") as error:
+            release(f"{corpus}/every_tagger/counted-1", "--name", "b")
+        assert " 0 %" not in str(error.value)
+    allow(folder, epsilon_budget=4.0)
+    release("more/every_tagger/counted-1", "--name", "b", "--also", "a")
+    assert [entry.spent for entry in read_ledger()] == [2.0, 4.0]
+    assert main(["ledger"]) == 0
+    said = capsys.readouterr().out
+    assert "chat: epsilon 4 a line; budget 4" in said
+    assert "more: epsilon 4 a line; budget 4" in said

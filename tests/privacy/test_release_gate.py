@@ -1,5 +1,6 @@
 """What a fill promises, and what releases show together: answers that can be worked out by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -66,6 +67,81 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
     assert [[span.original for span in spans] for spans in read_sidecar(hidden)] == [[], [], [], ["carla"], ["dora"]]
     alone = shared_lines(ours / RAW, ours / SIDECAR, [entry("gone")], tmp_path / "copies")
     assert alone.unknown == ["gone"]
+
+
+LINE = "ANNA told them about the house in chicago and the dog"
+OTHER = "we never went to the office because nobody had asked"
+
+
+def shared_between(tmp_path, ours, theirs):
+    write(tmp_path / "ours", ours)
+    write(tmp_path / "copies" / "one", theirs)
+    return shared_lines(tmp_path / "ours" / RAW, tmp_path / "ours" / SIDECAR, [entry("one")], tmp_path / "copies")
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        f"  {LINE} ".replace(" ", "  "),
+        LINE.replace(" the", "\u00a0the"),
+        LINE.replace("told", "told,").replace("dog", "dog!"),
+        LINE.replace("chicago", "chi-cago"),
+        LINE.replace("told", "Told").replace("the", "tHe"),
+    ],
+)
+def test_other_spaces_case_signs_and_divided_words_make_no_other_line(tmp_path, theirs):
+    shared = shared_between(tmp_path, [LINE, OTHER], [theirs])
+    assert (shared.lines, shared.edited) == ({"one": 1}, {})
+    assert (shared.shown, shared.masked) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "edited"),
+    [
+        (f"{LINE} sent from my phone", True),
+        (f"on monday she wrote that {LINE}", True),
+        (LINE.replace("told", "said to").replace("dog", "cat"), True),
+        (LINE.removesuffix(" and the dog"), True),
+        (f"ANNA {OTHER}", False),
+        ("ANNA told them", False),
+        ("thanks for all the help and the house in chicago said ANNA to the whole of the office", False),
+    ],
+)
+def test_a_line_is_edited_where_half_of_the_shorter_one_is_the_same(tmp_path, theirs, edited):
+    shared = shared_between(tmp_path, [LINE, "thanks"], [theirs, "thanks", "thanks for everything"])
+    assert (shared.lines, shared.edited) == (({"one": 1}, {"one": 1}) if edited else ({}, {}))
+
+
+def test_each_form_of_a_line_costs_its_counts_once(tmp_path):
+    """Night after night the same counts are one; a line that was edited is counted anew, and both have left."""
+
+    def release(name, counts, epsilon=1.0):
+        return replace(entry(name), counts=counts, epsilon=epsilon, unit="line")
+
+    more = f"{LINE} sent from my phone"
+    for name, lines in {
+        "a": [LINE],
+        "b": [LINE, OTHER],
+        "c": [more, OTHER],
+        "d": [LINE.title().replace("Anna", "ANNA")],
+    }.items():
+        write(tmp_path / "copies" / name, lines)
+    ours = write(tmp_path / "ours", [LINE, more.replace("sent", "wrote"), "CARLA left"])
+    for earlier, counts, spent in [
+        ([], "x", 1),
+        ([release("a", "x"), release("b", "x")], "x", 1),
+        ([release("a", "y"), release("b", "y")], "x", 2),
+        ([release("a", "y"), release("b", "z")], "x", 3),
+        ([release("c", "x")], "x", 2),
+        ([release("c", "y"), release("d", "z", 0.5)], "x", 2.5),
+    ]:
+        shared = shared_lines(ours / RAW, ours / SIDECAR, earlier, tmp_path / "copies")
+        assert shared.spent(earlier, counts, 1.0, "line") == spent, (earlier, counts)
+    lost = [release("gone", "w")]
+    shared = shared_lines(ours / RAW, ours / SIDECAR, lost, tmp_path / "copies")
+    assert shared.among(lost, "mail") == lost
+    assert shared.among(lost, "post") == []
+    assert shared.spent(lost, "x", 1.0, "line") == 2
 
 
 def test_what_is_no_fill_is_not_released():

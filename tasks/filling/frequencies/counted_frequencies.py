@@ -40,7 +40,7 @@ import json
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +64,7 @@ from tasks.filling.frequencies.released_counts import (
 )
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
-from tasks.filling.masked_sentence import usual_forms
+from tasks.filling.masked_sentence import read_masked_line, usual_forms
 from tasks.filling.settings import NoisyCounts
 from tasks.filling.surrogates.groups import MONTHS, TITLES, WEEKDAYS
 
@@ -132,7 +132,8 @@ class CountedFrequencies:
 def count_masked_words(context: "FillContext", before: WordFrequencies, settings: NoisyCounts) -> CountedFrequencies:
     """The noisy counts of what a fill's markers stand for; ``ParameterError`` where too much of the corpus has left for
     them to. ``before``: as for ``counted_frequencies``."""
-    from tasks.privacy.ledger import check_budget, check_key, of_corpus, read_ledger
+    from tasks.privacy.earlier_releases import shared_with
+    from tasks.privacy.ledger import check_budget, check_key, read_ledger
 
     files, cell, allowed, planted = context.files, context.cell, context.release, context.planted
     lines = lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))
@@ -143,7 +144,10 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
         documents = chain(documents, planted.documents) if files.documents else ()
         key = clone_key("noise of an audit")
         return counted_frequencies(before, context.kept, lines, settings, key, documents, public=context.frequencies)
-    before_this = of_corpus(read_ledger(), cell.dataset or "")
+    before_this = read_ledger()
+    private = _private_lines(lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))) if before_this else ()
+    earlier = shared_with(private, before_this)
+    before_this = earlier.among(before_this, cell.dataset)
     check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
     counted = counted_frequencies(
         before,
@@ -158,10 +162,28 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
     )
     counted.measured["key"] = key_id()
     refuse_lost(counted.measured, {release.counts for release in before_this})
-    check_budget(
-        before_this, counts=counted.measured["counts"], epsilon=settings.epsilon, budget=allowed.epsilon_budget
-    )
+    total = earlier.spent(before_this, counted.measured["counts"], settings.epsilon, settings.unit)
+    check_budget(before_this, total=total, epsilon=settings.epsilon, budget=allowed.epsilon_budget)
     return counted
+
+
+def _private_lines(
+    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
+) -> Iterator[tuple[str, list[MaskedSpan]]]:
+    """The lines with their words back in the place of markers, but for white space between those that were merged."""
+    for number, (line, spans) in enumerate(lines, start=1):
+        behind: dict[int, list[MaskedSpan]] = {}
+        for span in spans:
+            behind.setdefault(span.marker, []).append(span)
+        text, found = "", list[MaskedSpan]()
+        for marker, piece in enumerate(read_masked_line(line, number, merge_markers=False).texts):
+            if marker:
+                for index, span in enumerate(behind.get(marker - 1, ())):
+                    text += " " if index else ""
+                    found.append(replace(span, start=len(text), end=len(text) + len(span.original)))
+                    text += span.original
+            text += piece
+        yield text, found
 
 
 def counted_frequencies(
