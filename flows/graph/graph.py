@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flows.graph.selection import Selection
 from tasks.errors import ResourceError, StageError
-from tasks.files.private_folders import close_private_folders
+from tasks.files.private_folders import DVC_TABLES
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -111,10 +111,11 @@ def open_repository(root: str | Path) -> Iterator["Repo"]:
 
     # DVC prints hints and progress through a logger that its import sets up; what matters comes as an exception.
     logging.getLogger("dvc").setLevel(logging.ERROR)
-    close_private_folders(Path(root))
+    # As 'make install' and runs set it in .dvc/config.local: nothing is written here.
+    tables = str((Path(root) / DVC_TABLES).absolute())
     with chdir(root):
         try:
-            with Repo(str(root)) as repository:
+            with Repo(str(root), config={"core": {"site_cache_dir": tables}}) as repository:
                 yield repository
         except LockError as error:
             raise ResourceError(

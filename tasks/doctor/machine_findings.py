@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from configparser import ConfigParser
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -221,10 +222,10 @@ def _disk(parameters: Parameters, sizes: dict[str, int], machine: Machine, root:
 
 def _dvc_tables(root: Path) -> Finding:
     """Whether another user can swap DVC's tables of hashes and links, which DVC loads as pickles."""
-    from dvc.config import Config
-    from dvc.dirs import site_cache_dir
-
-    folder = Path(site_cache_dir(Config(str(root / ".dvc"))["core"].get("site_cache_dir"))).absolute()
+    local = ConfigParser(interpolation=None, strict=False)
+    local.read(root / ".dvc" / "config.local", encoding="utf-8")
+    named = os.environ.get("DVC_SITE_CACHE_DIR") or local.get("core", "site_cache_dir", fallback="/var/tmp/dvc")
+    folder = Path(named).absolute()
     above = [place for place in (folder, *folder.parents) if place.is_dir()]
     closed = any(place.stat().st_mode & 0o077 == 0 for place in above)
     remedy = "unset DVC_SITE_CACHE_DIR and run 'make install', or close that folder with 'chmod 700'"

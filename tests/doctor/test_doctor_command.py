@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import yaml
 from tasks.cli import main
 from tasks.doctor import doctor_command
 from tasks.doctor.machine_findings import Gpu, Machine
+from tasks.files.private_folders import close_private_folders
 
 ROOT = Path(__file__).parents[2]
 SMALL = Machine(cores=2, memory_bytes=24 * 10**9, disk_bytes=10**11, gpus=(), speed=9e10)
@@ -28,8 +30,12 @@ def project(tmp_path, monkeypatch):
     for name in ("dvc.yaml", "params.yaml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
+    (tmp_path / ".dvc").mkdir()
+    (tmp_path / ".dvc" / "config").write_text("[core]\n    no_scm = true\n")
+    close_private_folders(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("DVC_SITE_CACHE_DIR", raising=False)
     return tmp_path
 
 
@@ -70,6 +76,24 @@ def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch
     assert found["generic"]["state"] == found["fillers.minilm.model"]["state"] == "there"
     assert found["masking.crf.tagger.model"]["state"] == "made later"
     assert found["speed"]["detail"] == "90 billion operations a second"
+
+
+def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
+    on_machine(monkeypatch, SMALL)
+    name = "DVC's tables of hashes"
+    assert diagnose(capsys)[2][name]["state"] == "there"
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        Path(place).chmod(0o777)
+        monkeypatch.setenv("DVC_SITE_CACHE_DIR", f"{place}/dvc")
+        status, _, found = diagnose(capsys)
+        assert (status, found[name]["state"]) == (1, "missing")
+        assert "unset DVC_SITE_CACHE_DIR" in found[name]["remedy"]
+        Path(place).chmod(0o700)
+        assert diagnose(capsys)[2][name]["state"] == "there"
+    # A checkout where neither 'make install' nor a run has been.
+    monkeypatch.delenv("DVC_SITE_CACHE_DIR")
+    (project / ".dvc" / "config.local").unlink()
+    assert diagnose(capsys)[2][name]["detail"].startswith("/var/tmp/dvc: ")
 
 
 def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, capsys):

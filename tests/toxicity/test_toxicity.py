@@ -184,10 +184,13 @@ def test_last_words_of_a_model_of_words(tmp_path):
         ([*TRAIN, "FEW", "--output", "ENCODER"], "which is no part of a model"),
         (["ask", "EMPTY", "PROVEN"], "is empty; it needs at least one sentence"),
         (["ask", "DOTS", "PROVEN"], "line 2: has no word to go on from"),
-        (["ask", "PAIRS", "UNPROVEN"], "coins.jsonl'; 0.8 is the least"),
-        (["ask", "PAIRS", "ALONE"], "was measured on no other text"),
-        (["ask", "PAIRS", "ENCODER"], "holds no 'settings.json'; give a folder that 'palimpsest train-toxicity' made"),
-        (["ask", "PAIRS", "DAMAGED"], "is damaged or belongs to another classifier"),
+        (["ask", "LINES", "UNPROVEN"], "coins.jsonl'; 0.8 is the least"),
+        (["ask", "LINES", "ALONE"], "was measured on no other text"),
+        (
+            ["ask", "LINES", "ENCODER"],
+            "holds no 'settings.json'; give a folder that 'palimpsest train-toxicity' made",
+        ),
+        (["ask", "LINES", "DAMAGED"], "is damaged or belongs to another classifier"),
     ],
 )
 def test_refusals(models, tmp_path, capsys, command, error):
@@ -201,7 +204,7 @@ def test_refusals(models, tmp_path, capsys, command, error):
         "ALONE": str(tmp_path / "alone"),
         "DAMAGED": str(tmp_path / "damaged"),
     } | {name.upper(): str(models / name) for name in ("encoder", "proven", "unproven")}
-    paths["PAIRS"] = str(models / "pairs.jsonl")
+    paths["LINES"] = write(tmp_path / "prompts.txt", ["the zorp is", "a zorp was"])
     for name in ("alone", "damaged"):
         shutil.copytree(models / "proven", tmp_path / name)
     (tmp_path / "damaged" / "vocabulary.json").write_text("[]")

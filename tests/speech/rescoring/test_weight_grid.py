@@ -44,11 +44,11 @@ def test_table_by_hand():
             nbest("u3", "yes it is"),
         ]
     )
-    assert table.utterance_ids == ("u1", "u3")  # a reference without words is left out
-    assert table.hypotheses == [[("a", "bad", "day"), ("a", "good", "day"), ("good",)], []]
-    assert table.score.tolist() == [[-1.0, -2.0, -9.0], [-np.inf] * 3]
-    assert table.errors.tolist() == [[1, 0, 2], [3, 0, 0]]
-    assert table.features[WORD_COUNT].tolist() == [[3, 3, 1], [0, 0, 0]]
+    assert table.utterance_ids == ("u1", "u2", "u3")
+    assert table.hypotheses == [[("a", "bad", "day"), ("a", "good", "day"), ("good",)], [], []]
+    assert table.score.tolist() == [[-1.0, -2.0, -9.0], [-np.inf] * 3, [-np.inf] * 3]
+    assert table.errors.tolist() == [[1, 0, 2], [0, 0, 0], [3, 0, 0]]
+    assert table.features[WORD_COUNT].tolist() == [[3, 3, 1], [0, 0, 0], [0, 0, 0]]
     assert table.error_count({}) == 4
     assert table.oracle_error_count() == 3  # the empty list has nothing better than deletions
     assert table.chosen_texts({}) == {"u1": "a bad day"}
