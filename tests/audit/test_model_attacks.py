@@ -161,10 +161,13 @@ def test_lines_that_a_model_writes_are_told_from_those_that_it_has_not_seen(mode
 
     told = written("innocent")
     assert told.interval[0] > 0.01 > told.blind
-    # With nothing to find: shuffled members, and the model before.
-    shuffled = written("innocent", np.random.default_rng(1).permutation(is_member))
-    assert shuffled.interval[0] < shuffled.blind < shuffled.interval[1]
-    assert shuffled.value > 0.01
+    # With nothing to find: shuffled members, and the model before. The interval is that of the figure alone, so it may
+    # miss the other one, which is as uncertain.
+    shuffled = [written("innocent", np.random.default_rng(seed).permutation(is_member)) for seed in range(10)]
+    assert sum(figure.interval[0] <= figure.blind <= figure.interval[1] for figure in shuffled) >= 6
+    difference = np.mean([figure.value - figure.blind for figure in shuffled])
+    assert abs(difference) < (told.value - told.blind) / 2
+    assert max(figure.value for figure in shuffled) > 0.01
     before = written("generic_model")
     assert before.interval[0] == before.value == before.blind == 0 < before.interval[1]
 
