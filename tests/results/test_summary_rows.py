@@ -109,7 +109,7 @@ def test_every_missing_file_is_named_at_once(experiment, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     # 20 cells, each with an evaluation, its scores and a training; 3 maskings and 12 fillings, which are read at once.
-    assert "3 of 77 files" in error
+    assert "3 of 76 files" in error
     for path in missing:
         assert path.relative_to(experiment).as_posix() in error
     assert not (experiment / "results" / "summary.json").exists()

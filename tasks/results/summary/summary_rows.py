@@ -121,8 +121,6 @@ def _wanted(
             yield scores / word_error_file(cell)
         if cell in audited:
             names.append(audit_report(cell))
-        if cell.technique:
-            names.append(unmasked_report(cell.dataset))
         yield from (reports / name for name in names if name is not None)
         if cell.method != NO_LANGUAGE_MODEL:
             yield scores / score_file(cell)
@@ -200,7 +198,10 @@ def _row(
     row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
     read = measured(fluency_report(cell), "by_fill") or {}
     tested = reader.measured(conclusion_report(cell.dataset), "by_text") if cell.dataset in concluded else None
-    unmasked = measured(unmasked_report(cell.dataset) if cell.technique else None, "techniques") or {}
+    counted = unmasked_report(cell.dataset)
+    # Without the reference reader under 'masking' no stage counts unmasked identifiers.
+    is_counted = cell.technique is not None and (reader.folder / counted).is_file()
+    unmasked = measured(counted if is_counted else None, "techniques") or {}
     of_technique = unmasked.get(cell.technique, {})
     row["unmasked_by"] = of_technique.get("by")
     for measure in measures():
