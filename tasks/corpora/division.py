@@ -25,7 +25,6 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from tasks.corpora.plain_text import DIRECTION_MARKS
 from tasks.corpora.settings import CleaningSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.text_lines import line_writer
@@ -39,7 +38,9 @@ REASONS = (EMPTY, TOO_SHORT, TOO_LONG, DUPLICATE, BEYOND_LIMIT)
 
 # C0 and C1 controls are no white space to ``str.split``, except the ones that end lines or tabulate.
 _CONTROLS = {code: " " for code in [*range(0x20), *range(0x7F, 0xA0)]}
-_INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0x00AD, *map(ord, DIRECTION_MARKS)), None)
+# Letters of a direction (U+200E, U+200F, U+061C) turn no text, and stay: Arabic and Hebrew are written with them.
+_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0x00AD, *_TURNING), None)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ASCII_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 

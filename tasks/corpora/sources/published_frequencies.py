@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from tasks.corpora.plain_text import stands_for_letters
 from tasks.corpora.words import fold, words_of
 
 _CAPITALS = Path(__file__).parent / "capitals.txt"
@@ -19,7 +20,7 @@ def published_frequencies(languages: Sequence[str] = ("en",)) -> dict[str, float
     """Relative frequency of each word of ``wordfreq``, lower case, in text that has equally much of each language.
 
     Entries with digits are left out: that list writes every number of two or more digits with zeros. So are entries
-    that are not one word by the rules of ``tasks.corpora.words``.
+    that are not one word by the rules of ``tasks.corpora.words``, and those with signs for letters (``™``).
     """
     frequencies: dict[str, float] = {}
     for language in languages:
@@ -39,8 +40,14 @@ def _words(language: str) -> Iterator[tuple[str, float]]:
     own = language == ROMANISED_HINDI
     frequencies = word_list(language) if own else get_frequency_dict(language, wordlist="best")
     for word, frequency in frequencies.items():
-        if not any(map(str.isdigit, word)) and words_of(word) == [word]:
+        if any(map(str.isdigit, word)) or (not word.isascii() and any(map(_is_sign, word))):
+            continue
+        if words_of(word) == [word]:
             yield word, frequency
+
+
+def _is_sign(character: str) -> bool:
+    return stands_for_letters(character) and not character.isalnum()
 
 
 def published_counts(language: str = "en") -> list[tuple[str, int]]:
