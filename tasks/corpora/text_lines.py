@@ -94,8 +94,10 @@ def _utf16_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 def refuse_no_sentences(path: str | Path) -> None:
     """Raise ``CorpusError`` where a file holds records, mail or another form in the place of a sentence a line."""
-    if not is_stream(path) and not is_parquet(path):
-        refuse_records(path, list(islice(read_lines(path), LOOKED_AT)))
+    if not is_stream(path) and not is_parquet(path) and Path(path).is_file():
+        # What is no UTF-8 is for the reader to refuse, where it gets there.
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            refuse_records(path, list(islice(stream, LOOKED_AT)))
 
 
 def read_documents(path: str | Path) -> Iterator[str]:

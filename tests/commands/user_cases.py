@@ -48,7 +48,7 @@ BAD_TEXTS: dict[str, tuple[Files, str]] = {
     "that is empty": (b"", "it needs at least one sentence"),
     "of blank lines": (b"\n \n\t\n", "it needs at least one sentence"),
     "in latin-1": (b"fine\nZebulon \xe9t\xe9\n", "x: line 2: byte 9 (0xe9) is not UTF-8"),
-    "that begins as UTF-16": (b"\xff\xfeZebulon\x00", "it begins as UTF-16, and behind line 0 is something else"),
+    "that begins as UTF-16": (b"\xff\xfeZebulon", "it begins as UTF-16, and behind line 0 is something else"),
     "with half a surrogate pair": (b"fine\n\xed\xa0\x80 Zebulon\n", "x: line 2: byte 1 (0xed) is not UTF-8"),
     "cut inside a character": (b"Zebulon \xe2\x82", "x: line 1: byte 9 (0xe2) is not UTF-8"),
     "that is binary": (bytes(range(1, 256)), "is not UTF-8"),
