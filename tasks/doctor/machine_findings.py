@@ -224,8 +224,8 @@ def _dvc_tables(root: Path) -> Finding:
     """Whether another user can swap DVC's tables of hashes and links, which DVC loads as pickles."""
     local = ConfigParser(interpolation=None, strict=False)
     local.read(root / ".dvc" / "config.local", encoding="utf-8")
-    named = os.environ.get("DVC_SITE_CACHE_DIR") or local.get("core", "site_cache_dir", fallback="/var/tmp/dvc")
-    folder = Path(named).absolute()
+    named = os.environ.get("DVC_SITE_CACHE_DIR") or local.get("core", "site_cache_dir", fallback="")
+    folder = Path(named or "/var/tmp/dvc").absolute()
     above = [place for place in (folder, *folder.parents) if place.is_dir()]
     closed = any(place.stat().st_mode & 0o077 == 0 for place in above)
     remedy = "unset DVC_SITE_CACHE_DIR and run 'make install', or close that folder with 'chmod 700'"
