@@ -8,7 +8,7 @@ INSTALLED := .venv/.installed
 .PHONY: demo up down screenshots test test-slow test-processors lint bench bench-gpu install plan clean help
 
 help:
-	@echo "make demo       run the default experiment and print its tables (some seventeen minutes on two cores)"
+	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"

@@ -336,17 +336,13 @@ def _path(path: PathLike | None) -> Any:  # noqa: ANN401 - None for None alone
     return None if path is None else os.fspath(path)
 
 
-_ENDINGS = (".txt", ".text", ".jsonl", ".ndjson", ".csv", ".tsv", ".eml", ".mbox", ".parquet")
-"""Of names that are surely of files."""
-_OF_RECORDS = _ENDINGS[2:-1]
-
-
 def _checked_path(text: PathLike) -> str:
     """The path; a string that names no file may be a sentence, and no error quotes it."""
+    from tasks.corpora.other_forms import FORMS
     from tasks.errors import CorpusError
 
     path = os.fspath(text)
-    is_name = isinstance(text, os.PathLike) or (path.lower().endswith(_ENDINGS) and len(path.split()) == 1)
+    is_name = isinstance(text, os.PathLike) or (path.lower().endswith(tuple(FORMS)) and len(path.split()) == 1)
     if not is_name and not os.path.exists(path):
         raise CorpusError("a string is the path of a file, and there is no such file; give sentences as a list of them")
     return path
@@ -358,11 +354,12 @@ def _file(text: Text | None, folder: Path, name: str) -> Any:  # noqa: ANN401 - 
         return None
     if isinstance(text, Lines):
         return str(text.path)
+    from tasks.corpora.other_forms import FORMS, RECORDS
     from tasks.corpora.text_lines import write_lines
 
     if isinstance(text, str | os.PathLike):
         path = _checked_path(text)
-        if not path.lower().endswith(_OF_RECORDS):
+        if FORMS.get(Path(path).suffix.lower()) not in RECORDS:
             return path
         lines = _records(Path(path))
     else:

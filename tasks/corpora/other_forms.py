@@ -40,14 +40,20 @@ _ZIPPED = {
     "content.xml": ("an OpenDocument file", "save it as CSV or as plain text, UTF-8"),
     "": ("a zip archive", _UNPACK),
 }
-_RECORDS = {
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
-    ".csv": "a table",
-    ".tsv": "a table",
+FORMS = {
+    ".txt": "text",
+    ".text": "text",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
     ".eml": "mail",
     ".mbox": "mail",
 }
+"""The form of a file by the ending of its name."""
+RECORDS = {"jsonl": "JSON lines", "csv": "a table", "tsv": "a table", "mail": "mail"}
+"""Forms that hold no sentence a line, as errors call them."""
 _SUBTITLES = ("subtitles", "write what is said one sentence a line, without numbers and times")
 _JSON = ("JSON", "write one record a line, for example with jq -c '.[]', into a file that ends in .jsonl")
 _MARKUP = ("HTML or XML", "save it as plain text")
@@ -94,7 +100,7 @@ def refuse_form(path: str | Path, lines: Sequence[str]) -> None:
 
 def refuse_records(path: str | Path, lines: Sequence[str]) -> None:
     """Raise ``CorpusError`` where a file that is to hold a sentence a line holds records, mail or another form."""
-    if (form := _RECORDS.get(Path(path).suffix.lower())) is not None:
+    if (form := RECORDS.get(FORMS.get(Path(path).suffix.lower(), ""))) is not None:
         raise CorpusError(
             f"{str(path)!r} is {form}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' "
             "read such files; or write the text alone into a .txt file"

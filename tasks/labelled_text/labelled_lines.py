@@ -94,7 +94,7 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
 
 def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
     """What a reader must know of the spans: those that share characters, and those that cover no whole words."""
-    shared = spans = cut = mended = 0
+    shared = spans = cut = whole = 0
     for line in lines:
         end = 0
         for span in sorted(line.spans, key=lambda span: span.start):
@@ -103,10 +103,10 @@ def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
             spans += 1
             if _cuts(line.text, span.start, span.end):
                 cut += 1
-                mended += not _cuts(line.text, _from_utf16(line.text, span.start), _from_utf16(line.text, span.end))
+                whole += not _cuts(line.text, _from_utf16(line.text, span.start), _from_utf16(line.text, span.end))
     found = [f"{shared:,} spans overlap another one, and each counts for itself"] if shared else []
     if cut:
-        utf16 = f"; as UTF-16 code units {mended:,} of these would not" if mended else ""
+        utf16 = f"; as UTF-16 code units {whole:,} of these would not" if whole else ""
         found.append(
             f"{cut:,} of {spans:,} spans begin or end at a blank or inside a word{utf16}: offsets must count Unicode "
             "code points"

@@ -9,7 +9,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.corpora.other_forms import LOOKED_AT, refuse_form
+from tasks.corpora.other_forms import FORMS, LOOKED_AT, refuse_form
 from tasks.corpora.parquet_lines import open_parquet, parquet_batches, parquet_files
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
@@ -19,17 +19,6 @@ from tasks.errors import CorpusError
 from tasks.files.atomic_file import is_parquet
 from tasks.settings.base import SourcePath
 
-_ENDINGS = {
-    ".txt": "text",
-    ".text": "text",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".eml": "mail",
-    ".mbox": "mail",
-}
 _PLAIN = {"text": "plain text", "mail": "mail"}
 
 
@@ -170,7 +159,7 @@ class TextFiles:
     def _find(self, source: Path) -> list[Path]:
         if not source.exists():
             raise CorpusError(
-                f"source {str(source)!r} does not exist; give a file that ends in {', '.join(_ENDINGS)}, or a folder "
+                f"source {str(source)!r} does not exist; give a file that ends in {', '.join(FORMS)}, or a folder "
                 "of such"
             )
         if not source.is_dir():
@@ -181,18 +170,18 @@ class TextFiles:
         ignored: list[Path] = []
         for path in sorted(source.rglob("*")):
             if path.is_file() and not any(piece.startswith(".") for piece in path.relative_to(source).parts):
-                known = path.suffix.lower() in _ENDINGS or self._format != "auto"
+                known = path.suffix.lower() in FORMS or self._format != "auto"
                 (paths if known else ignored).append(path)
         self.ignored = list(map(str, ignored))
         if not paths:
             there = f"; there are {', '.join(endings_of(self.ignored))}" if ignored else ""
-            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(_ENDINGS)}{there}")
+            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(FORMS)}{there}")
         return paths
 
     def _format_of(self, path: Path) -> str:
         if self._format != "auto":
             return self._format
-        return _ENDINGS.get(path.suffix.lower(), "text")
+        return FORMS.get(path.suffix.lower(), "text")
 
     def _records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
         """Document name, text and label of every record."""

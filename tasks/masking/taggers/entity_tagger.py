@@ -118,7 +118,7 @@ class TaggedEntities(Technique):
             yield line, explained
 
     def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """What the tagger says of each line in plain signs, held against what may come of it.
+        """The entities of each line, found in its plain signs and checked for labels and places.
 
         No-break spaces, styled letters and zero-width characters would hide a word from patterns and models.
         """
