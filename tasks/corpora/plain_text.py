@@ -14,6 +14,8 @@ import regex
 
 DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Bidirectional controls, which can show text in another order than it has."""
+NUMERO = "\u2116"
+"""The sign before a number: punctuation, though its compatible form is the letters *No*."""
 _HYPHENS = "\u2010\u2011\ufe63\uff0d"
 _STYLED_LETTER = re.compile(r"(CAPITAL|SMALL) LETTER ([A-Z])$")
 _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]+")
@@ -40,6 +42,8 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def stands_for_letters(character: str) -> bool:
     """Whether a character is a letter or digit, or a sign for some (``Ⓐ``, ``™``)."""
+    if character == NUMERO:
+        return False
     return character.isalnum() or any(map(str.isalnum, unicodedata.normalize("NFKC", _PLAIN[ord(character)])))
 
 

@@ -45,7 +45,7 @@ BROKEN = f"Yesterday {NAME} ".encode() + b"\xff\xfe called the manager.\n"
 HOOK = """
 import os, sys
 
-log = os.open({!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+log = {!r}
 places = {{"os.mkdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1, "sqlite3.connect": 0}}
 
 def note(event, values):
@@ -53,8 +53,10 @@ def note(event, values):
         path = values[0] if values[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) else None
     else:
         path = values[places[event]] if event in places else None
-    if isinstance(path, (str, bytes, os.PathLike)):
-        os.write(log, os.path.abspath(os.fsencode(path)) + b"\\n")
+    if isinstance(path, (str, bytes, os.PathLike)) and path != log:
+        # Opened each time: a process that starts another one may close all files but three.
+        with open(log, "ab", buffering=0) as notes:
+            notes.write(os.path.abspath(os.fsencode(path)) + b"\\n")
 
 sys.addaudithook(note)
 """
