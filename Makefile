@@ -5,13 +5,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo up down screenshots test test-slow test-processors lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots test test-slow test-processors goldens lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
+	@echo "make goldens    hold every text, model and number of two experiments against those of an earlier commit"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"
@@ -50,6 +51,11 @@ test-processors: $(INSTALLED)
 	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem
 	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX MKL_CBWR=AVX OPENBLAS_CORETYPE=Sandybridge
 	@$(MAKE) test ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
+
+# The first time on a machine they are written: run it on the commit before the change.
+goldens: $(INSTALLED)
+	@$(BIN)/python -m tests.goldens small
+	@$(BIN)/python -m tests.goldens default
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

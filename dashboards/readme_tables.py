@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards.stored_run import figure, read_run, store_run
+from dashboards.stored_run import FULL, figure, store_run
 from dashboards.threat_table import threat_table
+from tasks.results.default_run import read_run
 from tasks.results.grid import markdown
 from tasks.results.leakage import attacked
 from tasks.results.measure import DOCUMENT, Row
@@ -20,10 +21,7 @@ from tasks.results.summary.estimate import estimate
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
-_LEAKAGE = (
-    *("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1"),
-    *("membership_lira_auc", "membership_lira_tpr_1"),
-)
+_LEAKAGE = (*("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1"),)
 _OF_TEXT = ("unmasked_direct", "reidentified")
 """Figures that the raw text has none of: nothing is masked in it."""
 
@@ -58,7 +56,14 @@ def leakage(run: Mapping[str, Any]) -> str:
     titles = {each.name: each.title for each in measures()}
     for name in _LEAKAGE:
         cells = ["" if name in _OF_TEXT and own is None else figure(rows, name) for own, _, rows in conditions]
-        lines.append(f"| {titles.get(name, name)} | {' | '.join(cells)} |")
+        lines.append(f"| {titles[name]} | {' | '.join(cells)} |")
+    for name in FULL:
+        full = [[row["full"] for row in rows if "full" in row] for _, _, rows in conditions]
+        cells = [
+            "" if name in _OF_TEXT and own is None else figure(rows, name)
+            for (own, *_), rows in zip(conditions, full, strict=True)
+        ]
+        lines.append(f"| full audit: {titles[name]} | {' | '.join(cells)} |")
     return (
         "\n".join(lines)
         + "\n\nIn brackets: the same attack where there is nothing to find. Percentages where the title says so."
@@ -126,7 +131,7 @@ def main() -> int:
     """Store a run where asked to, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="store the run in this folder first")
-    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with shadow models")
+    parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with the full audit")
     parser.add_argument("--recommended", metavar="CELL", help="the cell of the threat table, with --results")
     arguments = parser.parse_args()
     if (arguments.results is None) != (arguments.recommended is None):

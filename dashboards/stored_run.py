@@ -1,28 +1,26 @@
-"""The stored run of the default experiment, whose numbers README.md and docs/privacy.md show.
+"""Store a run of the default experiment (``tasks.results.default_run``), and show its figures.
 
-Numbers only: the columns that the tables need, with commit, date, processor and a digest of params.yaml. The text of
-the default corpus is public, so exact numbers may be in git.
+Numbers only: the columns that the tables need, with commit, date, processor and a digest of params.yaml.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.results.default_run import STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
 from tasks.results.summary.estimate import estimate
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
 
-STORED = Path("docs/results/default_run.json")
-_STRONG = ("membership_lira",)
-"""Beginnings of the columns that a run with full effort adds."""
+FULL = ("reidentified", "membership_lira_auc", "membership_lira_tpr_1")
+"""Columns of the full audit."""
 _COLUMNS = (
     *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "same_entity_told", "told_by_second_fill"),
-    *("exposure", "exposure_kept", "membership_auc", "membership_tpr_1", "membership_lira_auc"),
-    *("membership_lira_tpr_1", "extracted", "masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
+    *("exposure", "exposure_kept", "membership_auc", "membership_tpr_1", "extracted"),
+    *("masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
     *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
     *("wer_difference_to_pretrained", "wer_difference_to_no_language_model"),
 )
@@ -33,15 +31,11 @@ _FIELDS = (
 """Columns that every row has."""
 
 
-def read_run(path: Path = STORED) -> dict[str, Any]:
-    """The stored run: ``commit``, ``date``, ``processor``, ``parameters``, ``recommended`` and ``rows``."""
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:
     """Store the run of a ``results`` folder; ``CorpusError`` where it has no summary.
 
-    ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose attacks by shadow models are added.
+    ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in
+    ``full``.
     ``recommended``: path of the cell that the verdict names.
     """
     from tasks.records.stage_report import read_report, write_json
@@ -55,23 +49,26 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
         "processor": report["environment"]["processor"],
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
-        "rows": [_shown(row, full.get(summarised_cell(row).path, {})) for row in rows],
+        "rows": [_shown(row, full.get(summarised_cell(row).path)) for row in rows],
     }
     write_json(path, run)
 
 
-def _shown(row: Row, strong: Row) -> dict[str, Any]:
-    """The columns that tables show, those of the stronger attack from its run."""
-    names = [name for column in _COLUMNS for name in (column, f"{column}_ci", f"{column}_blind")]
-    found = {**row, **{name: value for name, value in strong.items() if name.startswith(_STRONG) and value is not None}}
-    shown = {name: found.get(name) for name in _FIELDS} | {
-        name: found[name] for name in names if found.get(name) is not None
-    }
+def _shown(row: Row, full: Row | None) -> dict[str, Any]:
+    """The columns that tables show, and those of the full audit."""
+    shown = {name: row.get(name) for name in _FIELDS} | _measured(row, _COLUMNS)
+    if full is not None and full.get(FULL[1]) is not None:
+        shown["full"] = _measured(full, FULL)
     if spoken := row.get("masked_word_errors"):
         shown["masked_word_errors"] = {
             name: {"wer": one["wer"], "wer_ci": one["wer_ci"]} for name, one in spoken.items()
         }
     return shown
+
+
+def _measured(row: Row, columns: Sequence[str]) -> dict[str, Any]:
+    names = [name for column in columns for name in (column, f"{column}_ci", f"{column}_blind")]
+    return {name: row[name] for name in names if row.get(name) is not None}
 
 
 def figure(rows: Sequence[Mapping[str, Any]], name: str) -> str:

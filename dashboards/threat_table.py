@@ -54,9 +54,10 @@ def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:
         "| adversary | holds | wants | attack | figure: column | limit | default run |",
         "|---|---|---|---|---|---|---:|",
     ]
+    full = [row["full"] for row in found if "full" in row]
     for adversary, holds, wants, attack, name in THREATS:
         column = f"`{name}`" + (", %" if name in shares else "") if name else "none"
-        shown = figure(found, name)
+        shown = figure(full if name.startswith("membership_lira") else found, name)
         lines.append(
             f"| {adversary} | {holds} | {wants} | {attack} | {column} | {limits.get(name, 'none')} | {shown} |"
         )

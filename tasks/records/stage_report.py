@@ -213,7 +213,7 @@ def environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "packages": packages,
-        "processor": _processor_name(),
+        "processor": processor_name(),
         "cores": os.cpu_count(),
         "gpu": _gpu_name(),
         "system": platform.system(),
@@ -226,7 +226,8 @@ def _gpu_name() -> str | None:
     return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
 
 
-def _processor_name() -> str:
+def processor_name() -> str:
+    """The processor's name, as the system has it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as stream:
             for line in stream:

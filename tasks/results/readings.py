@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.results.default_run import found_by_full_audit, read_run
 from tasks.results.measure import Row
 from tasks.results.measures import measure
 from tasks.results.summary.estimate import estimate
@@ -92,5 +93,7 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:
     """What a stronger audit runs, by the parameters of the one that was run."""
-    found = "audit.effort: full runs shadow models and a larger reader; it finds more."
-    return [found] if parameters.get("effort") == "quick" else []
+    if parameters.get("effort") != "quick":
+        return []
+    found = "audit.effort: full runs shadow models and a larger attacker; it finds more."
+    return [f"{found} {found_by_full_audit(read_run())}"]

@@ -7,18 +7,19 @@ import pytest
 from handmade_experiment import COMMIT
 
 from dashboards.readme_tables import pages, with_table
-from dashboards.stored_run import STORED, figure, read_run, store_run
+from dashboards.stored_run import figure, store_run
+from tasks.results.default_run import STORED, read_run
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_pages_show_the_stored_run():
-    for path, made in pages(read_run(ROOT / STORED), ROOT).items():
+    for path, made in pages(read_run(STORED), ROOT).items():
         assert path.read_text(encoding="utf-8") == made, f"python -m dashboards.readme_tables updates {path.name}"
 
 
 def test_another_number_gives_other_pages():
-    run = read_run(ROOT / STORED)
+    run = read_run(STORED)
     cell = next(row for row in run["rows"] if row.get("membership_auc") and row["technique"] and row.get("wer"))
     cell |= {"perplexity": 1234.5, "membership_auc": 0.9876, "wer": 0.123}
     text = pages(run, ROOT)[ROOT / "README.md"]
@@ -49,13 +50,15 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     rows = json.loads((experiment_folder / "results" / "summary.json").read_text(encoding="utf-8"))
     attacked = next(row for row in rows if row["filler"])
     strong = tmp_path / "summary.json"
-    strong.write_text(json.dumps([attacked | {"membership_lira_auc": 0.764, "exposure": 9.9}]), encoding="utf-8")
+    strong.write_text(
+        json.dumps([attacked | {"membership_lira_auc": 0.764, "reidentified": 0.08, "exposure": 9.9}]), encoding="utf-8"
+    )
     store_run(experiment_folder / "results", strong, "chat/x/y-1", tmp_path / "run.json")
     run = read_run(tmp_path / "run.json")
     assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, "chat/x/y-1", len(rows))
     cell = ("dataset", "technique", "method", "filler", "seed")
     found = {tuple(row[name] for name in cell): row for row in run["rows"]}[tuple(attacked[name] for name in cell)]
-    assert found["membership_lira_auc"] == 0.764
+    assert found["full"] == {"membership_lira_auc": 0.764, "reidentified": 0.08}
     assert "exposure" not in found
     assert found["perplexity"] == attacked["perplexity"]
     assert not {"key", "over_seeds", "examples"} & set(found)
