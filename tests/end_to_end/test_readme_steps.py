@@ -9,6 +9,7 @@ import pytest
 from test_two_drivers import copy_project, run, sentences
 
 from tasks.corpora.words import word_spans
+from tasks.files.private_folders import close_private_folders
 from tasks.parameters.parameter_file import read_parameters
 from tasks.review.reading import Reading
 from tasks.review.record import Mark
@@ -42,6 +43,7 @@ def read_all_lines(folder: Path, review: str) -> None:
 def test_three_commands_and_the_one_that_they_print_end_in_releases(tmp_path):
     folder = tmp_path / "a clone"
     copy_project(folder)
+    close_private_folders(folder)  # as make install does
     lines = sentences(700, ["us"], seed=3)
     text = "".join(f"{line[:-1]} and {NAMES[number % 4]}.\n" for number, line in enumerate(lines))
     (folder / "mail.txt").write_text(text, encoding="utf-8")

@@ -23,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from tasks.files.private_folders import close_private_folders
 from tasks.records.stage_report import processor_name
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,8 @@ def main() -> int:
         if asked.experiment == "small":
             merge_parameters(folder)
         variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-        subprocess.run(["palimpsest", "run"], cwd=folder, env=variables, check=True)
+        if code := subprocess.run(["palimpsest", "run"], cwd=folder, env=variables).returncode:
+            return code
         return compared(asked.experiment, fingerprint(folder))
 
 
@@ -67,8 +69,9 @@ def copy_checkout(folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
+    close_private_folders(folder)
     keys = folder / "data" / "private" / "keys"
-    keys.mkdir(parents=True, mode=0o700)
+    keys.mkdir(mode=0o700)
     (keys / "clone_key").write_bytes(bytes(range(32)))
     (keys / "clone_key").chmod(0o600)
 
