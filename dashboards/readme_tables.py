@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/privacy.md from the stored run of the default experiment.
+"""Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
 python -m dashboards.readme_tables                     # tables from docs/results/default_run.json
 python -m dashboards.readme_tables --results results   # store the run in this folder first
@@ -24,6 +24,38 @@ from tasks.results.titles import technique_name
 _LEAKAGE = (*("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1"),)
 _OF_TEXT = ("unmasked_direct", "reidentified")
 """Figures that the raw text has none of: nothing is masked in it."""
+
+
+def example(run: Mapping[str, Any]) -> str:
+    """A made-up sentence, masked and filled by the recommended cell."""
+    lines = [f"    {name:8}{run['example'][name]}" for name in ("raw", "masked", "filled")]
+    return "A made-up sentence, masked and filled as the default run recommends:\n\n" + "\n".join(lines)
+
+
+def results(run: Mapping[str, Any]) -> str:
+    """One row for each adapted model: quality, and the leakage by a full audit where there is one."""
+    table = _table(run)
+    shown = ("perplexity", "gap_closed_known", "unmasked_direct", "reidentified", "membership_lira_auc")
+    titles = ("perplexity", "gap closed, %", "unmasked direct identifiers per 1,000 lines", "masked words recovered, %",
+              "membership inference, AUC")  # fmt: skip
+    lines = [f"| model, masking | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
+    seen: set[str] = set()
+    for technique in table.techniques:
+        for line in table.all_lines:
+            rows = line.by_technique[technique]
+            label = _label(line.label, technique, rows)
+            if not rows or rows[0].get("perplexity") is None or label in seen:
+                continue
+            seen.add(label)
+            full = [row["full"] for row in rows if "full" in row]
+            cells = [figure(full if name in FULL else rows, name) for name in shown]
+            cells = ["" if cell == "not measured" else cell for cell in cells]
+            lines.append(f"| {label} | {' | '.join(cells)} |")
+    return "\n".join(lines) + (
+        "\n\nIn square brackets: 95 % intervals. In round brackets: the same attack where there is nothing to find. "
+        "Masked words and membership are attacked by the full audit, in two cells. Empty: not measured. Run of "
+        f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}."
+    )
 
 
 def quality(run: Mapping[str, Any]) -> str:
@@ -115,16 +147,18 @@ def with_table(page: str, name: str, table: str) -> str:
 
 def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:
     """The pages with their tables made from a run."""
-    readme, privacy = root / "README.md", root / "docs" / "privacy.md"
-    text = readme.read_text(encoding="utf-8")
-    for name, table in (("quality", quality(run)), ("leakage", leakage(run)), ("speech", speech(run))):
-        text = with_table(text, name, table)
-    return {
-        readme: text,
-        privacy: with_table(
-            privacy.read_text(encoding="utf-8"), "threats", threat_table(run["rows"], run["recommended"])
-        ),
+    blocks = {
+        "README.md": {"example": example(run), "results": results(run)},
+        "docs/results.md": {"quality": quality(run), "leakage": leakage(run), "speech": speech(run)},
+        "docs/privacy.md": {"threats": threat_table(run["rows"], run["recommended"])},
     }
+    found = {}
+    for name, tables_of in blocks.items():
+        text = (root / name).read_text(encoding="utf-8")
+        for block, table in tables_of.items():
+            text = with_table(text, block, table)
+        found[root / name] = text
+    return found
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.records.stage_report import read_report, write_json
 from tasks.results.default_run import STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
@@ -38,8 +39,6 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
     ``full``.
     ``recommended``: path of the cell that the verdict names.
     """
-    from tasks.records.stage_report import read_report, write_json
-
     rows = read_summary(results / "summary.json")
     report = read_report(min((results / "reports" / "fill").rglob("*.json")))
     full = {summarised_cell(row).path: row for row in read_summary(strong)} if strong is not None else {}
@@ -49,9 +48,20 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
         "processor": report["environment"]["processor"],
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
+        "example": _example(results, recommended),
         "rows": [_shown(row, full.get(summarised_cell(row).path)) for row in rows],
     }
     write_json(path, run)
+
+
+def _example(results: Path, recommended: str) -> dict[str, str]:
+    """The first made-up sentence of the page as it is, masked and filled, by the recommended cell."""
+    dataset, technique, fill = recommended.split("/")
+    filler, method, _ = fill.rsplit("-", 2)
+    report = read_report(results / "reports" / "examples" / dataset / technique / f"{filler}.json")["measured"]
+    (found,) = report["by_technique"]
+    filled = next(one["lines"] for one in found["filled"] if one["method"] == method)
+    return {"raw": report["raw"][0], "masked": found["masked"][0], "filled": filled[0]}
 
 
 def _shown(row: Row, full: Row | None) -> dict[str, Any]:

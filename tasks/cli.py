@@ -14,6 +14,7 @@ import os
 import resource
 import signal
 import sys
+import textwrap
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -78,6 +79,11 @@ COMMANDS: dict[str, str] = {
 """Commands of this package, in the order of the graph: name to module."""
 
 PLUGIN_GROUP = "palimpsest.commands"
+EVERYDAY = (
+    *("try", "init", "plan", "run", "advise", "review", "release", "ledger", "forget", "where-from", "restore"),
+    *("doctor", "profile", "up", "down"),
+)
+"""Commands that ``palimpsest --help`` explains; it names the others."""
 
 
 def plugin_commands() -> dict[str, str]:
@@ -93,17 +99,21 @@ def load_command(name: str) -> ModuleType | None:
     return importlib.import_module(module_name) if module_name else None
 
 
-def _print_overview() -> None:
+def _print_overview(*, everything: bool) -> None:
     modules = {**COMMANDS, **plugin_commands()}
-    width = max(map(len, modules)) + 2
+    shown = modules if everything else {name: modules[name] for name in EVERYDAY if name in modules}
+    width = max(map(len, shown)) + 2
     print("usage: palimpsest COMMAND [options]\n")
     print("Mask private words in text, fill the masks with a language model's substitutes, adapt language")
     print("models on the result, and measure what it costs and what still leaks.\n")
-    print("commands:")
-    for name, module_name in modules.items():
+    for name, module_name in shown.items():
         print(f"  {name:<{width}}{importlib.import_module(module_name).SUMMARY}")
+    if not everything:
+        print("\nSteps, each on files of yours:")
+        others = [name for name in modules if name not in shown]
+        print(textwrap.fill(", ".join(others), 98, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
     print("\nYour own text: 'palimpsest try FILE', then 'palimpsest init NAME FILE' and 'palimpsest run'.")
-    print("'palimpsest COMMAND --help' explains one command.")
+    print("'palimpsest COMMAND --help' explains one command, 'palimpsest --help --all' lists all.")
 
 
 def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
@@ -135,7 +145,7 @@ def internal_error(error: BaseException) -> int:
 def _carry_out(arguments: list[str]) -> int:
     """Do what is asked for; returns the exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        _print_overview()
+        _print_overview(everything=arguments[1:] == ["--all"])
         return 0
     name, rest = arguments[0], arguments[1:]
     if name == "--version":

@@ -1,5 +1,6 @@
 """The command line as a whole: what a user sees before any step runs."""
 
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,8 +12,17 @@ from tasks.errors import PalimpsestError
 from tasks.options import Command, Options
 
 
-def test_help_lists_and_explains_every_command(capsys):
+def test_the_overview_fits_a_screen_and_names_every_command(capsys):
     assert cli.main(["--help"]) == 0
+    overview = capsys.readouterr().out
+    assert overview.count("\n") <= 40
+    named = set(re.findall(r"[a-z-]+", overview))
+    assert {*cli.COMMANDS, *cli.plugin_commands()} <= named
+    assert set(cli.EVERYDAY) <= {*cli.COMMANDS, *cli.plugin_commands()}
+
+
+def test_help_lists_and_explains_every_command(capsys):
+    assert cli.main(["--help", "--all"]) == 0
     listed = capsys.readouterr().out
     for name in [*cli.COMMANDS, "plan", "run", "report"]:
         assert f"\n  {name} " in listed

@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.errors import PalimpsestError
 from tasks.filling.methods.unigram import Unigram
 
-README = Path(__file__).parents[1] / "README.md"
+NOTEBOOK = Path(__file__).parents[1] / "docs/notebook.md"
 LINES = ["Hello Maria, how is the dog?", "", "I told Zebulon that the cat is in Boston.", "The dog and the cat sleep."]
 COUNTS = "the\t90\nand\t40\nis\t30\ndog\t9\ncat\t8\nhouse\t4\nboston\t3\nzebulon\t2\n"
 
@@ -191,9 +191,9 @@ def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, mod
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_lines_of_the_readme_run(tmp_path, monkeypatch, capsys):
+def test_the_lines_of_the_notebook_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mail.txt").write_text("\n".join(LINES * 5) + "\n")
-    block = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
-    exec(compile(block.group(1), "README.md", "exec"), {})
+    block = re.search(r"```python\n(.*?)```", NOTEBOOK.read_text(encoding="utf-8"), flags=re.S)
+    exec(compile(block.group(1), "notebook.md", "exec"), {})
     assert re.search(r"\d", capsys.readouterr().out)

@@ -22,7 +22,7 @@ def test_another_number_gives_other_pages():
     run = read_run(STORED)
     cell = next(row for row in run["rows"] if row.get("membership_auc") and row["technique"] and row.get("wer"))
     cell |= {"perplexity": 1234.5, "membership_auc": 0.9876, "wer": 0.123}
-    text = pages(run, ROOT)[ROOT / "README.md"]
+    text = pages(run, ROOT)[ROOT / "docs/results.md"]
     assert all(text.count(shown) == 1 for shown in ("1234.5", "0.988", "12.3"))
 
 

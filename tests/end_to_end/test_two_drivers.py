@@ -211,8 +211,8 @@ def run(folder: Path, *command: str, expect: int = 0) -> subprocess.CompletedPro
     return result
 
 
-def copy_project(folder: Path) -> None:
-    """Copy the project's files but tests, as a clone has them before its first run, into a repository of their own."""
+def make_checkout(folder: Path) -> Path:
+    """A checkout of the project's files at a path with a space, with corpora, filler and parameters of our own."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
     ).stdout.splitlines()
@@ -221,11 +221,6 @@ def copy_project(folder: Path) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     run(folder, "git", "init", "--quiet")
-
-
-def make_checkout(folder: Path) -> Path:
-    """A checkout of the project's files at a path with a space, with corpora, filler and parameters of our own."""
-    copy_project(folder)
     raw = folder / "data" / "raw"
     raw.mkdir(parents=True)
     private = [f"Yesterday {name} called the manager about a small house." for name in CANARIES * 6]

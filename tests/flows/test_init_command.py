@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -17,6 +18,9 @@ from scratch_project import CHECKOUT
 from tasks.cli import main
 from tasks.corpora.sources.chitchat import ChitchatCorpus
 from tasks.corpora.sources.detection import texts_of
+from tasks.files.private_folders import close_private_folders
+from tasks.parameters.parameter_file import read_parameters
+from tasks.review.reading import Reading
 
 WORDS = (
     "we they the meeting report on Tuesday send pay call Ottilie Kowalczyk Rotterdam about invoice from later".split()
@@ -144,8 +148,16 @@ def test_what_cannot_be_compared_leaves_everything_as_it_was(clone, tmp_path, ca
 def readme_steps() -> list[str]:
     """The commands of README's three steps, as it prints them."""
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    text = text.split("## Your own text, in three steps")[1].split("Each step also works alone")[0]
-    return [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    text = text.split("## Your own text, in three commands")[1].split("\n\n", 2)[1]
+    return [line.partition("#")[0].strip() for line in text.splitlines()]
+
+
+def type_in(command: str, status: int = 0) -> str:
+    """Run a printed command in the shell; its output."""
+    whole = command.replace("palimpsest", f"{sys.executable} -m tasks.cli", 1)
+    done = subprocess.run(whole, shell=True, capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 @pytest.mark.slow
@@ -153,22 +165,29 @@ def readme_steps() -> list[str]:
 @pytest.mark.parametrize(
     ("text", "minutes"), [(300, 12), (1300, 12), (20_000, 30), ("mail in two languages", 12)], ids=str
 )
-def test_the_steps_of_readme_end_in_a_verdict(clone, tmp_path, text, minutes):
-    """Minutes on two quiet cores, from a clone whose environment is there."""
+def test_the_steps_of_readme_and_the_command_that_they_print_end_in_releases(clone, tmp_path, text, minutes):
+    """Minutes on two quiet cores, from a clone with its environment. A reviewer reads all lines, and marks none."""
+    close_private_folders(clone)
     if isinstance(text, int):
         chats = texts_of(ChitchatCorpus(kind="chitchat", source="constraints.txt").open())
         Path("mail.txt").write_text("\n".join(islice(filter(str.strip, chats), text)) + "\n", encoding="utf-8")
     else:
         mail(tmp_path, 150).rename("mail.txt")
-    steps = readme_steps()
-    assert [step.split()[1] for step in steps] == ["try", "init", "run", "results/verdict.txt"]
+    init, run, release = readme_steps()
     started = time.monotonic()
-    for step in steps:
-        command = step.replace("palimpsest", f"{sys.executable} -m tasks.cli")
-        done = subprocess.run(command, shell=True, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Verdict for mail: mask by the ")
+    type_in(init)
+    type_in(run)
     assert time.monotonic() - started < 60 * minutes
+    asked = re.search(r"palimpsest review (mail)/(\w+)", type_in(release, status=1))
+    reading = Reading(*asked.groups(), "Ada", read_parameters().release.unmasked_direct)
+    while (line := reading.next_line()) is not None:
+        reading.save(line, [], 9.0)
+    type_in(release)
+    (printed,) = re.findall(
+        r"^Can it be released now\? Yes: (palimpsest .+)$", type_in("palimpsest advise"), re.MULTILINE
+    )
+    type_in(printed)
+    assert all(Path("releases", name, "DOSSIER.md").is_file() for name in ("mail-1", "mail_1"))
 
 
 @pytest.mark.parametrize("name", ["2024", "no", "1e5", "null", "0x1F", "On"])

@@ -65,7 +65,7 @@ def copy_checkout(folder: Path) -> None:
         check=True,
     )
     for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file() and name != "dvc.lock":
+        if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
