@@ -35,7 +35,7 @@ from tasks.settings.resources import ResourceSettings
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
 
-SUMMARY = "attack a text and a language model: what do they give away of the private text?"
+SUMMARY = "attack a text and a language model, and measure how much private text leaks"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
 _FEWEST_OTHERS = 10
 """So few non-members as are left without those that are members tell nothing."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tasks.filling.masked_sentence import MaskedSentence
     from tasks.language_model.language_models import LanguageModel
 
-SUMMARY = "measure how well fills read: parts of speech kept, repetitions, perplexity"
+SUMMARY = "measure how well fills read: same parts of speech, repetitions, perplexity"
 _SAMPLES, _CONFIDENCE = 1000, 0.95
 
 

@@ -1,0 +1,58 @@
+"""Pages, titles and messages that are in plain words already: short sentences, no idioms, the field's terms.
+
+A page joins ``PAGES`` as it is rewritten.
+"""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tasks import cli
+from tasks.results.measures import measures
+
+ROOT = Path(__file__).parents[1]
+PAGES = (
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/adapting.md", "docs/filling.md"),
+    *("docs/masking.md", "docs/notebook.md", "docs/results.md"),
+)
+LONGEST = 25
+"""Words in a sentence."""
+IDIOMS = re.compile(
+    r"\b(told|whoever|anew|in clear|comes ready made|wins? back|gives? away|holds? against|mend(s|ed|ing)?|beside|"
+    r"behind|kept|apart|stands? (in|for|beside|behind)|what (is|it|they|we) \w+ (is|are|has))\b",
+    re.IGNORECASE,
+)
+
+
+def sentences(page: str) -> list[str]:
+    """Sentences of paragraphs and list items: no code, no tables, no headings, no marks of generated blocks."""
+    prose = re.sub(r"```.*?```|<!--.*?-->", "", page, flags=re.DOTALL)
+    lines = [line for line in prose.splitlines() if not re.match(r" {4}|[|#!]|\[.*\]: ", line)]
+    items = re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", "\n".join(lines))
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join(item.split()).lstrip("-* ")) for item in items]
+    return [one for item in plain for one in re.split(r"(?<=[.!?:;])\s+(?=[A-Z`*\[])", item) if one]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_short_sentences_without_idioms(name):
+    found = sentences((ROOT / name).read_text(encoding="utf-8"))
+    assert found
+    assert not [one for one in found if len(re.findall(r"[\w'-]+", re.sub(r"`[^`]*`", "X", one))) > LONGEST]
+    assert not [one for one in found if IDIOMS.search(one)]
+
+
+def test_titles_and_summaries_have_no_idioms():
+    titles = [each.title for each in measures()]
+    summaries = [
+        importlib.import_module(module).SUMMARY for module in {**cli.COMMANDS, **cli.plugin_commands()}.values()
+    ]
+    assert not [one for one in (*titles, *summaries) if IDIOMS.search(one)]
+
+
+def test_idioms_and_long_sentences_are_found():
+    page = "## In clear\n\nWhoever reads it was told. Short.\n\n| told |\n\n- " + "word " * 26 + ".\n"
+    found = sentences(page)
+    assert [bool(IDIOMS.search(one)) for one in found] == [True, False, False]
+    assert len(found[2].split()) > LONGEST
