@@ -1,6 +1,6 @@
 """Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
-python -m dashboards.readme_tables                     # tables from docs/results/default_run.json
+python -m dashboards.readme_tables                     # tables from tasks/results/default_run.json
 python -m dashboards.readme_tables --results results   # store the run in this folder first
 """
 

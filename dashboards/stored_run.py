@@ -48,19 +48,18 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
         "processor": report["environment"]["processor"],
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
-        "example": _example(results, recommended),
+        "example": _example(results, next(row for row in rows if summarised_cell(row).path == recommended)),
         "rows": [_shown(row, full.get(summarised_cell(row).path)) for row in rows],
     }
     write_json(path, run)
 
 
-def _example(results: Path, recommended: str) -> dict[str, str]:
+def _example(results: Path, recommended: Row) -> dict[str, str]:
     """The first made-up sentence of the page as it is, masked and filled, by the recommended cell."""
-    dataset, technique, fill = recommended.split("/")
-    filler, method, _ = fill.rsplit("-", 2)
-    report = read_report(results / "reports" / "examples" / dataset / technique / f"{filler}.json")["measured"]
+    folder = results / "reports" / "examples" / recommended["dataset"] / recommended["technique"]
+    report = read_report(folder / f"{recommended['filler']}.json")["measured"]
     (found,) = report["by_technique"]
-    filled = next(one["lines"] for one in found["filled"] if one["method"] == method)
+    filled = next(one["lines"] for one in found["filled"] if one["method"] == recommended["method"])
     return {"raw": report["raw"][0], "masked": found["masked"][0], "filled": filled[0]}
 
 

@@ -18,6 +18,7 @@ from tasks.privacy.gate import DOSSIER, Examined
 from tasks.privacy.ledger import Release
 from tasks.privacy.released_cell import FilledCell
 from tasks.privacy.settings import ReleaseSettings
+from tasks.results.readings import stronger
 
 WHY_LEFT_OUT = (
     "Figures that read the masked words, or how many there are, are left out: epsilon is about this page too, and they "
@@ -46,7 +47,7 @@ def card(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before
         "## What was not masked\n\n" + _unmasked(cell, examined),
         "## Differential privacy\n\n" + _promise(cell, examined.entry.epsilon) + _CHOICE,
         "## Other releases of the same lines\n\n" + _others(examined, before),
-        "## Checks\n\n" + "\n".join(_checks(examined)),
+        "## Checks\n\n" + "\n".join(_checks(cell, examined)),
     ]
     if cell.adapt is not None:
         parts.append("## The language model\n\n" + _model(cell.adapt))
@@ -171,13 +172,15 @@ def _others(examined: Examined, before: Sequence[Release]) -> str:
     )
 
 
-def _checks(examined: Examined) -> Iterator[str]:
+def _checks(cell: FilledCell, examined: Examined) -> Iterator[str]:
     yield "| check | result [interval] | limit |"
     yield "|---|---|---|"
     for check in examined.checks:
         if check.limit:
             yield f"| {check.name[0].lower()}{check.name[1:]} | {check.figure} | {check.limit} |"
     yield ""
+    for sentence in stronger(cell.audit["parameters"] if cell.audit else {}):
+        yield f"{sentence}\n"
     if examined.figures_left_out:
         yield WHY_LEFT_OUT
         return

@@ -14,6 +14,7 @@ from tasks.privacy.gate import Examined
 from tasks.privacy.ledger import Release, epsilon_spent, linked_to
 from tasks.privacy.released_cell import FilledCell
 from tasks.privacy.settings import ReleaseSettings
+from tasks.results.readings import stronger
 from tasks.review.agreement import agreements
 from tasks.review.estimate import Unmasked
 from tasks.review.record import review_of
@@ -91,7 +92,7 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
         together=percent(examined.earlier.share) if examined.earlier.lines and not left_out else "",
         spent=_epsilon(epsilon_spent(everything), next((one.unit for one in everything if one.unit), None)),
         budget="none is set" if settings.epsilon_budget is None else f"{settings.epsilon_budget:g}",
-        not_tried=NOT_TRIED,
+        not_tried=(*NOT_TRIED, *stronger(cell.audit["parameters"] if cell.audit else {})),
     )
 
 

@@ -12,7 +12,7 @@ from tasks.results.measures import measure
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tables import number_text
 
-STORED = Path(__file__).parents[2] / "docs" / "results" / "default_run.json"
+STORED = Path(__file__).with_suffix(".json")
 STRONGER = {"membership_auc": "membership_lira_auc", "reidentified": "reidentified"}
 """Measures of the quick audit, each with that of the full audit which takes its place."""
 

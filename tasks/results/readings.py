@@ -92,7 +92,7 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
 
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:
-    """What a stronger audit runs, by the parameters of the one that was run."""
+    """A sentence on the full audit and its figures, where the quick one was run; ``parameters`` of the audit."""
     if parameters.get("effort") != "quick":
         return []
     found = "audit.effort: full runs shadow models and a larger attacker; it finds more."

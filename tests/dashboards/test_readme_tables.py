@@ -9,6 +9,7 @@ from handmade_experiment import COMMIT
 from dashboards.readme_tables import pages, with_table
 from dashboards.stored_run import figure, store_run
 from tasks.results.default_run import STORED, read_run
+from tasks.results.summary.summary_file import summarised_cell
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,9 +54,19 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     strong.write_text(
         json.dumps([attacked | {"membership_lira_auc": 0.764, "reidentified": 0.08, "exposure": 9.9}]), encoding="utf-8"
     )
-    store_run(experiment_folder / "results", strong, "chat/x/y-1", tmp_path / "run.json")
+    results = experiment_folder / "results"
+    path = summarised_cell(attacked).path
+    made_up = results / "reports" / "examples" / path.rpartition("/")[0] / f"{attacked['filler']}.json"
+    made_up.parent.mkdir(parents=True)
+    report = json.loads((results / "reports" / "fill" / f"{path}.json").read_text(encoding="utf-8"))
+    filled = [{"method": attacked["method"], "lines": ["c"]}]
+    report["measured"] = {"raw": ["a"], "by_technique": [{"masked": ["b"], "filled": filled}]}
+    made_up.write_text(json.dumps(report), encoding="utf-8")
+    store_run(results, strong, path, tmp_path / "run.json")
+    made_up.unlink()
     run = read_run(tmp_path / "run.json")
-    assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, "chat/x/y-1", len(rows))
+    assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, path, len(rows))
+    assert run["example"] == {"raw": "a", "masked": "b", "filled": "c"}
     cell = ("dataset", "technique", "method", "filler", "seed")
     found = {tuple(row[name] for name in cell): row for row in run["rows"]}[tuple(attacked[name] for name in cell)]
     assert found["full"] == {"membership_lira_auc": 0.764, "reidentified": 0.08}

@@ -160,7 +160,8 @@ def test_of_those_that_do_not_differ_the_lowest_over_all_words(made):
     assert made.said().use == "Mask with the allow list, fill with the log-linear method (MiniLM)."
 
 
-def test_the_box(made):
+def test_the_box(made, monkeypatch):
+    monkeypatch.setattr("tasks.results.verdict.stronger", lambda audit: [f"After effort {audit['effort']}: more."])
     made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE, gap_closed_known=(0.333, [0.3, 0.366]))
     made.report("audit/mail/allow_list/surrogate-1", "audit", {}, parameters={"effort": "quick"})
     measured = {"techniques": {"allow_list": {"by": "review", "basis": "150 lines read by 1 reviewer"}}}
@@ -174,7 +175,7 @@ def test_the_box(made):
         "  Unmasked direct identifiers, per 1,000 lines  3.0 [0.5, 12.0]          within the limit, 20",
         "  Masked words recovered, top-1, %              4.0 [3.0, 6.0]           some",
         "  Unmasked identifiers by review: 150 lines read by 1 reviewer.",
-        "  audit.effort: full runs shadow models and a larger reader; it finds more.",
+        "  After effort quick: more.",
         "Can it be released now? Yes: palimpsest release mail/allow_list/surrogate-1 --name mail_1",
     ]
     assert all(len(line) <= 100 for line in made.said().lines(details=True))

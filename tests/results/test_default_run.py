@@ -1,0 +1,34 @@
+"""The stored run of the default experiment, and the sentence on the stronger attack that a verdict has from it."""
+
+from tasks.results.default_run import found_by_full_audit, read_run
+from tasks.results.readings import stronger
+
+ROW = {"dataset": "chat", "technique": "a", "filler": "b", "method": "top_k", "seed": 1}
+RUN = {
+    "recommended": "chat/a/b-top_k-1",
+    "rows": [
+        ROW | {"method": "sample"},
+        ROW
+        | {"membership_auc": 0.578, "membership_auc_ci": [0.559, 0.595], "reidentified": 0.031}
+        | {"full": {"membership_lira_auc": 0.7614, "reidentified": 0.08, "reidentified_ci": [0.07, 0.09]}},
+    ],
+}
+
+
+def test_the_sentence_has_both_figures_of_each_attack():
+    assert found_by_full_audit(RUN) == (
+        "On the default experiment's corpus: Membership inference (loss attack), AUC: 0.761, not 0.578 [0.559, 0.595]; "
+        "Masked words recovered, top-1, %: 8.0 [7.0, 9.0], not 3.1."
+    )
+
+
+def test_a_quick_audit_names_the_stronger_attack_and_its_size():
+    (found,) = stronger({"effort": "quick"})
+    assert found.endswith(found_by_full_audit(read_run()))
+    assert stronger({"effort": "full"}) == []
+
+
+def test_the_full_audit_finds_more_than_the_quick_one():
+    row = next(row for row in read_run()["rows"] if row["filler"] and "full" in row)
+    assert row["full"]["membership_lira_auc"] > row["membership_auc"]
+    assert row["full"]["membership_lira_tpr_1"] > row["membership_tpr_1"]
