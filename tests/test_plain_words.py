@@ -15,7 +15,8 @@ from tasks.results.measures import measures
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/adapting.md", "docs/filling.md"),
-    *("docs/masking.md", "docs/notebook.md", "docs/results.md"),
+    *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
+    *("docs/dashboards.md",),
 )
 LONGEST = 25
 """Words in a sentence."""
