@@ -15,7 +15,9 @@ from tasks.results.measures import measures
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/adapting.md", "docs/filling.md"),
-    *("docs/masking.md", "docs/notebook.md", "docs/results.md"),
+    *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
+    *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
+    *("data/README.md", "docs/releases.md", "docs/review.md"),
 )
 LONGEST = 25
 """Words in a sentence."""
