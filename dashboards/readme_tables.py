@@ -33,14 +33,15 @@ def example(run: Mapping[str, Any]) -> str:
 
 
 def results(run: Mapping[str, Any]) -> str:
-    """One row for each adapted model: quality, and the leakage by a full audit where there is one."""
+    """A row for each model of the first and the recommended technique: quality, and leakage by the full audit."""
     table = _table(run)
+    recommended = run["recommended"].split("/")[1]
     shown = ("perplexity", "gap_closed_known", "unmasked_direct", "reidentified", "membership_lira_auc")
     titles = ("perplexity", "gap closed, %", "unmasked direct identifiers per 1,000 lines", "masked words recovered, %",
               "membership inference, AUC")  # fmt: skip
     lines = [f"| model, masking | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
     seen: set[str] = set()
-    for technique in table.techniques:
+    for technique in dict.fromkeys((table.techniques[0], recommended)):
         for line in table.all_lines:
             rows = line.by_technique[technique]
             label = _label(line.label, technique, rows)
@@ -52,9 +53,8 @@ def results(run: Mapping[str, Any]) -> str:
             cells = ["" if cell == "not measured" else cell for cell in cells]
             lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines) + (
-        "\n\nIn square brackets: 95 % intervals. In round brackets: the same attack where there is nothing to find. "
-        "Masked words and membership are attacked by the full audit, in two cells. Empty: not measured. Run of "
-        f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}."
+        "\n\n[95 % intervals], (the same attack where there is nothing to find). The full audit attacked two cells. "
+        f"Run of {run['date']}, commit {run['commit'][:7]}, {run['processor']}."
     )
 
 

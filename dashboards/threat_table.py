@@ -27,6 +27,7 @@ THREATS: Sequence[tuple[str, str, str, str, str]] = (
     (MODEL, "model before and after", "whether it saw a line", "membership inference by loss, AUC", "membership_auc"),
     (MODEL, "model before and after", "whether it saw a line", "the same, TPR at 1 % FPR", "membership_tpr_1"),
     (MODEL, "model, like lines", "whether it saw a line", "membership inference by LiRA, AUC", "membership_lira_auc"),
+    (MODEL, "model, like lines", "whether it saw a line", "the same, TPR at 1 % FPR", "membership_lira_tpr_1"),
     (MODEL, "weights or API", "private text", "lets it write: 5-grams of one private line", "extracted"),
     ("MLflow reader", "metrics of many runs", "single lines", "differences of near-equal runs", ""),
     ("repository reader", "`dvc.lock`, git history", "a private file", "tries words against MD5s", ""),

@@ -13,7 +13,11 @@ from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tables import number_text
 
 STORED = Path(__file__).with_suffix(".json")
-STRONGER = {"membership_auc": "membership_lira_auc", "reidentified": "reidentified"}
+STRONGER = {
+    "membership_auc": "membership_lira_auc",
+    "membership_tpr_1": "membership_lira_tpr_1",
+    "reidentified": "reidentified",
+}
 """Measures of the quick audit, each with that of the full audit which takes its place."""
 
 

@@ -9,8 +9,13 @@ RUN = {
     "rows": [
         ROW | {"method": "sample"},
         ROW
-        | {"membership_auc": 0.578, "membership_auc_ci": [0.559, 0.595], "reidentified": 0.031}
-        | {"full": {"membership_lira_auc": 0.7614, "reidentified": 0.08, "reidentified_ci": [0.07, 0.09]}},
+        | {
+            "membership_auc": 0.578,
+            "membership_auc_ci": [0.559, 0.595],
+            "membership_tpr_1": 0.01,
+            "reidentified": 0.031,
+        }
+        | {"full": {"membership_lira_auc": 0.7614, "membership_lira_tpr_1": 0.18, "reidentified": 0.08}},
     ],
 }
 
@@ -18,7 +23,8 @@ RUN = {
 def test_the_sentence_has_both_figures_of_each_attack():
     assert found_by_full_audit(RUN) == (
         "On the default experiment's corpus: Membership inference (loss attack), AUC: 0.761, not 0.578 [0.559, 0.595]; "
-        "Masked words recovered, top-1, %: 8.0 [7.0, 9.0], not 3.1."
+        "Membership inference (loss attack), TPR at 1 % FPR, %: 18.0, not 1.0; "
+        "Masked words recovered, top-1, %: 8.0, not 3.1."
     )
 
 
