@@ -24,7 +24,7 @@ from tasks.parameters.cells_file import write_cells
 from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.timeout(900)  # two whole experiments are made first
+pytestmark = pytest.mark.timeout(2700)  # two whole experiments are made first, one stage at a time
 CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
 """Strings that stand in the private corpus alone. No technique of this run keeps them."""
 
