@@ -14,8 +14,6 @@ import regex
 
 DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Bidirectional controls, which can show text in another order than it has."""
-NUMERO = "\u2116"
-"""The sign before a number: punctuation, though its compatible form is the letters *No*."""
 _HYPHENS = "\u2010\u2011\ufe63\uff0d"
 _STYLED_LETTER = re.compile(r"(CAPITAL|SMALL) LETTER ([A-Z])$")
 _REGIONAL = re.compile("[\U0001f1e6-\U0001f1ff]+")
@@ -42,8 +40,6 @@ def plain(text: str) -> str:
 @lru_cache(maxsize=1 << 14)
 def stands_for_letters(character: str) -> bool:
     """Whether a character is a letter or digit, or a sign for some (``Ⓐ``, ``™``)."""
-    if character == NUMERO:
-        return False
     return character.isalnum() or any(map(str.isalnum, unicodedata.normalize("NFKC", _PLAIN[ord(character)])))
 
 
@@ -74,6 +70,8 @@ _PLAIN = _PlainSigns()
 
 
 def _plain_sign(character: str) -> str:
+    if character == "№":
+        return " "  # it separates, though its compatible form is the letters "No"
     if character in _HYPHENS:
         return "-"
     compatible = unicodedata.normalize("NFKC", character)

@@ -10,7 +10,7 @@ import re
 import unicodedata
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.corpora.plain_text import NUMERO, plain
+from tasks.corpora.plain_text import plain
 
 NORMALISATION = "v1"
 """Version of the rules; a change of what counts as a word changes it, so that numbers are not compared across."""
@@ -66,7 +66,7 @@ def fold_characters(text: str) -> str:
     if text.isascii():
         text = text.lower()
     else:
-        text = plain(text).replace(NUMERO, " ")
+        text = plain(text)
         # Lower-casing can leave a form that is not composed (the dotted capital I).
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).translate(_TO_APOSTROPHE)
     return text.translate(_CHARACTERS)
