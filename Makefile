@@ -12,7 +12,7 @@ help:
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
-	@echo "make goldens    hold every text, model and number of two experiments against those of an earlier commit"
+	@echo "make goldens    compare every text, model and number of two experiments with those of an earlier commit"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"

@@ -7,7 +7,6 @@ what is tested is the machinery from raw text to tracking store, not the quality
 import json
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from project_copy import copy_project
 
 from tasks.parameters.cells_file import write_cells
 from tasks.parameters.parameter_file import read_parameters
@@ -213,14 +213,7 @@ def run(folder: Path, *command: str, expect: int = 0) -> subprocess.CompletedPro
 
 def make_checkout(folder: Path) -> Path:
     """A checkout of the project's files at a path with a space, with corpora, filler and parameters of our own."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.splitlines()
-    for name in listed:
-        if (ROOT / name).is_file() and not name.startswith(("tests/", "dvc.lock")):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    run(folder, "git", "init", "--quiet")
+    copy_project(folder, "tests/", "dvc.lock")
     raw = folder / "data" / "raw"
     raw.mkdir(parents=True)
     private = [f"Yesterday {name} called the manager about a small house." for name in CANARIES * 6]
@@ -233,11 +226,6 @@ def make_checkout(folder: Path) -> Path:
     ]
     (raw / "labelled_mail.jsonl").write_text("\n".join(map(json.dumps, labelled)) + "\n", encoding="utf-8")
     make_tiny_filler(raw / "tiny_untrained_bert")
-    # Hashes in reports, and so the keys of runs, are the same in checkouts of one key.
-    keys = folder / "data" / "private" / "keys"
-    keys.mkdir(parents=True, mode=0o700)
-    (keys / "clone_key").write_bytes(bytes(range(32)))
-    (keys / "clone_key").chmod(0o600)
     return with_parameters(folder, PARAMETERS)
 
 

@@ -1,4 +1,4 @@
-"""Hold each text, model and number of an experiment against those that a commit before made on the same machine.
+"""Compare each text, model and number of an experiment with those of an earlier commit on the same machine.
 
     python -m tests.goldens small                    # 600 lines through every technique, method and attack
     python -m tests.goldens default                  # the default experiment
@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,8 +24,8 @@ import yaml
 
 from tasks.files.private_folders import close_private_folders
 from tasks.records.stage_report import processor_name
+from tests.project_copy import ROOT, copy_project
 
-ROOT = Path(__file__).parents[2]
 STORED = ROOT / ".palimpsest" / "goldens"
 SHOWN = 40
 """Differences that are printed."""
@@ -46,34 +45,14 @@ def main() -> int:
         return compared(asked.experiment, fingerprint(asked.folder))
     with tempfile.TemporaryDirectory(prefix="palimpsest-goldens-") as place:
         folder = Path(place) / "checkout"
-        copy_checkout(folder)
+        copy_project(folder)
+        close_private_folders(folder)
         if asked.experiment == "small":
             merge_parameters(folder)
         variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         if code := subprocess.run(["palimpsest", "run"], cwd=folder, env=variables).returncode:
             return code
         return compared(asked.experiment, fingerprint(folder))
-
-
-def copy_checkout(folder: Path) -> None:
-    """The files that git knows or would take, in a repository of their own, with a key that is the same each time."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
-    close_private_folders(folder)
-    keys = folder / "data" / "private" / "keys"
-    keys.mkdir(mode=0o700)
-    (keys / "clone_key").write_bytes(bytes(range(32)))
-    (keys / "clone_key").chmod(0o600)
 
 
 def merge_parameters(folder: Path) -> None:
