@@ -6,13 +6,13 @@ python -m dashboards.readme_tables --results results   # store the run in this f
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards.stored_run import FULL, figure, store_run
+from dashboards.stored_run import figure, store_run
 from dashboards.threat_table import threat_table
-from tasks.results.default_run import read_run
+from tasks.results.default_run import FULL, full_audit, read_run
 from tasks.results.grid import markdown
 from tasks.results.leakage import attacked
 from tasks.results.measure import DOCUMENT, Row
@@ -21,7 +21,7 @@ from tasks.results.summary.estimate import estimate
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
-_LEAKAGE = (*("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1"),)
+_LEAKAGE = ("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1")
 _OF_TEXT = ("unmasked_direct", "reidentified")
 """Figures that the raw text has none of: nothing is masked in it."""
 
@@ -35,23 +35,17 @@ def example(run: Mapping[str, Any]) -> str:
 def results(run: Mapping[str, Any]) -> str:
     """A row for each model of the first and the recommended technique: quality, and leakage by the full audit."""
     table = _table(run)
-    recommended = run["recommended"].split("/")[1]
-    shown = ("perplexity", "gap_closed_known", "unmasked_direct", "reidentified", "membership_lira_auc")
-    titles = ("perplexity", "gap closed, %", "unmasked direct identifiers per 1,000 lines", "masked words recovered, %",
-              "membership inference, AUC")  # fmt: skip
-    lines = [f"| model, masking | {' | '.join(titles)} |", f"|---|{'---:|' * len(titles)}"]
-    seen: set[str] = set()
-    for technique in dict.fromkeys((table.techniques[0], recommended)):
-        for line in table.all_lines:
-            rows = line.by_technique[technique]
-            label = _label(line.label, technique, rows)
-            if not rows or rows[0].get("perplexity") is None or label in seen:
-                continue
-            seen.add(label)
-            full = [row["full"] for row in rows if "full" in row]
-            cells = [figure(full if name in FULL else rows, name) for name in shown]
-            cells = ["" if cell == "not measured" else cell for cell in cells]
-            lines.append(f"| {label} | {' | '.join(cells)} |")
+    shown = {
+        "perplexity": "perplexity",
+        "gap_closed_known": "gap closed, %",
+        "unmasked_direct": "unmasked direct identifiers per 1,000 lines",
+        "reidentified": "masked words recovered, %",
+        "membership_lira_auc": "membership inference, AUC",
+    }
+    lines = [f"| model, masking | {' | '.join(shown.values())} |", f"|---|{'---:|' * len(shown)}"]
+    for label, rows in _labelled(table, "perplexity", (table.techniques[0], run["recommended"].split("/")[1])):
+        cells = [figure(full_audit(rows) if name in FULL else rows, name, "") for name in shown]
+        lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines) + (
         "\n\n[95 % intervals], (the same attack where there is nothing to find). The full audit attacked two cells. "
         f"Run of {run['date']}, commit {run['commit'][:7]}, {run['processor']}."
@@ -86,16 +80,13 @@ def leakage(run: Mapping[str, Any]) -> str:
     headings = [f"{line.label}, {technique_name(name)}" if name else line.label for name, line, _ in conditions]
     lines = [f"| attack | {' | '.join(headings)} |", f"|---|{'---:|' * len(conditions)}"]
     titles = {each.name: each.title for each in measures()}
-    for name in _LEAKAGE:
-        cells = ["" if name in _OF_TEXT and own is None else figure(rows, name) for own, _, rows in conditions]
-        lines.append(f"| {titles[name]} | {' | '.join(cells)} |")
-    for name in FULL:
-        full = [[row["full"] for row in rows if "full" in row] for _, _, rows in conditions]
-        cells = [
-            "" if name in _OF_TEXT and own is None else figure(rows, name)
-            for (own, *_), rows in zip(conditions, full, strict=True)
-        ]
-        lines.append(f"| full audit: {titles[name]} | {' | '.join(cells)} |")
+    for audit, names in (("", _LEAKAGE), ("full audit: ", FULL)):
+        for name in names:
+            cells = [
+                "" if name in _OF_TEXT and own is None else figure(full_audit(rows) if audit else rows, name)
+                for own, _, rows in conditions
+            ]
+            lines.append(f"| {audit}{titles[name]} | {' | '.join(cells)} |")
     return (
         "\n".join(lines)
         + "\n\nIn brackets: the same attack where there is nothing to find. Percentages where the title says so."
@@ -108,7 +99,7 @@ def speech(run: Mapping[str, Any]) -> str:
     shown = (measure("wer"), measure("wer_masked"), measure("wer_difference_to_oracle"))
     lines = [f"| {table.kind_of_speech} | {' | '.join(each.title for each in shown)} |", f"|---|{'---:|' * len(shown)}"]
     differ = []
-    for label, rows in _spoken(table):
+    for label, rows in _labelled(table, "wer", table.techniques):
         numbers = [number_text(each.estimate(rows), each.digits) for each in shown]
         lines.append(f"| {label} | {' | '.join(numbers)} |")
         if rows[0]["technique"] and (way := shown[2].references[0].way(rows)):
@@ -117,13 +108,14 @@ def speech(run: Mapping[str, Any]) -> str:
     return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
 
 
-def _spoken(table: Table) -> Iterator[tuple[str, Sequence[Row]]]:
+def _labelled(table: Table, column: str, techniques: Iterable[str]) -> Iterator[tuple[str, Sequence[Row]]]:
+    """Label and rows of each line that has the column, those of every technique once."""
     seen: set[str] = set()
-    for technique in table.techniques:
+    for technique in techniques:
         for line in table.all_lines:
             rows = line.by_technique[technique]
             label = _label(line.label, technique, rows)
-            if rows and rows[0].get("wer") is not None and label not in seen:
+            if rows and rows[0].get(column) is not None and label not in seen:
                 seen.add(label)
                 yield label, rows
 

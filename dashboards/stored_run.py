@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.records.stage_report import read_report, write_json
-from tasks.results.default_run import STORED
+from tasks.results.default_run import FULL, STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
 from tasks.results.summary.estimate import estimate
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
 
-FULL = ("reidentified", "membership_lira_auc", "membership_lira_tpr_1")
-"""Columns of the full audit."""
 _COLUMNS = (
     *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "same_entity_told", "told_by_second_fill"),
     *("exposure", "exposure_kept", "membership_auc", "membership_tpr_1", "extracted"),
@@ -66,7 +64,7 @@ def _example(results: Path, recommended: Row) -> dict[str, str]:
 def _shown(row: Row, full: Row | None) -> dict[str, Any]:
     """The columns that tables show, and those of the full audit."""
     shown = {name: row.get(name) for name in _FIELDS} | _measured(row, _COLUMNS)
-    if full is not None and full.get(FULL[1]) is not None:
+    if full is not None and full.get("membership_lira_auc") is not None:
         shown["full"] = _measured(full, FULL)
     if spoken := row.get("masked_word_errors"):
         shown["masked_word_errors"] = {
@@ -80,11 +78,11 @@ def _measured(row: Row, columns: Sequence[str]) -> dict[str, Any]:
     return {name: row[name] for name in names if row.get(name) is not None}
 
 
-def figure(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+def figure(rows: Sequence[Mapping[str, Any]], name: str, absent: str = "not measured") -> str:
     """A figure of a cell with its interval; in brackets the same attack where there is nothing to find."""
     measure = next((each for each in measures() if each.name == name), None)
     if measure is None or not rows or (number := measure.estimate(rows)) is None:
-        return "not measured"
+        return absent
     blind = estimate(rows, measure.blind)
     unit = 100 if measure.share else 1
     return number_text(number, measure.digits) + (

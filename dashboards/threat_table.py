@@ -5,6 +5,7 @@ from typing import Any
 
 from dashboards.stored_run import figure
 from tasks.privacy.settings import ReleaseSettings
+from tasks.results.default_run import full_audit
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -55,10 +56,9 @@ def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:
         "| adversary | holds | wants | attack | figure: column | limit | default run |",
         "|---|---|---|---|---|---|---:|",
     ]
-    full = [row["full"] for row in found if "full" in row]
     for adversary, holds, wants, attack, name in THREATS:
         column = f"`{name}`" + (", %" if name in shares else "") if name else "none"
-        shown = figure(full if name.startswith("membership_lira") else found, name)
+        shown = figure(full_audit(found) if name.startswith("membership_lira") else found, name)
         lines.append(
             f"| {adversary} | {holds} | {wants} | {attack} | {column} | {limits.get(name, 'none')} | {shown} |"
         )
