@@ -142,18 +142,16 @@ class _Answer(Choice):
 
     def _reason(self, best: Condition) -> str:
         if self.passing:
-            others = len(self.passing) > 1
-            return (
-                f"Of {len(self.passing)} cells within all limits of a release it has the lowest perplexity."
-                if others
-                else "It is the only cell within all limits of a release."
-            )
+            if len(self.passing) == 1:
+                return "It is the only cell within all limits of a release with its model."
+            among = f"Of {len(self.passing)} cells within all limits of a release with its model"
+            return f"{among} it has the lowest perplexity."
         recall, by = measure("recall_direct").estimate(self.rows(best)), self.rows(best)[0].get("unmasked_by")
         if recall is None:
-            return "No cell is within all limits of a release; this technique masks the most."
+            return "No cell is within all limits of a release with its model; this technique masks the most."
         by = "the reference reader" if by == "reference reader" else by
         said = f"masks the most direct identifiers whole: {number_text(recall)} % by {by}."
-        return f"No cell is within all limits of a release; this technique {said}"
+        return f"No cell is within all limits of a release with its model; this technique {said}"
 
     def _quality(self, best: Condition) -> list[str]:
         numbers = {f"{'in-vocabulary' if self.known else 'all'} words": best}
