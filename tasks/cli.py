@@ -109,7 +109,7 @@ def _print_overview(*, everything: bool) -> None:
     for name, module_name in shown.items():
         print(f"  {name:<{width}}{importlib.import_module(module_name).SUMMARY}")
     if not everything:
-        print("\nSteps, each on files of yours:")
+        print("\nOther commands:")
         others = [name for name in modules if name not in shown]
         print(textwrap.fill(", ".join(others), 98, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
     print("\nYour own text: 'palimpsest try FILE', then 'palimpsest init NAME FILE' and 'palimpsest run'.")

@@ -165,7 +165,7 @@ def type_in(command: str, status: int = 0) -> str:
 @pytest.mark.parametrize(
     ("text", "minutes"), [(300, 12), (1300, 12), (20_000, 30), ("mail in two languages", 12)], ids=str
 )
-def test_the_steps_of_readme_and_the_command_that_they_print_end_in_releases(clone, tmp_path, text, minutes):
+def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(clone, tmp_path, text, minutes):
     """Minutes on two quiet cores, from a clone with its environment. A reviewer reads all lines, and marks none."""
     close_private_folders(clone)
     if isinstance(text, int):
@@ -178,16 +178,18 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_releases(clo
     type_in(init)
     type_in(run)
     assert time.monotonic() - started < 60 * minutes
-    asked = re.search(r"palimpsest review (mail)/(\w+)", type_in(release, status=1))
-    reading = Reading(*asked.groups(), "Ada", read_parameters().release.unmasked_direct)
-    while (line := reading.next_line()) is not None:
-        reading.save(line, [], 9.0)
+    if asked := re.search(r"palimpsest review (mail)/(\w+)", Path("results/verdict.txt").read_text(encoding="utf-8")):
+        type_in(release, status=1)
+        reading = Reading(*asked.groups(), "Ada", read_parameters().release.unmasked_direct)
+        while (line := reading.next_line()) is not None:
+            reading.save(line, [], 9.0)
     type_in(release)
     (printed,) = re.findall(
         r"^Can it be released now\? Yes: (palimpsest .+)$", type_in("palimpsest advise"), re.MULTILINE
     )
+    assert printed.endswith("--name mail-1")
     type_in(printed)
-    assert all(Path("releases", name, "DOSSIER.md").is_file() for name in ("mail-1", "mail_1"))
+    assert Path("releases/mail-1/DOSSIER.md").is_file()
 
 
 @pytest.mark.parametrize("name", ["2024", "no", "1e5", "null", "0x1F", "On"])
