@@ -33,8 +33,8 @@ class WorkFolder:
         """
         if Path(parent).is_file():
             raise ParameterError(f"resources.work_folder {str(parent)!r} is a file; name a folder")
-        name = hashlib.sha256(str(Path(output).resolve()).encode()).hexdigest()[:12]
-        self.path = Path(parent) / f"{name}-{key[:32]}"
+        self.path = work_path(parent, output, key)
+        name = self.path.name.split("-")[0]
         self._lock = _locked(self.path)
         if self._lock is None:
             raise ResourceError(f"another process is making {str(output)!r}; wait for it, or end it first")
@@ -50,6 +50,12 @@ class WorkFolder:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+
+def work_path(parent: str | Path, output: str | Path, key: str) -> Path:
+    """The folder of the work on an output."""
+    name = hashlib.sha256(str(Path(output).resolve()).encode()).hexdigest()[:12]
+    return Path(parent) / f"{name}-{key[:32]}"
 
 
 def _locked(folder: Path) -> FileLock | None:

@@ -71,7 +71,7 @@ class ResourceSettings(Settings):
     """Whether the training of a language model compiles its blocks first: up to a minute, which a long run earns back
     (on an H100 it is then 12 % faster)."""
     checkpoint_seconds: float = Field(default=600.0, ge=0)
-    """Time between two checkpoints of a training run; 0: none by time."""
+    """Time between two checkpoints of a training run, where ``checkpoint_steps`` is 0; 0: none by time."""
     checkpoint_steps: int = Field(default=0, ge=0)
     """Optimiser steps between two checkpoints of a training run; 0: none by steps."""
     resume: bool = True

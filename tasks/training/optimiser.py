@@ -37,15 +37,6 @@ def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps
     return optimiser, LambdaLR(optimiser, lambda step: rate_factor(step, total_steps, settings.warmup_share))
 
 
-def set_schedule(schedule: LambdaLR, step: int) -> None:
-    """Set the learning rate to what it is after ``step`` steps."""
-    schedule.last_epoch, schedule._step_count = step, step + 1
-    rates = [base * factor(step) for base, factor in zip(schedule.base_lrs, schedule.lr_lambdas, strict=True)]
-    for group, rate in zip(schedule.optimizer.param_groups, rates, strict=True):
-        group["lr"] = rate
-    schedule._last_lr = rates
-
-
 def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
     """Share of the peak learning rate at a step (from 0): a line up to 1, then half a cosine down to 0."""
     warmup = round(warmup_share * total_steps)

@@ -1,9 +1,12 @@
 """A stage that trains: its files, its processes, its checkpoints and its curve."""
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 from tasks.command import AnyFiles, AnySettings, Invocation, StageCommand, StageFiles
@@ -13,12 +16,13 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport
 from tasks.settings.resources import ResourceSettings
 from tasks.threads import is_first_process
-from tasks.training.checkpoints import DEFAULT_WORK_FOLDER
 from tasks.training.ranks.plan import RankPlan, plan_ranks
 
 if TYPE_CHECKING:
-    from tasks.training.checkpoints import CheckpointStore
+    from tasks.training.loop import Checkpoints
 
+DEFAULT_WORK_FOLDER = ".palimpsest/checkpoints"
+"""Where checkpoints lie: outside the outputs, because DVC deletes the outputs of a stage before it runs."""
 Log = Callable[[int, dict[str, float]], None]
 """Takes an optimiser step and the values measured there."""
 
@@ -172,31 +176,43 @@ class TrainingCommand(StageCommand[AnySettings, AnyFiles]):
         return found
 
 
-@contextmanager
-def open_checkpoints(
-    files: TrainedFolder, resources: ResourceSettings, plan: RankPlan, identity: dict[str, str], key: Callable[[], str]
-) -> "Iterator[CheckpointStore]":
-    """The store of a training's checkpoints, open inside the block; only the first rank has a folder.
+def hash_of(document: object) -> str:
+    """Hash of what JSON can hold."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
-    ``key`` names the folder. Raises ``ParameterError`` where a checkpoint is named and none is to be used.
+
+@contextmanager
+def checkpoints_of(
+    files: TrainedFolder, resources: ResourceSettings, plan: RankPlan, identity: dict[str, str], **decisive: object
+) -> "Iterator[Checkpoints]":
+    """Where a training's checkpoints are; the folder is locked inside the block.
+
+    ``identity`` and what else is ``decisive`` for the result name the folder. Raises ``ParameterError`` where a
+    checkpoint is named and none is to be used.
     """
-    from tasks.files.work_folder import WorkFolder
-    from tasks.training.checkpoints import CheckpointStore
+    from tasks.files.work_folder import WorkFolder, work_path
+    from tasks.training.loop import LAST, Checkpoints
 
     if resources.resume_from and not resources.resume:
         raise ParameterError(
             f"resources.resume_from {resources.resume_from!r} goes on from a checkpoint, and resources.resume=false "
-            "begins anew; set one of them"
+            "begins with the first step; set one of them"
         )
-    store = CheckpointStore(
-        identity,
-        WorkFolder(resources.work_folder or DEFAULT_WORK_FOLDER, files.output, key()) if plan.is_first else None,
-        every_steps=resources.checkpoint_steps,
-        every_seconds=resources.checkpoint_seconds,
-        resume=resources.resume,
-        resume_from=resources.resume_from,
-    )
+    place = resources.work_folder or DEFAULT_WORK_FOLDER, files.output, hash_of([identity, decisive])
+    folder = WorkFolder(*place) if plan.is_first else None
+    last = work_path(*place) / LAST
+    begin_with = Path(resources.resume_from) if resources.resume_from else last
+    if folder is not None and not resources.resume:
+        last.unlink(missing_ok=True)
     try:
-        yield store
+        yield Checkpoints(
+            last.parent,
+            identity,
+            every_steps=resources.checkpoint_steps,
+            every_seconds=resources.checkpoint_seconds,
+            begin_with=begin_with if resources.resume_from or (resources.resume and last.exists()) else None,
+            remove=folder.remove if folder else lambda: None,
+        )
     finally:
-        store.close()
+        if folder is not None:
+            folder.close()

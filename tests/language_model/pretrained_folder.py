@@ -68,7 +68,7 @@ def start(arguments: Sequence[str], *before: str) -> subprocess.Popen[str]:
 def wait_for_checkpoint(work: Path, process: subprocess.Popen[str]) -> None:
     """Until the process has written one into a folder of its work folder."""
     end = time.monotonic() + 200
-    while not list(work.glob("*/step-*.checkpoint")):
+    while not list(work.glob("*/last.ckpt")):
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -34,7 +34,7 @@ def test_what_a_user_gets_wrong_about_training_is_one_line(folder, capsys):
         (["checkpoint_steps=-1"], "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
         (["devices=5000"], "devices is 5000 and this machine has"),
         (["devices=0"], "devices: Input should be greater than or equal to 1 (got 0)"),
-        (["resume_from=nowhere.json"], "checkpoint 'nowhere.json' does not exist; give a file step-N.checkpoint"),
+        (["resume_from=nowhere.json"], "checkpoint 'nowhere.json' does not exist; give a file"),
         (["resume_from=some.json", "resume=false"], "resources.resume_from 'some.json' goes on from a checkpoint, and"),
     ):
         assert main(options(folder, "wrong", *settings(*(f"resources.{part}" for part in wrong)))) == 1
@@ -55,15 +55,15 @@ def test_a_command_that_was_killed_goes_on_to_the_same_bytes(folder, kind, statu
     assert process.returncode == status
     assert ("the same command goes on from there" in shown) == (kind == signal.SIGTERM)
     assert not (folder / name).exists()
-    for path in (folder / "work").glob("*/step-*"):
-        assert path.stat().st_mode & 0o777 == 0o600
+    for path in (folder / "work").glob("*/last.ckpt"):
+        assert path.parent.stat().st_mode & 0o777 == 0o700
         assert PRIVATE_WORD.encode() not in path.read_bytes()
     assert PRIVATE_WORD not in shown
     second = start(options(folder, name))
     shown = second.communicate()[1]
     assert second.returncode == 0
     assert "goes on from the checkpoint after step" in shown
-    assert not list((folder / "work").glob("*/step-*"))
+    assert not list((folder / "work").glob("*/last.ckpt"))
     for file in (folder / "whole").iterdir():
         assert file.read_bytes() == (folder / name / file.name).read_bytes()
     whole, resumed = (read_report(folder / f"{which}.json")["measured"] for which in ("whole", name))

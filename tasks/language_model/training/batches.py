@@ -115,16 +115,14 @@ class TrainingBatch:
     """Its part of the step's rows; it may have no target."""
     step_targets: int
     """Targets of the whole step: what the loss is divided by."""
-    epoch: int
-    """From 0."""
-    index: int
-    """Number of the step in its epoch, from 0."""
     epochs_done: float
     """Epochs that are through after the step."""
     is_last_part: bool
     """Whether the optimiser steps after it."""
     ends_epoch: bool
     """Whether the step is the last of its epoch."""
+    step_seconds: float = 0.0
+    """A text has none."""
 
     def to(self, device: torch.device | str) -> "TrainingBatch":
         """The same on another device."""
@@ -163,7 +161,7 @@ class BatchSource:
 
 
 class TrainingBatches:
-    """This rank's batches of all epochs, from ``start`` on."""
+    """This rank's batches of all epochs, behind those that are ``done``."""
 
     def __init__(
         self,
@@ -176,8 +174,7 @@ class TrainingBatches:
         self.source = BatchSource(text, architecture)
         self.settings, self.seed, self.plan = settings, seed, plan or RankPlan()
         self.epochs = math.ceil(settings.epochs)
-        self.start = (0, 0)
-        """Epoch and number of the step in it to begin with."""
+        self.done = 0
 
     def order(self, epoch: int) -> Sequence[Rows]:
         """The rows of each step of an epoch; the last epoch may be a fraction."""
@@ -194,13 +191,27 @@ class TrainingBatches:
         """Optimiser steps of all epochs together."""
         return sum(len(self.order(epoch)) for epoch in range(self.epochs))
 
+    def __len__(self) -> int:
+        return self.total_steps() * self.settings.accumulate
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches are done."""
+        return {"done": self.done}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on behind them."""
+        self.done = state["done"]
+
     def __iter__(self) -> Iterator[TrainingBatch]:
-        first_epoch, first_index = self.start
-        for epoch in range(first_epoch, self.epochs):
+        skipped, before = self.done // self.settings.accumulate, 0
+        for epoch in range(self.epochs):
             order = self.order(epoch)
-            for index in range(first_index, len(order)):
-                yield from self._parts(order[index], epoch, index, len(order))
-            first_index = 0
+            for index in range(max(0, skipped - before), len(order)):
+                for part in self._parts(order[index], epoch, index, len(order)):
+                    self.done += 1
+                    yield part
+            before += len(order)
+        self.done = 0
 
     def _parts(self, rows: Rows, epoch: int, index: int, steps: int) -> Iterator[TrainingBatch]:
         targets = self.source.targets(rows)
@@ -213,8 +224,6 @@ class TrainingBatches:
             yield TrainingBatch(
                 batch=self.source.make(chosen),
                 step_targets=targets,
-                epoch=epoch,
-                index=index,
                 epochs_done=min(self.settings.epochs, done),
                 is_last_part=part == accumulate - 1,
                 ends_epoch=ends_epoch,

@@ -17,14 +17,13 @@ from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import Report
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
-from tasks.training.checkpoints import hash_of, work_key
-from tasks.training.stage import TrainedFolder, TrainingFrame, open_checkpoints, ranks_of_resources
+from tasks.training.stage import TrainedFolder, TrainingFrame, checkpoints_of, hash_of, ranks_of_resources
 
 if TYPE_CHECKING:
     from torch import nn
 
     from tasks.language_model.transformer.model import TransformerLanguageModel
-    from tasks.training.record import TrainingRecord
+    from tasks.training.loop import TrainingRecord
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,13 @@ def train_transformer(
     mixed = mix_generic_text(text, training.generic_text, vocabulary, training.generic_share, settings.seed)
     identity = training_identity(model, vocabulary, mixed.text, settings, settings.seed)
     every = frame.curve.every_steps
-    key = partial(training_key, identity, model, valid, settings, every)
-    with open_checkpoints(files, resources, plan, identity, key) as store:
+    decisive = {
+        "weights": _weights_hash(model),
+        "valid": None if valid is None else _text_hash(valid),
+        "settings": as_plain(settings),
+        "log_every_steps": every,
+    }
+    with checkpoints_of(files, resources, plan, identity, **decisive) as checkpoints:
         with frame.curve.open() as on_log:
             record = train(
                 model,
@@ -93,9 +97,8 @@ def train_transformer(
                 valid=valid,
                 on_log=on_log,
                 log_every_steps=every,
-                title=training.name,
                 plan=plan,
-                store=store,
+                checkpoints=checkpoints,
                 compiled=resources.compile,
             )
         model.languages = factors_of(training.languages, text, valid, vocabulary, partial(class_probabilities, model))
@@ -130,7 +133,7 @@ def train_transformer(
         _say(training.name, files.output, record, text)
         warn_of_markers(report, text.marker_like)
         # Only then: a run that ends before its report is written can still go on from a checkpoint.
-        frame.when_reported(store.remove)
+        frame.when_reported(checkpoints.remove)
     return report
 
 
@@ -152,9 +155,6 @@ def valid_perplexities(curve: list[dict[str, float]]) -> str:
     return f"; valid perplexity {exp(losses[0]):.1f} -> {exp(losses[-1]):.1f}" if losses else ""
 
 
-_LIBRARIES = ("numpy", "torch", "lightning")
-
-
 def training_identity(
     model: "nn.Module", vocabulary: Vocabulary, text: EncodedText, settings: TrainingSettings, seed: int
 ) -> dict[str, str]:
@@ -168,25 +168,6 @@ def training_identity(
         "architecture": hash_of(architecture),
         "order": hash_of([_text_hash(text), seed, settings.batch_tokens, architecture]),
     }
-
-
-def training_key(
-    identity: dict[str, str],
-    model: "nn.Module",
-    valid: EncodedText | None,
-    settings: TrainingSettings,
-    log_every_steps: int,
-) -> str:
-    """The name of the folder of a run's checkpoints: its identity, the weights it begins with, and all else."""
-    return work_key(
-        identity,
-        packages=["language_model"],
-        libraries=_LIBRARIES,
-        log_every_steps=log_every_steps,
-        weights=_weights_hash(model),
-        valid=None if valid is None else _text_hash(valid),
-        settings=as_plain(settings),
-    )
 
 
 def _text_hash(text: EncodedText) -> str:

@@ -4,25 +4,22 @@ Held-out speech is decoded greedily, many utterances at once: the best unit at e
 several hypotheses in ``tasks.speech.search``.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import ctc_loss
 
-from tasks.errors import ModelError, SpeechError
+from tasks.errors import SpeechError
 from tasks.speech.recogniser.recogniser import FeatureStatistics, transcribe
 from tasks.speech.recogniser.settings import RecogniserArchitecture, RecogniserTraining
-from tasks.speech.recogniser.speech_batches import SpeechBatch, SpeechBatches, pad_targets
+from tasks.speech.recogniser.speech_batches import SpeechBatch, pad_targets
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
 from tasks.speech.word_errors.word_errors import count_errors
-from tasks.training.record import TrainingRecord
-from tasks.training.resumable_training import ResumableTraining, TrainingRun
+from tasks.training.loop import Training
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -169,67 +166,37 @@ class ValidSpeech:
         return float(network.loss_of(stacked, frames, padded, lengths))
 
 
-@dataclass
-class RecogniserRecord(TrainingRecord):
-    """What a training run did, from its beginning; ``tokens`` counts units.
+class RecogniserTrainingModule(Training):
+    """One network: its losses in nats a unit, and its validation.
 
-    Points of the curve: ``step``, ``train_loss`` (the transducer's, nats a unit, mean since the last such point),
-    ``encoder_loss`` (the same of the loss on the encoder alone), ``learning_rate``; points of validation: ``step``,
-    ``epoch``, ``valid_loss`` (nats a unit) and ``valid_wer`` (greedy decoding, a share).
+    The curve has ``train_loss`` (the transducer's), ``encoder_loss`` (of the encoder alone, where it has a weight),
+    ``valid_loss`` and ``valid_wer`` (greedy decoding, a share).
     """
 
-    audio_seconds: float = 0.0
-    """Speech that was trained on, over all epochs and devices."""
-
-    def as_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
-        return {**super().as_state(), "audio_seconds": self.audio_seconds}
-
-    def go_on_from(self, state: Mapping[str, Any]) -> None:
-        """Take up what a checkpoint's ``state`` says was done."""
-        super().go_on_from(state)
-        self.audio_seconds = state["audio_seconds"]
-
-
-class RecogniserTrainingModule(ResumableTraining):
-    """One network, and what is measured of its training."""
-
     saved_thing = "recogniser"
+    validates_first = False
     model: RecogniserNetwork
     settings: RecogniserTraining
     valid: ValidSpeech | None
-    record: RecogniserRecord
 
-    def __init__(
-        self,
-        network: RecogniserNetwork,
-        settings: RecogniserTraining,
-        batches: SpeechBatches,
-        valid: ValidSpeech | None,
-        run: TrainingRun,
-    ):
-        losses = ["train_loss", "encoder_loss"] if settings.ctc_weight else ["train_loss"]
-        super().__init__(network, settings, batches, valid, run, RecogniserRecord(), losses)
+    @property
+    def loss_names(self) -> tuple[str, ...]:
+        """The encoder has a loss of its own where that has a weight."""
+        return ("train_loss", "encoder_loss") if self.settings.ctc_weight else ("train_loss",)
 
     def training_step(self, batch: SpeechBatch, batch_index: int) -> Tensor:
         """Loss of this rank's utterances, so scaled that the mean over ranks is the step's, in nats a unit."""
-        divisor = max(1, batch.step_units) / self.group.plan.world_size
+        divisor = max(1, batch.step_targets) / self.trainer.world_size
         loss, *encoder_loss = (part * batch.weight / divisor for part in self.model(batch) if part is not None)
-        self.losses.add(self.record.steps + 1, loss, *encoder_loss, divisor=divisor)
+        self.note(loss, *encoder_loss, divisor=divisor)
         return loss + self.settings.ctc_weight * encoder_loss[0] if encoder_loss else loss
 
-    def on_train_batch_end(self, outputs: object, batch: SpeechBatch, batch_index: int) -> None:
-        """Each batch is a step."""
-        self.record.audio_seconds += self.group.sums([batch.step_seconds])[0]
-        self.end_step(batch, batch.step_units)
-
-    def validate(self, epochs_done: float) -> None:
-        """Measure the loss and the word error rate on held-out speech: sums over ranks, divided once."""
+    def measure(self) -> list[float]:
+        """The loss in nats, units, word errors and words."""
         assert self.valid is not None
-        plan = self.group.plan
-        sums = self.valid.measure(self.model, plan.rank, plan.world_size)
-        self.model.train()
-        loss, units, errors, words = self.group.sums(sums)
-        if not math.isfinite(loss):
-            raise ModelError(f"the validation loss is not a number after step {self.record.steps}; {self.last_good}")
-        self.add_point({"valid_loss": loss / units, "valid_wer": errors / words}, epoch=epochs_done)
+        return self.valid.measure(self.model, self.trainer.global_rank, self.trainer.world_size)
+
+    def valid_values(self, sums: list[float]) -> dict[str, float]:
+        """Loss and word error rate."""
+        loss, units, errors, words = sums
+        return {"valid_loss": loss / units, "valid_wer": errors / words}

@@ -61,7 +61,7 @@ class SpeechBatch:
     """Units (B, U), padded with 0."""
     target_lengths: Tensor
     """Units of each utterance (B,)."""
-    step_units: int
+    step_targets: int
     """Units of the whole step, over all ranks: what the loss is divided by."""
     step_seconds: float
     """Seconds of speech of this rank's part."""
@@ -69,11 +69,10 @@ class SpeechBatch:
     """Utterances of this rank that the synthesiser said nothing of."""
     weight: float
     """0 where the rank has no utterance of its own and computes on silence to keep up with the others; else 1."""
-    epoch: int
-    index: int
-    """Number of the step in its epoch, from 0."""
     epochs_done: float
     ends_epoch: bool
+    is_last_part: bool = True
+    """Each batch is a step."""
 
     def to(self, device: torch.device | str) -> "SpeechBatch":
         """The same on another device."""
@@ -82,7 +81,7 @@ class SpeechBatch:
 
 
 class SpeechBatches:
-    """This rank's batches of all epochs, from ``start`` on."""
+    """This rank's batches of all epochs, behind those that are ``done``."""
 
     def __init__(
         self,
@@ -105,8 +104,7 @@ class SpeechBatches:
         self.targets = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
         self.epochs = math.ceil(training.epochs)
         self.steps = [len(self.order(epoch)) for epoch in range(self.epochs)]
-        self.start = (0, 0)
-        """Epoch and number of the step in it to begin with."""
+        self.done = 0
 
     @property
     def total_steps(self) -> int:
@@ -131,17 +129,30 @@ class SpeechBatches:
         share = min(1.0, self.training.epochs - epoch)
         return batches[: max(1, round(share * len(batches)))]
 
+    def __len__(self) -> int:
+        return self.total_steps
+
+    def state_dict(self) -> dict[str, int]:
+        """How many batches are done."""
+        return {"done": self.done}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on behind them."""
+        self.done = state["done"]
+
     def __iter__(self) -> Iterator[SpeechBatch]:
-        for batch in self._in_order():
+        for batch in self._in_order(self.done):
             if batch.silent:
                 self.speech.left_out["not_spoken"] += batch.silent
+            self.done += 1
             yield batch
+        self.done = 0
 
-    def _in_order(self) -> Iterator[SpeechBatch]:
-        first_epoch, first_index = self.start
-        for epoch in range(first_epoch, self.epochs):
+    def _in_order(self, done: int) -> Iterator[SpeechBatch]:
+        for epoch in range(self.epochs):
             order = self.order(epoch)
-            places = [(rows, epoch, index) for index, rows in enumerate(order)][first_index:]
+            places = [(rows, epoch, index) for index, rows in enumerate(order)][done:]
+            done = max(0, done - len(order))
             if self.workers:
                 yield from DataLoader(
                     places,  # type: ignore[arg-type]
@@ -154,7 +165,6 @@ class SpeechBatches:
                 )
             else:
                 yield from map(self._batch, places)
-            first_index = 0
 
     def _batch(self, place: tuple[np.ndarray, int, int]) -> SpeechBatch:
         rows, epoch, index = place
@@ -180,12 +190,10 @@ class SpeechBatches:
             lengths=lengths,
             targets=targets,
             target_lengths=target_lengths,
-            step_units=sum(len(self.targets[row]) for row in rows),
+            step_targets=sum(len(self.targets[row]) for row in rows),
             step_seconds=float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0,
             silent=silent,
             weight=float(own),
-            epoch=epoch,
-            index=index,
             epochs_done=min(self.training.epochs, epoch + 1 if ends_epoch and done > epoch + 0.999 else done),
             ends_epoch=ends_epoch,
         )

@@ -15,7 +15,6 @@ from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
 from tasks.speech.recogniser.network import (
     RecogniserNetwork,
-    RecogniserRecord,
     RecogniserTrainingModule,
     ValidSpeech,
 )
@@ -31,10 +30,9 @@ from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
 from tasks.speech.recogniser.units import Units, train_language_units, train_units
-from tasks.training.checkpoints import CheckpointStore, hash_of, work_key
-from tasks.training.fitting import fit
+from tasks.training.loop import Checkpoints, TrainingRecord, fit
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import Log, TrainingFrame, open_checkpoints
+from tasks.training.stage import Log, TrainingFrame, checkpoints_of, hash_of
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
 """Mean and deviation of the features are taken from so many utterances, drawn at random."""
-_LIBRARIES = ("numpy", "torch", "torchaudio", "lightning", "sentencepiece")
 
 
 def train_on_speech(
@@ -64,9 +61,11 @@ def train_on_speech(
     work = _Work(files, settings, plan)
     identity = work.identity()
     every = frame.curve.every_steps
-    with open_checkpoints(files, resources, plan, identity, lambda: work.key(identity, every)) as store:
+    valid = None if work.valid is None else work.valid.identity()
+    decisive = {"settings": as_plain(settings), "valid": valid, "log_every_steps": every}
+    with checkpoints_of(files, resources, plan, identity, **decisive) as checkpoints:
         with frame.curve.open() as on_log:
-            record = work.train(store, on_log, every, resources.threads)
+            record = work.train(checkpoints, on_log, every, resources.threads)
         if plan.is_first:
             description = RecogniserDescription(
                 features=settings.features,
@@ -82,7 +81,7 @@ def train_on_speech(
     if plan.is_first:
         _say(files.output, record, work)
         # Only then: a run that ends before its report is written can still go on from a checkpoint.
-        frame.when_reported(store.remove)
+        frame.when_reported(checkpoints.remove)
     return report
 
 
@@ -182,21 +181,10 @@ class _Work:
             "order": hash_of(order),
         }
 
-    def key(self, identity: dict[str, str], log_every_steps: int) -> str:
-        """One hash of everything that decides what the training comes to."""
-        return work_key(
-            identity,
-            packages=[f"speech/{room}" for room in ("audio", "synthesis", "recogniser")],
-            libraries=_LIBRARIES,
-            log_every_steps=log_every_steps,
-            settings=as_plain(self.settings),
-            valid=None if self.valid is None else self.valid.identity(),
-        )
-
-    def train(self, store: CheckpointStore, on_log: Log, log_every_steps: int, threads: int) -> RecogniserRecord:
+    def train(self, checkpoints: Checkpoints, on_log: Log, log_every_steps: int, threads: int) -> TrainingRecord:
         """Train the network and say what was done; it is on the processor and in evaluation mode afterwards.
 
-        Beside a GPU the other ``threads`` speak what it is to hear next. Training goes on from the store's checkpoint,
+        Beside a GPU the other ``threads`` speak what it is to hear next. Training goes on from a checkpoint,
         if there is one. Raises what ``fit`` does.
         """
         settings, architecture = self.settings, self.settings.architecture
@@ -215,21 +203,20 @@ class _Work:
             limit = settings.training.valid_utterances
             valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
         self.network.train()
-        training = fit(
-            lambda run: RecogniserTrainingModule(self.network, settings.training, batches, valid, run),
-            batches.total_steps,
-            title=STAGE,
+        trained = fit(
+            RecogniserTrainingModule(self.network, settings.training, batches.total_steps, valid),
+            batches,
             seed=settings.training.seed,
             on_log=on_log,
             log_every_steps=log_every_steps,
             plan=self.plan,
-            store=store,
+            checkpoints=checkpoints,
         )
         self.network.cpu().eval()
-        return training.record
+        return trained.record
 
 
-def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: int, threads: int) -> None:
+def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: int, threads: int) -> None:
     seconds = record.train_seconds
     report.measure(
         steps=record.steps,
@@ -259,11 +246,11 @@ def _measure(report: Report, record: RecogniserRecord, work: _Work, parameters: 
         report.warn("the recogniser has learned from synthetic speech")
 
 
-def _last(record: RecogniserRecord, name: str) -> float | None:
+def _last(record: TrainingRecord, name: str) -> float | None:
     return next((point[name] for point in reversed(record.curve) if name in point), None)
 
 
-def _say(output: str, record: RecogniserRecord, work: _Work) -> None:
+def _say(output: str, record: TrainingRecord, work: _Work) -> None:
     rate = _last(record, "valid_wer")
     valid = "" if rate is None else f"; valid word error rate {100 * rate:.1f} % (greedy)"
     left_out = work.speech.left_out.total()

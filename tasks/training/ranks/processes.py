@@ -185,3 +185,26 @@ def _handed_on(processes: list[Any]) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def lost_ranks_named(plan: RankPlan) -> Iterator[None]:
+    """Turn what the network says when a process has gone into a ``LostRankError``."""
+    try:
+        yield
+    except (RuntimeError, ConnectionError) as error:
+        if plan.world_size == 1 or not _is_of_the_network(error):
+            raise
+        raise LostRankError(
+            f"rank {plan.rank} of {plan.world_size} lost the connection to another one, which has ended; its message "
+            "says why, and the same command goes on from the last checkpoint"
+        ) from None
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    from torch import distributed
+
+    if isinstance(error, distributed.DistError | ConnectionError):
+        return True
+    text = str(error)
+    return any(word in text for word in ("gloo", "Gloo", "NCCL", "Connection closed", "Connection reset", "TCPStore"))
