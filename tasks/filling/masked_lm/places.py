@@ -58,13 +58,12 @@ def tuning_text(
     most: int,
     share: float,
     seed: int,
-    sees_fills: bool,
     merge_markers: bool,
 ) -> TuningText:
     """At most so many places, of lines in random order.
 
     ``candidates``: word to index, folded unless ``cased``. ``share``: of the words to mask where there is no list.
-    ``sees_fills``: whether a place sees the words of the places before it.
+    A place sees the words of the places before it.
     """
     randomness = MarkerRandomness(seed)
     places: list[OpenPlace] = []
@@ -86,8 +85,7 @@ def tuning_text(
             if target is None:
                 missed += 1
                 continue
-            first = index if sees_fills else 0
-            places.append(OpenPlace(_texts(text, slots[first:]), index - first))
+            places.append(OpenPlace(_texts(text, slots[index:]), 0))
             targets.append(target)
     return TuningText(places[:most], targets[:most], masked, missed)
 

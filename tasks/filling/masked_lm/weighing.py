@@ -225,7 +225,6 @@ class _Learner:
             most=settings.tuning_places,
             share=settings.tuning_share,
             seed=settings.tuning_seed,
-            sees_fills=settings.order != "all_at_once",
             merge_markers=settings.merge_markers,
         )
         if not text.places:
