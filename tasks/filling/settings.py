@@ -68,6 +68,8 @@ class FillingMethod(Settings):
     private text, the better it measures, so that no verdict goes by that."""
     rewrites_lines: ClassVar[bool] = False
     """Whether it writes private lines anew, known words too: what it writes is then no fill of the masked text."""
+    merges_markers: ClassVar[bool] = True
+    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
     reads_tuning_text: ClassVar[bool] = False
     """Whether it learns from generic text that the filler was not trained on."""
 
@@ -75,8 +77,6 @@ class FillingMethod(Settings):
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
     it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
     forbid_original: bool = False
     """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
     all words, and leaks a bit for each place (see ``choice``)."""

@@ -125,10 +125,10 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
-def places_of(line, kept="the sat on", *, merge=True, words="cat mat dog", share=0.15):
+def places_of(line, kept="the sat on", *, words="cat mat dog", share=0.15):
     found = tuning_text(
         [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
-        share=share, seed=1, merge_markers=merge,
+        share=share, seed=1,
     )  # fmt: skip
     told = zip(found.places, found.targets, strict=True)
     return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
@@ -140,15 +140,13 @@ def test_places_see_the_words_before_them_and_markers_behind_and_a_merged_run_is
     found, text = places_of("the big cat sat on the mat")
     assert found == [(("the big cat sat on the ", ""), 0, "mat")]
     assert (text.masked_words, text.without_candidate) == (3, 0)
-    found, text = places_of("the big cat sat", merge=False)
-    assert (found, text.without_candidate) == ([(("the big ", " sat"), 0, "cat")], 1)
     # Without a list a share of the words is masked.
     assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
 
 
 def test_places_of_a_corpus_are_spread_evenly():
     lines = ["[MASK] a [MASK]", "none", "[MASK]", "b [MASK]"]
-    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2, merge_markers=True)] == [
+    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2)] == [
         (("", " a ", ""), 0),
         (("", ""), 0),
     ]

@@ -139,7 +139,7 @@ def prepared_weighing(
     weights = learner.with_prior(learned)
     shift = np.zeros(len(log_frequency))
     if corpus is not None:
-        places = places_of_corpus(corpus, settings.prior_places, merge_markers=settings.merge_markers)
+        places = places_of_corpus(corpus, settings.prior_places)
         if places:
             table = candidate_log_probabilities(model, candidates, allowed, places)
             table *= np.float32(weights["filler"])
@@ -225,7 +225,6 @@ class _Learner:
             most=settings.tuning_places,
             share=settings.tuning_share,
             seed=settings.tuning_seed,
-            merge_markers=settings.merge_markers,
         )
         if not text.places:
             raise CorpusError(
