@@ -273,14 +273,3 @@ def test_what_nothing_can_be_learned_from_is_an_error():
     ):
         with pytest.raises(error, match=message):
             prepared([line], model=model)
-
-
-def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():
-    """Every place shows a dog, which the word counts have a third as often as cats: kept, the prior says so too."""
-    scores = {}
-    for prior in ("word_counts", "tuning_text"):
-        ready = prepared(["the dog sat"] * 20, prior=prior, weights={"filler": 1})
-        row = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
-        scores[prior] = row[3] - row[4]
-    assert scores["word_counts"] == pytest.approx(math.log(3), abs=1e-5)
-    assert scores["tuning_text"] < -3

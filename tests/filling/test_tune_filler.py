@@ -350,11 +350,6 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
             r"method\.copies: a filler is tuned on one fill of each sentence",
         ),
         ("masked_lm", {"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
-        (
-            "causal_lm",
-            {"kind": "log_linear", "prior": "tuning_text"},
-            "prior 'tuning_text' needs a masked language model",
-        ),
     ]:
         with pytest.raises(ValueError, match=message):
             tuning(kind, method)

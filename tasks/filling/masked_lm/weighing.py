@@ -266,10 +266,8 @@ class _Learner:
         return LearnedWeights(weights, averages, dict(self.measured))
 
     def with_prior(self, weights: dict[str, float]) -> dict[str, float]:
-        """The weights to fill with, of those that fit the tuning text: where the prior is that of the word counts, the
-        filler's average is divided out as strongly as the filler counts, and frequency counts in full."""
-        if self._settings.prior == "tuning_text":
-            return weights
+        """The weights to fill with, of those that fit the tuning text: the filler's average is divided out as strongly
+        as the filler counts, and frequency counts in full."""
         shifted = {**weights, "frequency": 1.0, "average": weights["filler"]}
         return {name: shifted[name] if self._fixed[name] is None else weight for name, weight in weights.items()}
 
