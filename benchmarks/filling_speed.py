@@ -1,9 +1,8 @@
 """Filling: speed against Hugging Face's own fill-mask pipeline, with the same fills.
 
-Both sides have the same weights, sentences, candidates and one thread. Left to right the peer is a loop that fills one
-marker after the other through the pipeline; all at once it is one call of the pipeline per sentence, which answers for
-every mask token. The model is the body of all-MiniLM-L6-v2 with an **untrained** head tied to its embeddings: right for
-timing, and for nothing else. Time is processor time, so that a busy machine changes little.
+Both sides have the same weights, sentences, candidates and one thread. The peer is a loop that fills one marker after
+the other through the pipeline. The model is the body of all-MiniLM-L6-v2 with an **untrained** head tied to its
+embeddings: right for timing, and for nothing else. Time is processor time, so that a busy machine changes little.
 
 Memory is that of ``palimpsest fill`` on a corpus and on one of ten times its lines, with a model of two small layers
 and random weights: what could grow with the corpus is not the model. The smaller one has four shards already, so that
@@ -57,30 +56,23 @@ def run() -> list[dict[str, Any]]:
     allowed = {want: set(entries) - {entries[number] for number in words} for want, words in none.items()}
 
     fill_by_pipeline(unmask, allowed, lines[0])  # the first call of either side sets things up
-    rows = []
-    speeds = {}
-    for order, peer, target in (("left_to_right", fill_by_pipeline, 8.0), ("all_at_once", fill_in_one_call, 4.0)):
-        ours = fill_ours(language_model, candidates, lines, order)
+    ours = fill_ours(language_model, candidates, lines)
+    started = time.process_time()
+    peers = [fill_by_pipeline(unmask, allowed, line) for line in lines]
+    peer_speed = SENTENCES / (time.process_time() - started)
+    same = sum(our_words == peer_words for our_words, peer_words in zip(ours, peers, strict=True))
+    seconds = []
+    for _ in range(REPETITIONS):
         started = time.process_time()
-        peers = [peer(unmask, allowed, line) for line in lines]
-        peer_speed = SENTENCES / (time.process_time() - started)
-        same = sum(our_words == peer_words for our_words, peer_words in zip(ours, peers, strict=True))
-        seconds = []
-        for _ in range(REPETITIONS):
-            started = time.process_time()
-            fill_ours(language_model, candidates, lines, order)
-            seconds.append(time.process_time() - started)
-        speeds[order] = SENTENCES / statistics.median(seconds)
-        rows += [
-            row(f"Top-1 {order} against the fill-mask pipeline ({MODEL_NAME})", speeds[order], peer_speed, target),
-            row(f"sentences with the pipeline's own fills, {order}", same, len(lines), 1.0, unit="sentences"),
-        ]
-    for order, shared in (("left_to_right", False), ("all_at_once", True)):
-        bare = [bare_forward_seconds(language_model, lines, shared=shared) for _ in range(REPETITIONS)]
-        bare_speed = SENTENCES / statistics.median(bare)
-        rows.append(
-            row(f"Top-1 {order} against its bare forward passes ({MODEL_NAME})", speeds[order], bare_speed, 0.85)
-        )
+        fill_ours(language_model, candidates, lines)
+        seconds.append(time.process_time() - started)
+    speed = SENTENCES / statistics.median(seconds)
+    bare_speed = SENTENCES / statistics.median(bare_forward_seconds(language_model, lines) for _ in range(REPETITIONS))
+    rows = [
+        row(f"Top-1 left_to_right against the fill-mask pipeline ({MODEL_NAME})", speed, peer_speed, 8.0),
+        row("sentences with the pipeline's own fills, left_to_right", same, len(lines), 1.0, unit="sentences"),
+        row(f"Top-1 left_to_right against its bare forward passes ({MODEL_NAME})", speed, bare_speed, 0.85),
+    ]
     return [*rows, memory_row(tokenizer, lines)]
 
 
@@ -160,13 +152,13 @@ def _peak_mebibytes(folder: Path, lines: Sequence[str], count: int) -> float:
     return float(json.loads((folder / "report.json").read_text(encoding="utf-8"))["peak_memory_bytes"]) / 2**20
 
 
-def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str], order: Any) -> list[list[str]]:
+def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str]) -> list[list[str]]:
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_sentence import read_masked_line
     from tasks.filling.methods.top_1 import BestWord
 
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-    filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64, order=order)
+    filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda _: None)]
 
 
@@ -195,30 +187,14 @@ def fill_by_pipeline(unmask: Any, allowed: "Mapping[Wanted, set[int]]", line: st
     return words
 
 
-def fill_in_one_call(unmask: Any, allowed: "Mapping[Wanted, set[int]]", line: str, top_k: int = 20) -> list[str]:
-    """All markers from one call, each by the first of the pipeline's answers that is a candidate of ours."""
-    answers = unmask(line, top_k=top_k)
-    markers = answers if isinstance(answers[0], list) else [answers]
-    best = [
-        next((answer for answer in marker if answer["token"] in place), None)
-        for marker, place in zip(markers, allowed_at(line, allowed), strict=True)
-    ]
-    if None in best:
-        return fill_in_one_call(unmask, allowed, line, top_k * 10)
-    return [answer["token_str"] for answer in best if answer]
-
-
-def bare_forward_seconds(language_model: Any, lines: Sequence[str], *, shared: bool) -> float:
-    """The model alone on as many markers in batches of the same size: no tokenisation, no choice, no rounds.
-
-    ``shared``: one window for all markers of a sentence, and not one for each.
-    """
+def bare_forward_seconds(language_model: Any, lines: Sequence[str]) -> float:
+    """The model alone on as many markers in batches of the same size: no tokenisation, no choice, no rounds."""
     encoded = language_model.encode([line.split("[MASK]") for line in lines])
     windows = []
     for pieces in encoded:
         positions = [index for index, piece in enumerate(pieces) if piece == language_model.mask_entry]
-        for some in [positions] if shared else [[position] for position in positions]:
-            windows += language_model.frame.windows(pieces, some)
+        for position in positions:
+            windows += language_model.frame.windows(pieces, [position])
     windows.sort(key=lambda window: len(window.pieces))
     started = time.process_time()
     for start in range(0, len(windows), 64):

@@ -53,7 +53,7 @@ def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
     assert main(["mask", "--technique", "allow_list", *files]) == 0
     files = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "filled.txt")]
     files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--kept-words", str(tmp_path / "kept.txt")]
-    options = ["--word-counts", str(counts), "--seed", "3", "--set", "merge_markers=false"]
+    options = ["--word-counts", str(counts), "--seed", "3", "--set", "copies=2"]
     assert main(["fill", "--method", "unigram", *files, *options]) == 0
     of_lines = palimpsest.mask(LINES)
     of_rows = palimpsest.mask({"text": line, "speaker": 1} for line in LINES)
@@ -62,8 +62,8 @@ def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
     assert list(of_lines) == list(of_rows) == list(of_file) == expected
     assert of_lines.measured["masked_words"] == sum(line.count("[MASK]") for line in expected)
     assert of_lines.path.parent.stat().st_mode & 0o777 == 0o700
-    filled = palimpsest.fill(of_lines, "unigram", word_counts=counts, seed=3, merge_markers=False)
-    settings = Unigram(kind="unigram", merge_markers=False)
+    filled = palimpsest.fill(of_lines, "unigram", word_counts=counts, seed=3, copies=2)
+    settings = Unigram(kind="unigram", copies=2)
     # Read while nothing else holds what is read.
     of_others = zip(filled, palimpsest.fill(of_rows, settings, word_counts=counts, seed=3), strict=True)
     assert all(line == other for line, other in of_others)

@@ -54,7 +54,7 @@ def masked_places(
     """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
 
     ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
-    with the method's ``merge_markers``; ``returning_fill``: one that writes the masked word itself by design.
+    with markers merged as its method does; ``returning_fill``: one that writes the masked word itself by design.
     ``following_fill``: one whose words are of the class and form of the masked ones. ``documents``: the name of each
     line's document; without it each line is one.
     """

@@ -99,7 +99,7 @@ def _guesses(
         forbidding_fill=text if forbids else None,
         returning_fill=text if method is not None and method.returns_originals else None,
         copies=method.copies if method is not None else 1,
-        merge_markers=method.merge_markers if method is not None else True,
+        merge_markers=method.merges_markers if method is not None else True,
         following_fill=text if method is not None and method.tells_forms else None,
         documents=files.documents,
     )
@@ -127,7 +127,7 @@ def _links(
     assert method is not None, "a text that was filled"
 
     def fills() -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
-        return filled_lines(masked / "text.txt", text, method.copies, merge_markers=method.merge_markers)
+        return filled_lines(masked / "text.txt", text, method.copies, merge_markers=method.merges_markers)
 
     kept, counts = KeptWords.read(str(masked / "kept_words.txt")), counts_of_words(str(files.word_counts))
     return {

@@ -43,7 +43,7 @@ def filled_lines(
 ) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
     """Each masked line with its fill in every copy of the corpus; these stand one behind the other in ``filled``.
 
-    ``merge_markers``: as the method's setting of that name.
+    ``merge_markers``: as the method's ``merges_markers`` says.
     """
     length = sum(1 for _ in read_lines(masked))
     each = [islice(read_lines(filled), copy * length, (copy + 1) * length) for copy in range(copies)]

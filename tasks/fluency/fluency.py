@@ -181,7 +181,7 @@ class _Sample:
         from tasks.filling.aligned_fills import filled_lines
         from tasks.filling.choice import with_spans
 
-        lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merge_markers)
+        lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merges_markers)
         return {
             sentence.number: _Filled(with_spans(sentence, self.spans[sentence.number]), copies[0])
             for sentence, copies in lines

@@ -59,7 +59,7 @@ def filled(
     originals = ForbiddenOriginals() if settings.forbid_original else None
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals, **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    corpus = CorpusFiller(filler, casing, kept, settings.merge_markers, None, originals)
+    corpus = CorpusFiller(filler, casing, kept, settings.merges_markers, None, originals)
     result = corpus.fill_shard(Shard(0, 1, list(lines), records))
     if counts is not None:
         counts.update(filler.counts, fallbacks=result.tally["fallbacks"])

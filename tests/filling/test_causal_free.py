@@ -134,7 +134,6 @@ def test_settings_for_another_kind_of_filler_are_errors(bert, llama):
             llama,
             "beyond_vocabulary: true needs a masked .*; leave",
         ),
-        (Top1(kind="top_1", order="all_at_once"), llama, "order 'all_at_once' needs a masked .* order: left_to_right"),
     ):
         with pytest.raises(ParameterError, match=message):
             refuse_misfit(method, filler)

@@ -209,7 +209,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def mask_and_fill(folder, *options, merge_when_filling):
+def mask_and_fill(folder, *options):
     mask = ["--technique", "allow_list", *settings(f"path={folder}/list.txt"), "--input", folder / "text.txt"]
     mask += ["--output", folder / "masked.txt", "--kept-words", folder / "kept.txt"]
     mask += ["--sidecar", folder / "sidecar.jsonl", *options]
@@ -217,21 +217,18 @@ def mask_and_fill(folder, *options, merge_when_filling):
     fill = ["--method", "unigram", "--word-counts", folder / "counts.tsv", "--kept-words", folder / "kept.txt"]
     fill += ["--input", folder / "masked.txt", "--output", folder / "filled.txt"]
     fill += ["--sidecar", folder / "sidecar.jsonl", "--report", folder / "report.json"]
-    fill += settings(f"merge_markers={str(merge_when_filling).lower()}")
     assert main(["fill", *map(str, fill)]) == 0
     lines = (folder / "filled.txt").read_text().lower().splitlines()
     return lines, json.loads((folder / "report.json").read_text())["measured"]
 
 
-def test_merged_markers_are_one_slot_whatever_the_filler_merges_and_classes_are_kept_apart(folder):
+def test_merged_markers_are_one_slot_and_classes_are_not_merged(folder):
     # "Zoltan" is the only word that is not kept, so every slot is filled with it.
     for markers, masked, fills in (
         ("{merge: true}", "[MASK], [MASK]", "zoltan, zoltan"),
         ("{merge: true, style: class}", "[MASK] [NUMBER], [MASK]", "zoltan zoltan, zoltan"),
     ):
-        for merge_when_filling in (False, True):
-            options = settings(f"markers={markers}")
-            lines, measured = mask_and_fill(folder, *options, merge_when_filling=merge_when_filling)
-            assert (folder / "masked.txt").read_text() == f"we met {masked}\nthe end\n[MASK] [[MASK]] we\n"
-            assert lines == [f"we met {fills}", "the end", "zoltan [zoltan] we"]
-            assert measured["markers"] == measured["fills"] == len(fills.split()) + 2
+        lines, measured = mask_and_fill(folder, *settings(f"markers={markers}"))
+        assert (folder / "masked.txt").read_text() == f"we met {masked}\nthe end\n[MASK] [[MASK]] we\n"
+        assert lines == [f"we met {fills}", "the end", "zoltan [zoltan] we"]
+        assert measured["markers"] == measured["fills"] == len(fills.split()) + 2

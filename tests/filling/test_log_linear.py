@@ -125,10 +125,10 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
-def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="cat mat dog", share=0.15):
+def places_of(line, kept="the sat on", *, words="cat mat dog", share=0.15):
     found = tuning_text(
         [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
-        share=share, seed=1, sees_fills=sees_fills, merge_markers=merge,
+        share=share, seed=1,
     )  # fmt: skip
     told = zip(found.places, found.targets, strict=True)
     return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
@@ -137,20 +137,16 @@ def places_of(line, kept="the sat on", *, sees_fills=True, merge=True, words="ca
 def test_places_see_the_words_before_them_and_markers_behind_and_a_merged_run_is_context():
     behind = (("The ", " sat on the ", "."), 0, "cat")
     assert places_of("The cat sat on the mat.")[0] == [behind, (("The cat sat on the ", "."), 0, "mat")]
-    at_once = [behind, (("The ", " sat on the ", "."), 1, "mat")]
-    assert places_of("The cat sat on the mat.", sees_fills=False)[0] == at_once
     found, text = places_of("the big cat sat on the mat")
     assert found == [(("the big cat sat on the ", ""), 0, "mat")]
     assert (text.masked_words, text.without_candidate) == (3, 0)
-    found, text = places_of("the big cat sat", merge=False)
-    assert (found, text.without_candidate) == ([(("the big ", " sat"), 0, "cat")], 1)
     # Without a list a share of the words is masked.
     assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
 
 
 def test_places_of_a_corpus_are_spread_evenly():
     lines = ["[MASK] a [MASK]", "none", "[MASK]", "b [MASK]"]
-    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2, merge_markers=True)] == [
+    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2)] == [
         (("", " a ", ""), 0),
         (("", ""), 0),
     ]
@@ -253,15 +249,14 @@ def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
 
 
-@pytest.mark.parametrize("order", ["left_to_right", "all_at_once"])
-def test_every_order_fills_the_same_words_in_batches_of_any_size(order):
+def test_batches_of_any_size_fill_the_same_words():
     ready = prepared(["the cat sat", "a dog sat"] * 5)
     sentences = [masked("the {PERSON:x} sat a {PERSON:x}", number) for number in range(1, 40)]
 
     def fills(batch):
         model = model_of()
         choice = DrawLogLinear(ready.scores, ready.allowed, MarkerRandomness(1))
-        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch, order=order)
+        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch)
         return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
 
     assert fills(1) == fills(64)
@@ -278,14 +273,3 @@ def test_what_nothing_can_be_learned_from_is_an_error():
     ):
         with pytest.raises(error, match=message):
             prepared([line], model=model)
-
-
-def test_the_prior_of_the_tuning_text_is_kept_where_that_is_wanted():
-    """Every place shows a dog, which the word counts have a third as often as cats: kept, the prior says so too."""
-    scores = {}
-    for prior in ("word_counts", "tuning_text"):
-        ready = prepared(["the dog sat"] * 20, prior=prior, weights={"filler": 1})
-        row = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
-        scores[prior] = row[3] - row[4]
-    assert scores["word_counts"] == pytest.approx(math.log(3), abs=1e-5)
-    assert scores["tuning_text"] < -3

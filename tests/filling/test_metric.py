@@ -163,4 +163,3 @@ def test_equal_seeds_give_equal_fills_and_others_draw_anew(tmp_path, capsys):
     assert filled(*keys("epsilon=500")).splitlines() == raw
     assert "give --sidecar" in filled(sidecar=False)
     assert "keeps no promise" in filled(*keys("forbid_original=true"))
-    assert "merge_markers" in filled(*keys("merge_markers=true"))

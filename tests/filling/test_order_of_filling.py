@@ -10,7 +10,7 @@ from tiny_masked_models import bert_that_avoids_repetition, random_bert, word_pi
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
+from tasks.filling.masked_lm.masked_filler import MaskedFiller, asked_from_the_left
 from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel, window_batches
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
@@ -18,25 +18,24 @@ from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
 
 WORD_PIECES = word_piece_tokenizer()
-NAMES = sorted(ORDERS)
 METHODS = [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample", temperature=0.7)]
 
 
-def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=64, seed=1, merge=False):
+def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=64, seed=1):
     candidates = candidates or candidate_words(WORD_PIECES, name="tiny")
     off_list = KeptWords(kept).off_list(candidates.words)
     choice = settings.choice(off_list, MarkerRandomness(seed))
-    filler = MaskedFiller(model, candidates, {None: choice}, batch_sentences=batch_sentences, order=settings.order)
-    sentences = [read_masked_line(line, number, merge_markers=merge) for number, line in enumerate(lines, start=1)]
+    filler = MaskedFiller(model, candidates, {None: choice}, batch_sentences=batch_sentences)
+    sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
     advanced = []
     filled = filler.fill(sentences, advanced.append)
     assert sum(advanced) == sum(map(len, filled))
     return filled
 
 
-def words_of(model, line, order, **options):
+def words_of(model, line, **options):
     """Top-1 of a scripted model."""
-    (filled,) = fills(model, [line], Top1(kind="top_1", order=order), candidates=model.candidates(), **options)
+    (filled,) = fills(model, [line], Top1(kind="top_1"), candidates=model.candidates(), **options)
     return [fill.word for fill in filled]
 
 
@@ -48,51 +47,25 @@ def capitals(words, position):
     return {"Paris": 0.9} if "France" in words else {"Rome": 0.6, "Paris": 0.3}
 
 
-@pytest.mark.parametrize(
-    ("order", "expected", "asked"),
-    [
-        ("left_to_right", ["Rome", "Italy"], [("_ capital of _", [0]), ("Rome capital of _", [3])]),
-        ("all_at_once", ["Rome", "France"], [("_ capital of _", [0, 3])]),
-    ],
-)
-def test_an_order_decides_which_fills_a_slot_sees(order, expected, asked):
+def test_a_slot_sees_the_fills_before_it():
     model = scripted("capital of Rome Paris Italy France", capitals)
-    assert words_of(model, "[MASK] capital of [MASK]", order) == expected
-    assert [(" ".join(words), positions) for words, positions in model.asked] == asked
+    assert words_of(model, "[MASK] capital of [MASK]") == ["Rome", "Italy"]
+    assert model.asked == [(["_", "capital", "of", "_"], [0]), (["Rome", "capital", "of", "_"], [3])]
 
 
-def test_a_real_model_sees_the_fills_before_it_or_not():
+def test_a_real_model_sees_the_fills_before_it():
     model = MaskedLanguageModel(bert_that_avoids_repetition(WORD_PIECES, "tom", "paris"), WORD_PIECES, "tiny")
-    line = "[MASK] on [MASK]"
-    for order, expected in (
-        ("left_to_right", ["tom", "paris"]),
-        ("all_at_once", ["tom", "tom"]),
-    ):
-        (filled,) = fills(model, [line], Top1(kind="top_1", order=order))
-        assert [fill.word for fill in filled] == expected
-
-
-@pytest.mark.parametrize("settings", METHODS, ids=lambda settings: settings.kind)
-def test_with_one_marker_every_order_gives_the_same(settings):
-    model = MaskedLanguageModel(random_bert(WORD_PIECES), WORD_PIECES, "tiny").prepared()
-    lines = ["the [MASK] sat", "[MASK]", "tom sat on the red [MASK].", "no marker", "", "cat [MASK] [MASK]  [MASK] ran"]
-    results = [
-        fills(model, lines * 5, settings.model_copy(update={"order": order}), kept=["the"], merge=True)
-        for order in NAMES
-    ]
-    assert results[0] == results[1]
-    assert [len(filled) for filled in results[0][:6]] == [1, 1, 1, 0, 0, 1]
+    (filled,) = fills(model, ["[MASK] on [MASK]"], Top1(kind="top_1"))
+    assert [fill.word for fill in filled] == ["tom", "paris"]
 
 
 WORDS = ("the", "cat", "sat", "on", "red", "mat", "tom", "[MASK]", "[MASK],", "'s")
 LINES = [" ".join(WORDS[(i * j * j + i + j) % len(WORDS)] for j in range(2 + i % 9)) for i in range(60)]
 
 
-@pytest.mark.parametrize("order", NAMES)
 @pytest.mark.parametrize("settings", METHODS, ids=lambda settings: settings.kind)
-def test_the_batch_size_and_the_lines_beside_it_change_no_fill(settings, order):
+def test_the_batch_size_and_the_lines_beside_it_change_no_fill(settings):
     model = MaskedLanguageModel(random_bert(WORD_PIECES), WORD_PIECES, "tiny").prepared()
-    settings = settings.model_copy(update={"order": order})
     results = [fills(model, LINES, settings, kept=["the"], batch_sentences=size) for size in (1, 7, 64)]
     assert results[0] == results[1] == results[2]
     alone = [fills(model, [""] * number + [LINES[number]], settings, kept=["the"])[-1] for number in (11, 34, 59)]
@@ -100,8 +73,7 @@ def test_the_batch_size_and_the_lines_beside_it_change_no_fill(settings, order):
     assert len({fill.word for filled in results[0] for fill in filled}) > 1
 
 
-@pytest.mark.parametrize("order", NAMES)
-def test_a_line_of_thousands_of_markers_takes_few_passes(order):
+def test_a_line_of_thousands_of_markers_takes_few_passes():
     script_calls = []
 
     def script(words, position):
@@ -110,10 +82,9 @@ def test_a_line_of_thousands_of_markers_takes_few_passes(order):
 
     model = ScriptedModel(["a", "b"], script, room=510)
     line = "[MASK] b " * 3000
-    assert words_of(model, line, order) == ["a"] * 3000
+    assert words_of(model, line) == ["a"] * 3000
     # 6,000 pieces: 16 windows show all of them, and 32 pieces hold 16 markers.
-    limits = {"left_to_right": 16 * 17, "all_at_once": 17}
-    assert len(model.asked) <= limits[order]
+    assert len(model.asked) <= 16 * 17
     assert all(len(words) == 510 for words, _ in model.asked)
     assert len(script_calls) == 3000
 
@@ -125,7 +96,7 @@ def test_a_line_that_fits_is_filled_strictly_left_to_right_however_long():
     line = "[MASK] " + "the " * 200 + "[MASK]"
     for room, expected in ((1000, ["a", "b"]), (150, ["a", "a"])):
         model = scripted("the a b", script, room=room)
-        assert words_of(model, line, "left_to_right") == expected
+        assert words_of(model, line) == expected
 
 
 def test_slots_of_a_long_line_that_are_near_each_other_are_not_filled_in_the_same_round():
@@ -137,7 +108,7 @@ def test_slots_of_a_long_line_that_are_near_each_other_are_not_filled_in_the_sam
 
     numbers = [str(index) for index in range(700)]
     model = ScriptedModel([*numbers, "a", "b"], script, room=200)
-    filled = words_of(model, " ".join(f"{number} [MASK]" for number in numbers), "left_to_right")
+    filled = words_of(model, " ".join(f"{number} [MASK]" for number in numbers))
     # Every word stands at 2 i + 1; whoever wrote "a" had seen no other "a" as near as that.
     places = [2 * index + 1 for index, word in enumerate(filled) if word == "a"]
     assert len(places) > 10
@@ -149,8 +120,7 @@ def test_slots_of_a_long_line_that_are_near_each_other_are_not_filled_in_the_sam
     st.sampled_from([1, 7, 64, math.inf]),
 )
 def test_what_is_filled_in_one_round_keeps_its_distance(positions, reach):
-    assert ORDERS["all_at_once"](positions, reach) == list(range(len(positions)))
-    filled = [positions[index] for index in ORDERS["left_to_right"](positions, reach)]
+    filled = [positions[index] for index in asked_from_the_left(positions, reach)]
     assert filled[0] == positions[0]
     assert all(after - before >= reach for before, after in pairwise(filled))
     assert len(filled) == 1 or reach < math.inf

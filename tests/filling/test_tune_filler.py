@@ -339,7 +339,6 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
 
     counted = "prior 'counted' counts the masked words, which tuning never reads; take prior: domain"
     documents = "consistent_within 'document' needs the originals and their documents, .* leave it out"
-    at_once = {"kind": "top_1", "order": "all_at_once"}
     for kind, method, message in [
         ("masked_lm", {"kind": "sample", "forbid_original": True}, "forbid_original needs the originals, .*; leave"),
         ("masked_lm", {"kind": "log_linear", "prior": "counted"}, counted),
@@ -351,16 +350,9 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
             r"method\.copies: a filler is tuned on one fill of each sentence",
         ),
         ("masked_lm", {"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
-        (
-            "causal_lm",
-            {"kind": "log_linear", "prior": "tuning_text"},
-            "prior 'tuning_text' needs a masked language model",
-        ),
-        ("causal_lm", at_once, r"order 'all_at_once' needs a masked .* kind is 'causal_lm'; set order: left"),
     ]:
         with pytest.raises(ValueError, match=message):
             tuning(kind, method)
-    tuning("masked_lm", at_once)
     for method in ("unigram", "surrogate", "free"):
         tuning("causal_lm", {"kind": method})
 

@@ -297,7 +297,7 @@ def test_numbers_are_finite_wherever_they_stand(document, tmp_path):
 
 
 FITTING = [
-    {"filler": "minilm", "methods": ["surest", "log_linear"]},
+    {"filler": "minilm", "methods": ["counted", "log_linear"]},
     {"filler": "smollm2", "methods": ["free", "top_1", "sample"]},
     {"filler": "smollm2_tuned", "methods": ["top_k"]},
 ]
@@ -312,22 +312,14 @@ FITTING = [
             "compare.fills.0.methods: 'free' (method 'free') needs a causal language model, and 'minilm' is a masked "
             "one; take top_1, top_k or sample, or leave one of the two out",
         ),
-        ("smollm2_tuned", "surest", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
-        ("smollm2", "surest", "'surest' (order 'all_at_once') needs a masked language model"),
-        ("smollm2", "surest", "'smollm2' is a causal one; set order: left_to_right"),
-        (
-            None,
-            None,
-            "tuned_fillers.smollm2_tuned: order 'all_at_once' needs a masked language model, and kind is 'caus",
-        ),
-        ("minilm", "surest", None),
+        ("smollm2_tuned", "counted", "needs a masked language model, and 'smollm2_tuned' is a causal one"),
+        ("smollm2", "counted", "'counted' (prior 'counted') needs a masked language model"),
+        ("minilm", "counted", None),
     ],
 )
 def test_methods_that_a_filler_never_runs_are_refused(filler, method, says, document, tmp_path):
-    document["filling"] |= {"free": {"kind": "free"}, "surest": {"kind": "top_1", "order": "all_at_once"}}
-    document["compare"]["fills"] = [{"filler": filler, "methods": [method]}] if says and filler else FITTING
-    if filler is None:
-        document["tuned_fillers"]["smollm2_tuned"] |= {"text": "filled", "method": document["filling"]["surest"]}
+    document["filling"] |= {"free": {"kind": "free"}, "counted": {"kind": "log_linear", "prior": "counted"}}
+    document["compare"]["fills"] = [{"filler": filler, "methods": [method]}] if says else FITTING
     if says is None:
         (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
         assert read_parameters(tmp_path / "params.yaml").pretrained_fillers() == ["minilm", "smollm2"]

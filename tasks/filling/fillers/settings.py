@@ -165,7 +165,7 @@ class Misfit:
     """What keeps a method from running with a kind of filler."""
 
     what: str
-    """``method 'free'`` or ``order 'all_at_once'``."""
+    """``method 'free'`` or ``prior 'counted'``."""
     needs: str
     """``masked`` or ``causal``."""
     remedy: str

@@ -257,7 +257,7 @@ def place_of_weights(context: "FillContext", settings: "LogLinear", words: Seque
     from tasks.records.stage_report import content_hash
     from tasks.shards.work_key import model_state, surroundings
 
-    learned_by = ("order", "merge_markers", "weights", "tuning_places", "tuning_share", "tuning_seed")
+    learned_by = ("weights", "tuning_places", "tuning_share", "tuning_seed")
     document = {
         "settings": {name: value for name, value in settings.model_dump(mode="json").items() if name in learned_by},
         "tuning_text": content_hash(str(context.files.tuning_text)),

@@ -1,13 +1,8 @@
-"""Filling sentences with a masked LM: rounds over many sentences, in an order that is a setting (paper 3.2).
+"""Filling sentences with a masked LM: rounds over many sentences, each from left to right (paper 3.2).
 
-In each round the order says which open slots of a sentence are filled; what a slot sees is what was filled in the
-rounds before. So the model works on whole batches whatever the order, and a fill depends neither on the size of the
-batches nor on what else is in them.
-
-In which order the slots of a sentence are filled, and so which fills a slot sees when it is filled.
-
-- ``left_to_right`` (paper 3.2): one slot after the other, each seeing the fills before it and mask tokens behind it;
-- ``all_at_once``: every slot sees mask tokens at all others, and one forward pass per sentence does.
+In each round the first open slot of every sentence is filled. It sees the fills of the rounds before and mask tokens
+behind it. So the model works on whole batches, and a fill depends neither on the size of the batches nor on what else
+is in them.
 
 A line that is longer than the model's positions would need thousands of rounds where it has thousands of markers; in
 such a line slots that are at least ``reach`` pieces apart may be filled in the same round, so the order holds among
@@ -34,29 +29,19 @@ from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window, padded_pieces, window_batches
 from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.settings import ChoosingMethod, OrderName
+from tasks.filling.settings import ChoosingMethod
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
 
 
-def asked_at_once(positions: Sequence[int], reach: float) -> list[int]:
-    """Which of the open slots, by their ascending positions in the pieces, are filled in this round: all."""
-    return list(range(len(positions)))
-
-
 def asked_from_the_left(positions: Sequence[int], reach: float) -> list[int]:
-    """The first open slot, and in a long line each next one that is far enough from the one before it."""
+    """Which of the open slots, by their ascending positions in the pieces, are filled in this round: the first, and in
+    a long line each next one that is far enough from the one before it."""
     chosen = [0]
     while (following := bisect_left(positions, positions[chosen[-1]] + reach)) < len(positions):
         chosen.append(following)
     return chosen
-
-
-ORDERS: dict[OrderName, Callable[[Sequence[int], float], list[int]]] = {
-    "left_to_right": asked_from_the_left,
-    "all_at_once": asked_at_once,
-}
 
 
 _REACH = 32
@@ -91,7 +76,7 @@ class _Scored(NamedTuple):
 
 
 class MaskedFiller:
-    """Fills sentences with one model, one method and one order."""
+    """Fills sentences with one model and one method."""
 
     def __init__(
         self,
@@ -101,13 +86,11 @@ class MaskedFiller:
         *,
         shares: Mapping[str, np.ndarray] | None = None,
         batch_sentences: int,
-        order: OrderName = "left_to_right",
     ) -> None:
         """``choices``: what chooses, by the language of the place, or at every place by ``None``. ``shares``: for each
         language the share, ``(W,)``, of each candidate that is of it; none is written where it has no share."""
         self._model, self._candidates, self._choices = model, candidates, choices
         self._batch_sentences = batch_sentences
-        self._asked = ORDERS[order]
         device = model.model.device
         self._spaced, self._glued = (torch.from_numpy(e).to(device) for e in (candidates.spaced, candidates.glued))
         misplaced = unwanted(candidates.words)
@@ -165,7 +148,7 @@ class MaskedFiller:
         """The windows of this round, each with its slots; made before any slot is filled in it, so that what a slot
         sees does not depend on batches."""
         positions = [state.positions[slot] for slot in state.open]
-        slots = [state.open[index] for index in self._asked(positions, state.reach)]
+        slots = [state.open[index] for index in asked_from_the_left(positions, state.reach)]
         windows = self._model.frame.windows(state.pieces, [state.positions[slot] for slot in slots])
         remaining = iter(slots)
         return [((state, list(islice(remaining, len(window.positions)))), window) for window in windows]
@@ -272,6 +255,5 @@ def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller
         choices,
         shares=shares,
         batch_sentences=method.batch_sentences,
-        order=method.order,
     )
     return BuiltFiller(filler, context.casing(is_cased=candidates.cased))

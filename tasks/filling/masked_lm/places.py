@@ -58,13 +58,11 @@ def tuning_text(
     most: int,
     share: float,
     seed: int,
-    sees_fills: bool,
-    merge_markers: bool,
 ) -> TuningText:
     """At most so many places, of lines in random order.
 
     ``candidates``: word to index, folded unless ``cased``. ``share``: of the words to mask where there is no list.
-    ``sees_fills``: whether a place sees the words of the places before it.
+    A place sees the words of the places before it.
     """
     randomness = MarkerRandomness(seed)
     places: list[OpenPlace] = []
@@ -76,7 +74,7 @@ def tuning_text(
         text = lines[line]
         spans = _masked_spans(text, kept, share, randomness.at(Place(line + 1, 0)))
         masked += len(spans)
-        slots = _slots(text, spans, merge_markers=merge_markers)
+        slots = _slots(text, spans)
         for index, slot in enumerate(slots):
             if len(slot) > 1:
                 continue
@@ -86,8 +84,7 @@ def tuning_text(
             if target is None:
                 missed += 1
                 continue
-            first = index if sees_fills else 0
-            places.append(OpenPlace(_texts(text, slots[first:]), index - first))
+            places.append(OpenPlace(_texts(text, slots[index:]), 0))
             targets.append(target)
     return TuningText(places[:most], targets[:most], masked, missed)
 
@@ -102,11 +99,11 @@ def _masked_spans(text: str, kept: KeptWords, share: float, random: np.random.Ge
     return [spans[index] for index in sorted(random.permutation(len(spans))[:number].tolist())]
 
 
-def _slots(text: str, spans: Sequence[tuple[int, int]], *, merge_markers: bool) -> list[list[tuple[int, int]]]:
-    """The spans of each slot: one each, or runs with nothing but white space between."""
+def _slots(text: str, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """The spans of each slot: runs with nothing but white space between."""
     slots: list[list[tuple[int, int]]] = []
     for span in spans:
-        if merge_markers and slots and not text[slots[-1][-1][1] : span[0]].strip():
+        if slots and not text[slots[-1][-1][1] : span[0]].strip():
             slots[-1].append(span)
         else:
             slots.append([span])
@@ -163,11 +160,11 @@ def candidate_log_probabilities(
     return table
 
 
-def places_of_corpus(lines: Sequence[str], most: int, *, merge_markers: bool) -> list[OpenPlace]:
+def places_of_corpus(lines: Sequence[str], most: int) -> list[OpenPlace]:
     """At most so many of the slots of a masked corpus, evenly spread; each sees masks at all others."""
 
     def sentences() -> Iterator[MaskedSentence]:
-        return (read_masked_line(line, 1, merge_markers=merge_markers) for line in lines)
+        return (read_masked_line(line, 1, merge_markers=True) for line in lines)
 
     every = max(1, -(-sum(len(sentence.slots) for sentence in sentences()) // most))
     places = (OpenPlace(sentence.texts, slot) for sentence in sentences() for slot in range(len(sentence.slots)))

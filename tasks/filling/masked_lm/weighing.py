@@ -139,7 +139,7 @@ def prepared_weighing(
     weights = learner.with_prior(learned)
     shift = np.zeros(len(log_frequency))
     if corpus is not None:
-        places = places_of_corpus(corpus, settings.prior_places, merge_markers=settings.merge_markers)
+        places = places_of_corpus(corpus, settings.prior_places)
         if places:
             table = candidate_log_probabilities(model, candidates, allowed, places)
             table *= np.float32(weights["filler"])
@@ -225,8 +225,6 @@ class _Learner:
             most=settings.tuning_places,
             share=settings.tuning_share,
             seed=settings.tuning_seed,
-            sees_fills=settings.order != "all_at_once",
-            merge_markers=settings.merge_markers,
         )
         if not text.places:
             raise CorpusError(
@@ -268,10 +266,8 @@ class _Learner:
         return LearnedWeights(weights, averages, dict(self.measured))
 
     def with_prior(self, weights: dict[str, float]) -> dict[str, float]:
-        """The weights to fill with, of those that fit the tuning text: where the prior is that of the word counts, the
-        filler's average is divided out as strongly as the filler counts, and frequency counts in full."""
-        if self._settings.prior == "tuning_text":
-            return weights
+        """The weights to fill with, of those that fit the tuning text: the filler's average is divided out as strongly
+        as the filler counts, and frequency counts in full."""
         shifted = {**weights, "frequency": 1.0, "average": weights["filler"]}
         return {name: shifted[name] if self._fixed[name] is None else weight for name, weight in weights.items()}
 

@@ -29,7 +29,6 @@ as one piece and that the word counts hold. Why each term:
   the private domain, as far as the words round the masks tell it (``prior: domain``, see ``domain_frequencies``).
   Where the sidecar may be read, noisy counts of the masked words say more, with differential privacy for each line
   (``prior: counted``, see ``counted_frequencies``).
-  For private text that is like the generic text the bracket may be kept as learned (``prior: tuning_text``).
 
 Where words were counted (``prior: counted``), it is also known how often the fills are to write each of them, and the
 formula alone does not: p_average is the filler's mean over generic text, and this corpus has other contexts. So each
@@ -102,11 +101,10 @@ class LogLinear(CountingMethod, CandidateMethod):
     """Share of the words of generic text to mask where the technique has no list of kept words."""
     tuning_seed: int = Field(default=1, ge=0)
     """Seed of their choice, apart from the seed of the fill."""
-    prior: Literal["word_counts", "domain", "counted", "tuning_text"] = "word_counts"
+    prior: Literal["word_counts", "domain", "counted"] = "word_counts"
     """How frequent words are taken to be where nothing is known of the context: as in the word counts; as in the
-    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); the same, and as
-    noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar); or as learned, for private
-    text that is like the tuning text."""
+    private domain, by generic text that is like what was not masked (see ``domain_frequencies``); or the same, and as
+    noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar)."""
     prior_places: int = Field(default=3000, ge=1)
     """``prior: counted`` looks at so many places of the masked text, so that the fills have its counts."""
 
@@ -156,7 +154,7 @@ class LogLinear(CountingMethod, CandidateMethod):
     @property
     def masked_only(self) -> tuple[str, str] | None:
         """What is learned from a masked language model's scores, too."""
-        if self.prior in ("counted", "tuning_text"):
+        if self.counts_masked_words:
             return f"prior {self.prior!r}", "take prior: domain"
         if self.beyond_vocabulary:
             return "beyond_vocabulary: true", "leave it out: a causal one writes any word"

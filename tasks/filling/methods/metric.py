@@ -72,14 +72,14 @@ class Metric(FillingMethod):
     )
     needs_word_counts: ClassVar[bool] = True
     returns_originals: ClassVar[bool] = True
+    merges_markers: ClassVar[bool] = False
+    """Each masked word is replaced by itself."""
     kind: Literal["metric"]
     epsilon: float = Field(default=12.0, gt=0)
     """Per unit of distance between two words; with ``customized`` for the whole of a group. No other method's epsilon
     compares with it: see above."""
     customized: int | None = Field(default=None, ge=2)
     """k of CusText: words are replaced within groups of so many similar ones. ``null``: by any word, as in SanText."""
-    merge_markers: Literal[False] = False
-    """Each masked word is replaced by itself."""
 
     @model_validator(mode="after")
     def _original_may_come_out(self) -> Self:

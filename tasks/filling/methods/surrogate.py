@@ -54,12 +54,12 @@ class Surrogate(FillingMethod):
     title: ClassVar[str] = "Surrogate"
     sentence: ClassVar[str] = "Made-up values of the marker’s class, without a model; not in the paper."
     needs_word_counts: ClassVar[bool] = True
+    merges_markers: ClassVar[bool] = False
+    """A name of two words is one surrogate of two words."""
     kind: Literal["surrogate"]
     consistent_within: Literal["line", "document", "corpus"] = "line"
     """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
     of the same thing (see above)."""
-    merge_markers: bool = False
-    """Whether a run of consecutive markers is merged into one; a name of two words is one surrogate of two words."""
 
     @model_validator(mode="after")
     def _copies_differ(self) -> Self:
