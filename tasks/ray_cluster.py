@@ -141,6 +141,7 @@ def _by_workers(
         resources={resources.cluster.private_nodes: SHARE_OF_LABEL},
         max_task_retries=_MOST_LOSSES - 1,
     )
+    batch: Any
     try:
         for batch in done.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
             (index,) = batch["part"].to_pylist()
