@@ -22,8 +22,8 @@ from flows.runs.preparation import first_that_fits
 from flows.stages.executor import log_name
 from tasks.errors import ResourceError
 from tasks.files.paths_apart import overlap
+from tasks.ray_cluster import SHARE_OF_LABEL, connect, machines_with
 from tasks.settings.resources import ResourceSettings, StageNeeds
-from tasks.shards.ray_workers import SHARE_OF_LABEL, connect, machines_with
 
 _LOOK_SECONDS = 0.5
 LOST = "the node that ran it was lost"

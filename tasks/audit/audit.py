@@ -15,7 +15,6 @@ examples:
 
 import argparse
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +104,7 @@ def _given_model(
     from tasks.corpora.text_lines import read_corpus, read_lines
     from tasks.corpora.words import lines_found
     from tasks.errors import CorpusError
-    from tasks.language_model.sharded_model import sharded_model
+    from tasks.language_model.divided_model import DividedModel
 
     given = read_corpus(str(files.non_members))
     others = [line for line, shared in zip(given, lines_found(given, members), strict=True) if not shared]
@@ -118,16 +117,15 @@ def _given_model(
     # Nobody says which of the others belong together.
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
     lines = [*members, *others]
-    with ExitStack() as models:
-        attacked = models.enter_context(sharded_model(str(files.model), resources, files))
-        base = models.enter_context(sharded_model(files.base, resources, files)) if files.base else None
-        before = score_lines(base, lines) if base is not None else None
-        figures = membership_of(attacked, before, lines, is_member, names, settings)
-        if settings.neighboured:
-            figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
-        if settings.sampled:
-            public = read_lines(files.generic_text) if files.generic_text else ()
-            figures |= extraction(attacked, lines, is_member, names, settings, public=public)
+    attacked = DividedModel(str(files.model), resources)
+    base = DividedModel(files.base, resources) if files.base else None
+    before = score_lines(base, lines) if base is not None else None
+    figures = membership_of(attacked, before, lines, is_member, names, settings)
+    if settings.neighboured:
+        figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
+    if settings.sampled:
+        public = read_lines(files.generic_text) if files.generic_text else ()
+        figures |= extraction(attacked, lines, is_member, names, settings, public=public)
     return figures
 
 

@@ -18,8 +18,8 @@ from tasks.filling.filled_corpus import Shard
 from tasks.filling.fillers.tune_filler import TuneFiles
 from tasks.filling.methods.distilled import Distilled
 from tasks.language_model.adapt import AdaptFiles, adapt
+from tasks.language_model.divided_model import DividedModel
 from tasks.language_model.evaluation.perplexity import word_ranks
-from tasks.language_model.sharded_model import ShardedModel
 from tasks.parameters.cells_file import MARKER_USES
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
@@ -63,7 +63,7 @@ class TwinAttack:
             text = list(read_lines(Path(str(self.files.masked)) / str(self.cell.technique) / "text.txt"))
         own = twin_text(members, documents, text, canaries, self._obfuscation(), settings.held_out_share, settings.seed)
         found = self._of_filler(canaries)
-        base = ShardedModel(str(self.files.base), self.resources)
+        base = DividedModel(str(self.files.base), self.resources)
         trained_on = own.of(own.is_member)
         if drawn:
             trained_on = self._drawn(trained_on, canaries)
@@ -144,7 +144,7 @@ class TwinAttack:
         )
         return [(line, f"line {number}") for number, line in enumerate(read_lines(output))]
 
-    def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> ShardedModel:
+    def _trained(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> DividedModel:
         """The model of the cell, trained on other lines, each with its document."""
         adaptation = self.settings.adaptation
         assert adaptation is not None, "whoever attacks a twin says how it is trained"
@@ -161,7 +161,7 @@ class TwinAttack:
             output=str(output),
         )
         adapt(adaptation, files, cell, self.resources.model_copy(update={"work_folder": str(self.work)}))
-        return ShardedModel(str(output), self.resources)
+        return DividedModel(str(output), self.resources)
 
     def _obfuscation(self) -> Obfuscate:
         """Masking and filling as the cell's text was."""

@@ -16,9 +16,9 @@ from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.masked_sentence import Casing, small_words, usual_forms
 from tasks.filling.restoration import GenericWords
 from tasks.filling.settings import SHIPPED_FILLER, ClassAware, FillingMethod, LanguageAware
+from tasks.parts import Work
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
-from tasks.shards.workers import Work
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:

@@ -7,9 +7,6 @@ where a word stood, a word in letters, and never a strong word or a slur.
 
 Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
 
-A long fill may be interrupted at any moment: the same command goes on with what was finished and writes the same bytes
-as if nothing had happened. With several GPUs, resources.devices shares the lines among them; the result is the same.
-
 With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
 what guessing by frequency would restore; --set forbid_original=true keeps it from ever being so. That leaks a little:
 whoever knows of it knows one word that was not masked at each place. It is for methods that draw, from a secret that
@@ -104,23 +101,18 @@ def fill(
     resources: ResourceSettings,
     *,
     release: ReleaseSettings | None = None,
-    later: list[Callable[[], None]] | None = None,
 ) -> Report:
     """Write the filled text, and say what was measured (paper 3.2).
 
-    ``release``: what may leave of the corpus. ``later`` gathers what is to be done as soon as the report is written;
-    ``None``: there will be none.
+    ``release``: what may leave of the corpus.
 
     Raises ``ParameterError`` where a file is missing that the method needs, ``CorpusError`` where one is not of the
     masked text, and ``ModelError`` where the filler cannot be used.
     """
     from tasks.filling.context import FillContext
     from tasks.filling.filled_shards import fill_corpus
-    from tasks.shards.workers import devices_of
 
     check_files(settings, files)
-    # Before anything is learned, which may take an hour.
-    devices_of(resources.devices, uses_model=settings.uses_filler)
     context = FillContext.read(
         settings, files, cell, resources.threads, release=release, work_folder=resources.work_folder
     )
@@ -138,18 +130,12 @@ def fill(
             f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
             "is the more likely to be it"
         )
-    if later is None:
-        done.work.remove()
-    else:
-        # Only then: a run that ends before its report is written can still be resumed.
-        later.append(done.work.remove)
     fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
     if "off-list" in fallbacks and not context.kept:
         fallbacks = "no kept words: the off-list rule is off"
     print(
         f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
-        f"different words in {done.seconds:.1f} s; {fallbacks}"
-        + (f"; {done.resumed_shards:,} of {done.shards:,} shards were finished before" if done.resumed_shards else ""),
+        f"different words in {done.seconds:.1f} s; {fallbacks}",
         file=sys.stderr,
     )
     return report
@@ -194,18 +180,15 @@ class FillCommand(StageCommand[FillingMethod, FillFiles]):
     """The stage, with what it needs of the parameter file beside the method: what may leave of a corpus."""
 
     def carry_out(self, invocation: Invocation[FillingMethod, FillFiles]) -> Report:
-        """Run the stage and write its report; what could resume it goes when that is written."""
+        """Run the stage and write its report."""
         from tasks.parameters.parameter_file import read_sections
 
         params = invocation.params
-        later: list[Callable[[], None]] = []
         release = read_sections(params, ["release"])["release"] if params else None
         given = (invocation.settings, invocation.files, invocation.cell, invocation.resources)
         with invocation.recorded() as recorded:
-            found = fill(*given, release=release, later=later)
+            found = fill(*given, release=release)
             recorded.take(found)
-        for action in later:
-            action()
         return found
 
 

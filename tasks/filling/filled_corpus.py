@@ -1,7 +1,7 @@
 """From masked lines to filled lines: in shards, in the order of the lines, articles agreed, each line checked.
 
 Lines are taken in shards of a fixed size, counted from the start of the corpus: memory does not grow with the corpus,
-and what stands in a shard, and so in a batch, does not depend on how the work is divided among devices or runs.
+and what is in a shard, and so in a batch, does not depend on who fills it.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.filling.restoration import GenericWords, Restoration
-from tasks.shards.sharded_work import SHARD_LINES
+from tasks.parts import PART_LINES
 
 
 class Filler(Protocol):
@@ -92,7 +92,7 @@ def read_shards(
     spans = iter(records) if records is not None else None
     names = iter(documents) if documents is not None else None
     index = count = 0
-    while part := list(islice(remaining, SHARD_LINES)):
+    while part := list(islice(remaining, PART_LINES)):
         yield Shard(
             index,
             count + 1,

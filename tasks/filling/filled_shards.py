@@ -1,12 +1,10 @@
 """A corpus filled shard by shard: what is written of it, and what is counted.
 
-A fill may be interrupted: the next run goes on where this one ended, with the shards that are kept under a key
-(``fill_key``) of everything that decides the result. Filled text may still hold private words that were not masked.
+Filled text may still hold private words that were not masked.
 """
 
-import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +15,9 @@ from tasks.files.clone_key import clone_key
 from tasks.filling.context import FillContext
 from tasks.filling.fill import FillFiles
 from tasks.filling.filled_corpus import FilledShard, FillingTally, read_copies, read_shards
-from tasks.filling.fillers.filler_folder import base_of
 from tasks.filling.restoration import Restoration, Rounding
-from tasks.filling.settings import ClassAware
-from tasks.records.stage_report import content_hash
-from tasks.settings.checks import as_plain
+from tasks.parts import computed
 from tasks.settings.resources import ResourceSettings
-from tasks.shards.sharded_work import Finished, ShardedWork
-from tasks.shards.work_key import model_state, work_key
 
 
 @dataclass
@@ -32,36 +25,17 @@ class FilledCorpus:
     """What was done to fill a corpus."""
 
     tally: FillingTally
-    work: ShardedWork[FilledShard]
-    shards: int = 0
-    resumed_shards: int = 0
-    """Of these, those that an earlier run had finished."""
-    markers: int = 0
-    """Filled by this run."""
     seconds: float = 0.0
-    """Of this run."""
     forward_seconds: float | None = None
-    """Inside the model in this run, summed over devices; ``None`` without a model, or where nothing was left to do."""
+    """Inside the model, summed over workers; ``None`` without a model."""
 
-    def counted(self, filled: FilledShard, resumed: bool) -> list[str]:
-        """Count a shard; its lines."""
-        self.tally.add_plain(filled.tally)
-        self.shards += 1
-        if resumed:
-            self.resumed_shards += 1
-        else:
-            self.markers += filled.tally["markers"]
+    def lines(self, shards: Iterable[FilledShard]) -> Iterator[str]:
+        """The filled lines, each shard counted as it comes."""
+        for filled in shards:
+            self.tally.add_plain(filled.tally)
             if filled.forward_seconds is not None:
                 self.forward_seconds = (self.forward_seconds or 0.0) + filled.forward_seconds
-        return filled.lines
-
-    def lines(self, finished: Generator[Finished[FilledShard], None, None]) -> Iterable[str]:
-        """The filled lines; where shards are kept, only when all are."""
-        if self.work.store is None:
-            return (line for each in finished for line in self.counted(*each))
-        for each in finished:
-            self.counted(*each)
-        return (line for index in range(self.shards) for line in self.work.store.load(index).lines)
+            yield from filled.lines
 
     def measured(self) -> dict[str, Any]:
         """What the report says; what the sidecar alone tells is rounded."""
@@ -85,10 +59,8 @@ class FilledCorpus:
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
             "restoration": restoration,
             **counts,
-            "shards": self.shards,
-            "resumed_shards": self.resumed_shards,
             "filling_seconds": round(self.seconds, 3),
-            "markers_per_second": round(self.markers / self.seconds, 1) if self.markers else None,
+            "markers_per_second": round(tally.markers / self.seconds, 1) if tally.markers else None,
             "forward_seconds": None if self.forward_seconds is None else round(self.forward_seconds, 3),
         }
 
@@ -96,8 +68,7 @@ class FilledCorpus:
 def fill_corpus(context: FillContext, resources: ResourceSettings, advance: Callable[[int], object]) -> FilledCorpus:
     """Write the filled text; ``advance`` is called with the number of slots just filled.
 
-    Where there are several shards, each is kept as soon as it is finished, and the output is put together from them at
-    the end, so that nothing half-written lies beside it for hours, or for ever where the process is killed.
+    Streams are filled in this process, whatever ``resources`` says.
     """
     files, copies = context.files, context.method.copies
     shards = read_copies(
@@ -108,21 +79,13 @@ def fill_corpus(context: FillContext, resources: ResourceSettings, advance: Call
             read_documents(files.documents) if files.documents else None,
         ),
     )
-    work: ShardedWork[FilledShard] = ShardedWork(
-        shards,
-        context.shard_filler,
-        resources,
-        uses_model=context.method.uses_filler,
-        output=None if any(map(is_stream, (files.input, files.output))) else files.output,
-        key=lambda: fill_key(context),
-    )
+    if any(map(is_stream, (files.input, files.output))):
+        resources = resources.model_copy(update={"cluster": None})
+    uses_model = context.method.uses_filler
+    filled = computed(shards, context.shard_filler, resources, uses_model=uses_model, advance=advance)
     tally = FillingTally(context.kept, Restoration(None, copies) if context.sidecar else None)
-    done, started = FilledCorpus(tally, work), time.perf_counter()
-    with contextlib.ExitStack() as on_failure:
-        on_failure.callback(work.close)
-        with contextlib.closing(work.finished(advance, lambda filled: filled.tally["fills"])) as finished:
-            write_lines(files.output, _masked(done.lines(finished), done, files), private=True)
-        on_failure.pop_all()
+    done, started = FilledCorpus(tally), time.perf_counter()
+    write_lines(files.output, _masked(done.lines(filled), done, files), private=True)
     done.seconds = time.perf_counter() - started
     return done
 
@@ -140,19 +103,3 @@ def _masked(lines: Iterable[str], done: FilledCorpus, files: FillFiles) -> Itera
             f"{files.input!r} has no marker such as [MASK], so filling would copy it as it is; give a text that "
             "'palimpsest mask' wrote"
         )
-
-
-def fill_key(context: FillContext) -> str:
-    """One hash of everything that decides what a fill writes: two runs with the same key write the same bytes."""
-    method, files = context.method, context.files
-    models = [name for name in (files.filler, base_of(files.filler) if files.filler else None) if name]
-    tagger = method.class_check.tagger if isinstance(method, ClassAware) and method.matches_classes else None
-    models += [tagger.model] if tagger else []
-    decides = {
-        "settings": as_plain(method),
-        "seed": context.seed,
-        "content": {option: content_hash(path) for option, path in files.read() if path != files.filler},
-        "models": {name: model_state(name) for name in models},
-        "counted": context.learned.measured.get("counted_frequencies"),
-    }
-    return work_key(decides, context.threads, uses_model=bool(files.filler))

@@ -55,10 +55,10 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     from tasks.corpora.text_lines import refuse_empty
 
     refuse_empty(files.input)
+    from tasks.language_model.divided_model import DividedModel
     from tasks.language_model.evaluation.perplexity import measure_perplexity, word_ranks
     from tasks.language_model.evaluation.reference_text import read_reference_text, sidecars_in
     from tasks.language_model.evaluation.sentence_scores import write_scores
-    from tasks.language_model.sharded_model import sharded_model
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
@@ -67,15 +67,14 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     report = Report(seed=settings.seed)
     with _ranks_of_torchrun(resources.threads) as plan:
         text = read_reference_text(files.input, sidecars)
-        together = plan.world_size > 1
-        here = resources.model_copy(update={"devices": 1, "cluster": None}) if together else resources
-        with sharded_model(files.model, here, None if together else (files, cell)) as model:
-            scores, protocol = model.score_text(files.input, settings.markers)
-            if not plan.is_first:
-                return report
-            measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
-            if files.scores:
-                write_scores(files.scores, sentences, protocol.signature)
+        alone = resources.model_copy(update={"cluster": None})
+        model = DividedModel(files.model, alone if plan.world_size > 1 else resources)
+        scores, protocol = model.score_text(files.input, settings.markers)
+        if not plan.is_first:
+            return report
+        measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
+        if files.scores:
+            write_scores(files.scores, sentences, protocol.signature)
     report.shown = "\n".join([_first_line(measured), *_further_lines(measured)])
     if measured["oov_rate"] > MANY_UNKNOWN:
         report.warn(

@@ -78,8 +78,8 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
     text = WatchedText(read_lines(files.input))
     lines, told = tee(_with_progress(text)) if counted else (_with_progress(text), ())
     with_spans = files.sidecar is not None or counted is not None
+    masked = masked_lines(technique, lines, tally, settings, files, resources, with_spans=with_spans)
     with (
-        masked_lines(technique, lines, tally, settings, files, resources, with_spans=with_spans) as masked,
         line_writer(files.output, private=True) as output,
         line_writer(files.sidecar, private=True) if files.sidecar else nullcontext() as sidecar,
     ):

@@ -1,13 +1,12 @@
-"""The masked lines of a text: as a stream in this process, or in shards by several workers, with the same bytes.
+"""The masked lines of a text: as a stream in this process, or in parts on a cluster, with the same bytes.
 
-A technique by line is given the same parts of a text either way, so that the same lines stand in a batch. A stream, a
-text of one shard, a technique that learns from the text and one that only looks words up (others would need longer to
-be given their lines) stay in this process, and nothing of them is kept.
+A technique by line is given the same parts of a text either way, so that the same lines are in a batch. A stream, a
+technique that learns from the text and one that only looks words up (others would need longer to be given their lines)
+stay in this process.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -17,31 +16,28 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import is_stream
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import MaskingTally, Technique
+from tasks.parts import PART_LINES, Advance, Work, blocks, computed
 from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
-from tasks.shards.sharded_work import SHARD_LINES, ShardedWork, blocks
-from tasks.shards.work_key import model_state, work_key
-from tasks.shards.workers import Advance, Work
 
 if TYPE_CHECKING:
     from tasks.masking.mask import MaskFiles
 
 _Masked = tuple[str, list[MaskedSpan]]
-_Shard = tuple[int, list[str]]
-"""Number of a shard, and its lines."""
+_Part = tuple[int, list[str]]
+"""Number of a part, and its lines."""
 
 
 @dataclass(frozen=True)
-class MaskedShard:
-    """What a worker makes of a shard."""
+class MaskedPart:
+    """What a worker makes of a part."""
 
     lines: list[_Masked]
     tally: MaskingTally
     counters: list[Counter[Any]]
-    """Of the technique, for this shard."""
+    """Of the technique, for this part."""
 
 
-@contextmanager
 def masked_lines(
     technique: Technique,
     lines: Iterable[str],
@@ -51,37 +47,22 @@ def masked_lines(
     resources: ResourceSettings,
     *,
     with_spans: bool,
-) -> Iterator[Iterable[_Masked]]:
-    """As ``Technique.mask``. Finished shards are kept until the block ends well.
-
-    Raises what ``ShardedWork`` does.
-    """
-    lines = iter(lines)
-    is_alone = resources.devices == 1 and not resources.cluster
+) -> Iterator[_Masked]:
+    """As ``Technique.mask``; raises what ``computed`` does."""
     if (
-        is_alone
+        not resources.cluster
         or not (technique.is_by_line and technique.is_costly)
         or any(map(is_stream, (files.input, files.output)))
     ):
-        yield _here(technique, lines, tally, settings, with_spans)
+        yield from _here(technique, iter(lines), tally, settings, with_spans)
         return
-    first = list(islice(lines, SHARD_LINES + 1))
-    lines = chain(first, lines)
-    if len(first) <= SHARD_LINES:
-        yield _here(technique, lines, tally, settings, with_spans)
-        return
-    work: ShardedWork[MaskedShard] = ShardedWork(
-        enumerate(blocks(lines, SHARD_LINES)),
-        partial(_masker, settings, files.word_counts, resources.threads, with_spans),
-        resources,
-        uses_model=_uses_torch(settings),
-        output=files.output,
-        key=partial(_key, settings, files, resources.threads, with_spans),
-    )
-    with closing(work):
-        with closing(work.finished()) as finished:
-            yield (line for shard in finished for line in _counted(shard.result, technique, tally))
-        work.remove()
+    make = partial(_masker, settings, files.word_counts, resources.threads, with_spans)
+    parts = enumerate(blocks(lines, PART_LINES))
+    for part in computed(parts, make, resources, uses_model=_uses_torch(settings)):
+        tally.add(part.tally)
+        for whole, counter in zip(technique.counters(), part.counters, strict=True):
+            whole.update(counter)
+        yield from part.lines
 
 
 def _here(
@@ -93,56 +74,35 @@ def _here(
         yield from technique.mask(lines, markers.style, tally, **options)
         return
     for line in lines:
-        yield from technique.mask(chain([line], islice(lines, SHARD_LINES - 1)), markers.style, tally, **options)
-        technique.lines_before += SHARD_LINES
+        yield from technique.mask(chain([line], islice(lines, PART_LINES - 1)), markers.style, tally, **options)
+        technique.lines_before += PART_LINES
 
 
 def _masker(settings: TechniqueSettings, word_counts: str | None, threads: int, with_spans: bool) -> Work:
     technique = settings.build(word_counts, threads)
 
-    def masked(shard: _Shard, advance: Advance) -> MaskedShard:
-        number, lines = shard
-        technique.lines_before, tally = number * SHARD_LINES, MaskingTally()
+    def masked(part: _Part, advance: Advance) -> MaskedPart:
+        number, lines = part
+        technique.lines_before, tally = number * PART_LINES, MaskingTally()
         markers = settings.markers
         found = list(technique.mask(lines, markers.style, tally, with_spans=with_spans, merge=markers.merge))
         counted = list(map(Counter, technique.counters()))
         for counter in technique.counters():
             counter.clear()
-        return MaskedShard(found, tally, counted)
+        return MaskedPart(found, tally, counted)
 
     return masked
 
 
-def _counted(shard: MaskedShard, technique: Technique, tally: MaskingTally) -> list[_Masked]:
-    tally.add(shard.tally)
-    for whole, part in zip(technique.counters(), shard.counters, strict=True):
-        whole.update(part)
-    return shard.lines
-
-
-def _key(settings: TechniqueSettings, files: "MaskFiles", threads: int, with_spans: bool) -> str:
-    from tasks.records.stage_report import content_hash
-
-    plain = as_plain(settings)
-    read = [files.input, *settings.files, *([files.word_counts] if files.word_counts else [])]
-    decides = {
-        "settings": plain,
-        "spans": with_spans,
-        "content": [content_hash(path) for path in read],
-        "models": {name: model_state(name) for name in _named(plain, "model")},
-    }
-    return work_key(decides, threads, uses_model=_uses_torch(settings))
-
-
 def _uses_torch(settings: TechniqueSettings) -> bool:
-    return "transformers" in _named(as_plain(settings), "kind")
+    return "transformers" in _kinds(as_plain(settings))
 
 
-def _named(plain: object, key: str) -> list[str]:
-    """What plain settings, and those of their parts, have at a key."""
+def _kinds(plain: object) -> list[str]:
+    """The kinds that plain settings, and those of their parts, name."""
     if isinstance(plain, list):
-        return [name for each in plain for name in _named(each, key)]
+        return [kind for each in plain for kind in _kinds(each)]
     if not isinstance(plain, dict):
         return []
-    own = [plain[key]] if isinstance(plain.get(key), str) else []
-    return own + [name for each in plain.values() for name in _named(each, key)]
+    own = [plain["kind"]] if isinstance(plain.get("kind"), str) else []
+    return own + [kind for each in plain.values() for kind in _kinds(each)]

@@ -60,8 +60,7 @@ class ResourceSettings(Settings):
     retry_seconds: float = Field(default=10.0, ge=0)
     """Time before it is tried again; twice as long before each further time."""
     devices: int = Field(default=1, ge=1)
-    """Devices of one machine that share the training of a model, or the lines of a text that is masked, filled or
-    scored: GPUs, or processes where there is none."""
+    """Devices of one machine that share the training of a model: GPUs, or processes where there is none."""
     nodes: int = Field(default=1, ge=1)
     """Machines that it is trained on; with more than one, torchrun starts the command on each."""
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
@@ -75,10 +74,10 @@ class ResourceSettings(Settings):
     checkpoint_steps: int = Field(default=0, ge=0)
     """Optimiser steps between two checkpoints of a training run; 0: none by steps."""
     resume: bool = True
-    """Whether a training, or work on a text, goes on from what an interrupted run of the same work has finished."""
+    """Whether a training goes on from what an interrupted run of the same work has finished."""
     resume_from: str | None = None
     """The checkpoint that a training goes on from; ``null``: the last one of the same work."""
     work_folder: str | None = None
     """Where unfinished work lies until it is complete, private; ``null``: below ``.palimpsest``."""
     cluster: ClusterSettings | None = None
-    """Where stages and shards run on several machines; ``null``: here."""
+    """Where stages, and parts of them, run on several machines; ``null``: here."""

@@ -42,7 +42,7 @@ def process_substitution(content):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(filled_corpus, "SHARD_LINES", 2)
+    monkeypatch.setattr(filled_corpus, "PART_LINES", 2)
     (tmp_path / "masked.txt").write_text(MASKED, encoding="utf-8")
     (tmp_path / "counts.tsv").write_text(COUNTS, encoding="utf-8")
     return tmp_path
@@ -71,7 +71,6 @@ def test_every_line_of_a_pipe_is_filled(folder):
     report = json.loads((folder / "report.json").read_text())
     assert set(report["inputs"]) == {"counts.tsv"}
     assert report["measured"]["lines"] == 7
-    assert not any((folder / ".palimpsest").rglob("*.shard"))
 
 
 def test_every_line_of_a_named_pipe_is_masked(folder):

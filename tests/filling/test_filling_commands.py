@@ -12,7 +12,6 @@ from transformers import AutoModelForMaskedLM, BertModel
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_corpus
-from tasks.shards.sharded_work import ShardedWork
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -97,24 +96,10 @@ def test_unigram_needs_no_torch(corpus):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr(filled_corpus, "SHARD_LINES", 2)
+    monkeypatch.setattr(filled_corpus, "PART_LINES", 2)
 
 
-def test_a_fill_whose_every_shard_was_finished_before_is_put_together(corpus, small_shards, monkeypatch):
-    monkeypatch.chdir(corpus)
-    counts = ["--method", "unigram", "--word-counts", corpus / "word_counts.tsv", "--report", "report.json"]
-    with monkeypatch.context() as killed:
-        killed.setattr(ShardedWork, "remove", ShardedWork.close)
-        assert fill(corpus, *counts) == 0
-    filled = (corpus / "filled.txt").read_bytes()
-    assert (corpus / "filled.txt").stat().st_mode & 0o777 == 0o600
-    (corpus / "filled.txt").unlink()
-    assert fill(corpus, *counts) == 0
-    assert (corpus / "filled.txt").read_bytes() == filled
-    assert json.loads((corpus / "report.json").read_text())["measured"]["resumed_shards"] == 2
-
-
-def test_standard_streams_keep_no_shards(corpus, small_shards, monkeypatch):
+def test_standard_streams_leave_nothing_behind(corpus, small_shards, monkeypatch):
     class Input:
         buffer = io.BytesIO(b"the [MASK]\n" * 5)
 
@@ -151,7 +136,6 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
         ("Tom went to Paris\n", [], "has no marker such as [MASK], so filling would copy it"),
         ("Tom went to Paris\n" * 9, [], "has no marker such as [MASK], so filling would copy it"),
         ("[MASK]\n", ["--kept-words", "all_words.txt"], "nothing to draw"),
-        ("[MASK]\n" * 9, settings("resources.work_folder=masked.txt"), "is a file; name a folder"),
         ("the [MASK] sat\n", ["--sidecar", "sidecar.jsonl"], "more lines"),
         ("[MASK]\n\nran\nno marker\n", ["--sidecar", "sidecar.jsonl"], "line 3: the sidecar has 2 markers"),
         ("[MASK]\n\n[MASK] [MASK] ran\n\n\n", ["--sidecar", "sidecar.jsonl"], "ends before line 5"),

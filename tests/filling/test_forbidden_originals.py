@@ -19,7 +19,6 @@ from tasks.filling.masked_sentence import Casing, read_masked_line
 from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.sample import DrawOffList
 from tasks.filling.methods.unigram import UnigramFiller
-from tasks.shards.sharded_work import ShardedWork
 
 DRAWS = 3000
 FOUR_SIGMA = 4.0
@@ -284,31 +283,6 @@ def test_who_fills_again_without_the_sidecar_learns_no_masked_word(tmp_path):
     assert 0.4 < sum(guesses) / len(guesses) < 0.9
     assert fill(tmp_path, *options, "--sidecar", tmp_path / "sidecar.jsonl", *settings("forbid_original=true")) == 0
     assert words() == published
-
-
-def test_a_sidecar_that_is_replaced_amid_a_fill_changes_no_draw(tmp_path, monkeypatch):
-    """The devices of one fill start at different times and draw from the same secret."""
-    number = 200
-    (tmp_path / "masked.txt").write_text("the [MASK] sat\n" * number, encoding="utf-8")
-    (tmp_path / "word_counts.tsv").write_text("dog\t6\ncat\t3\nparis\t1\n", encoding="utf-8")
-    sidecar = tmp_path / "sidecar.jsonl"
-    options = ["--method", "unigram", "--word-counts", tmp_path / "word_counts.tsv", *settings("forbid_original=true")]
-    options += ["--sidecar", sidecar]
-
-    def mask(*originals):
-        write_sidecar(sidecar, [[MaskedSpan(4, 7, "MASK", "allow_list", word, 0)] for word in originals])
-
-    def replaced_meanwhile(self, *given):
-        mask(*["paris"] * number)
-        return finished(self, *given)
-
-    mask(*["dog", "cat"] * (number // 2))
-    assert fill(tmp_path, *options) == 0
-    undisturbed = (tmp_path / "filled.txt").read_bytes()
-    finished = ShardedWork.finished
-    monkeypatch.setattr(ShardedWork, "finished", replaced_meanwhile)
-    assert fill(tmp_path, *options) == 0
-    assert (tmp_path / "filled.txt").read_bytes() == undisturbed
 
 
 def test_methods_that_cannot_hide_what_they_avoid_say_so():

@@ -255,7 +255,7 @@ def shipped_weights() -> LearnedWeights:
 def place_of_weights(context: "FillContext", settings: "LogLinear", words: Sequence[str], counts: np.ndarray) -> Path:
     """Where the weights of a fill are kept; ``words`` and their ``(A,)`` counts: what it chooses from."""
     from tasks.records.stage_report import content_hash
-    from tasks.shards.work_key import model_state, surroundings
+    from tasks.surroundings import model_state, surroundings
 
     learned_by = ("weights", "tuning_places", "tuning_share", "tuning_seed")
     document = {

@@ -84,7 +84,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
         return _choose(settings, files, cell, resources)
     from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
 
-    measured = rescored_numbers(files, settings, cell, resources)
+    measured = rescored_numbers(files, settings, resources)
     return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
 
 
@@ -97,7 +97,7 @@ def _choose(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
         raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
     from tasks.speech.rescoring.rescore_stage import chosen_by_weights
 
-    measured = chosen_by_weights(files, settings.rescoring, cell, resources)
+    measured = chosen_by_weights(files, settings.rescoring, resources)
     report = Report(measured)
     print(f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's")
     if empty := measured["empty_lists"]:

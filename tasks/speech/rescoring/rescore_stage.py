@@ -3,17 +3,15 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import finite_number, write_lines
 from tasks.errors import SpeechError
+from tasks.language_model.divided_model import DividedModel
 from tasks.language_model.language_models import LanguageModel, Precision
 from tasks.language_model.model_folder import kind_of_model
-from tasks.language_model.sharded_model import sharded_model
-from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.hypothesis_table import (
     LM,
@@ -107,21 +105,13 @@ def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) ->
 RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
-def rescored_numbers(
-    files: "RescoreFiles", chosen: RescoreSettings, cell: Cell, resources: ResourceSettings
-) -> dict[str, Any]:
+def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: ResourceSettings) -> dict[str, Any]:
     """All numbers of the stage; writes the files that were asked for."""
-    with ExitStack() as models:
-        return _numbers(
-            files,
-            chosen,
-            resources.threads,
-            lambda name, precision: models.enter_context(sharded_model(name, resources, (files, cell), precision)),
-        )
+    return _numbers(files, chosen, resources.threads, lambda name, how: DividedModel(name, resources, how))
 
 
 def chosen_by_weights(
-    files: "RescoreFiles", settings: RescoringSettings, cell: Cell, resources: ResourceSettings
+    files: "RescoreFiles", settings: RescoringSettings, resources: ResourceSettings
 ) -> dict[str, Any]:
     """Write the choice among lists without references, by the weights of an earlier report; returns what was done.
 
@@ -133,15 +123,14 @@ def chosen_by_weights(
     lists = read_nbest(files.nbest, settings.hypotheses_at_most, measured=False)
     tables = [hypothesis_table(lists, measured=False)]
     expected = files.vocabulary_hash or expected_vocabulary(lists)
-    with ExitStack() as models:
-        for name, source in ((LM, str(files.model)), (SOURCE, settings.source_model)):
-            if source is not None:
-                own = name == LM or kind_of_model(source) == "causal_lm"
-                precision = settings.precision if own else "auto"
-                model = models.enter_context(sharded_model(source, resources, (files, cell), precision))
-                if name == LM:
-                    check_vocabulary(model.vocabulary_hash, expected, source)
-                tables = with_language_model(tables, model, name)
+    for name, source in ((LM, str(files.model)), (SOURCE, settings.source_model)):
+        if source is not None:
+            own = name == LM or kind_of_model(source) == "causal_lm"
+            precision = settings.precision if own else "auto"
+            model = DividedModel(source, resources, precision)
+            if name == LM:
+                check_vocabulary(model.vocabulary_hash, expected, source)
+            tables = with_language_model(tables, model, name)
     (table,) = tables
     chosen, first = table.chosen_texts(weights), table.chosen_texts({})
     _write_choice(str(files.output), chosen)

@@ -1,16 +1,14 @@
-"""A language model by its name that scores long texts and many sentences in shards, on all devices there are.
+"""A language model by its name that scores long texts and many sentences in parts.
 
-A shard is so many lines, or groups of sentences, counted from the first: what stands in a batch, and so the last digit
-of a score, is the same whoever computes it. A model of running text reads its text as a whole, in this process.
+A part is so many lines, or groups of sentences, counted from the first: what is in a batch, and so the last digit
+of a score, is the same whoever computes it. A model of running text reads its text as a whole.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,51 +25,27 @@ from tasks.language_model.language_models import (
 )
 from tasks.language_model.model_folder import kind_of_model, read_settings
 from tasks.language_model.normalisation import normalise
-from tasks.records.stage_report import content_hash
+from tasks.parts import PART_LINES, Advance, Work, blocks, computed
 from tasks.settings.resources import ResourceSettings
-from tasks.shards.sharded_work import SHARD_LINES, ShardedWork, blocks
-from tasks.shards.work_key import model_state, work_key
-from tasks.shards.workers import Advance, Make, Work
 
 if TYPE_CHECKING:
     from tasks.language_model.causal_lm.next_words import WholeWords
 
 _Scored = tuple[TargetScores, Protocol] | None
-"""Of a shard; ``None`` where no line of it has a word."""
+"""Of a part; ``None`` where no line of it has a word."""
 
 
-@contextmanager
-def sharded_model(
-    model: str, resources: ResourceSettings, owner: object, precision: Precision = "auto"
-) -> Iterator["ShardedModel"]:
-    """The model; its finished shards are kept until the block ends well.
+class DividedModel:
+    """See ``LanguageModel``; the model is loaded when it is first asked, and raises what ``open_language_model`` does.
 
-    ``owner``: the files and the cell of the stage, which say whose they are; ``None``: they are not kept. Raises what
-    ``open_language_model`` does, when the model is first asked.
+    On a cluster each worker gets the name and loads the model itself.
     """
-    made = ShardedModel(model, resources, None if owner is None else repr(owner), precision)
-    try:
-        yield made
-        for work in made.open:
-            work.remove()
-    finally:
-        for work in made.open:
-            work.close()
 
+    def __init__(self, name: str, resources: ResourceSettings, precision: Precision = "auto") -> None:
+        self._name, self._resources, self._precision = self._given = name, resources, precision
 
-class ShardedModel:
-    """See ``LanguageModel``; the model is loaded when it is first asked. ``owner`` as ``sharded_model``."""
-
-    def __init__(
-        self, name: str, resources: ResourceSettings, owner: str | None = None, precision: Precision = "auto"
-    ) -> None:
-        self._given = name, resources, owner, precision
-        self._name, self._resources, self._owner, self._precision = self._given
-        self.open: list[ShardedWork[Any]] = []
-
-    def __reduce__(self) -> tuple[type["ShardedModel"], tuple[str, ResourceSettings, str | None, Precision]]:
-        """What a worker gets: it loads the model itself."""
-        return ShardedModel, self._given
+    def __reduce__(self) -> tuple[type["DividedModel"], tuple[str, ResourceSettings, Precision]]:
+        return DividedModel, self._given
 
     @cached_property
     def model(self) -> LanguageModel:
@@ -92,12 +66,9 @@ class ShardedModel:
         """As the protocol says."""
         if self._reads_on:
             return self.model.score_text(text, markers)
-        shards = blocks(read_lines(text) if isinstance(text, str | Path) else text, SHARD_LINES)
-        found = self._computed(
-            shards,
-            partial(self._texts, markers),
-            lambda: [content_hash(str(text)) if isinstance(text, str | Path) else _hash(text), markers],
-        )
+        lines = read_lines(text) if isinstance(text, str | Path) else text
+        make = partial(self._texts, markers)
+        found = computed(blocks(lines, PART_LINES), make, self._resources, uses_model=True)
         parts = [part for part in found if part]
         if not parts:
             return self.model.score_text(text, markers)  # says why
@@ -114,7 +85,7 @@ class ShardedModel:
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """As the protocol says."""
-        found = self._computed(_by_sentences(groups), self._sentences, lambda: [_hash(groups)])
+        found = computed(_by_sentences(groups), self._sentences, self._resources, uses_model=True)
         return [scores for part in found for scores in part]
 
     def unknown_words(self, words: Words) -> int:
@@ -140,19 +111,6 @@ class ShardedModel:
             read_settings(Path(self._name), KIND, FORMAT, ["architecture"])["architecture"].get("context") == "stream"
         )
 
-    def _computed(self, shards: Iterator[Any], make: Make, content: Callable[[], list[str]]) -> list[Any]:
-        """What comes of all shards; ``content`` says what they are."""
-
-        def key() -> str:
-            decides = {"content": content(), "precision": self._precision, "model": model_state(self._name)}
-            return work_key(decides, self._resources.threads, uses_model=True)
-
-        output = None if self._owner is None else f"{self._owner} {self._name} {len(self.open)}"
-        work: ShardedWork[Any] = ShardedWork(shards, make, self._resources, uses_model=True, output=output, key=key)
-        self.open.append(work)
-        with closing(work.finished()) as finished:
-            return [each.result for each in finished]
-
     def _texts(self, markers: MarkerRule) -> Work:
         model = self.model
 
@@ -170,20 +128,13 @@ class ShardedModel:
         return scored
 
 
-def _by_sentences(groups: Sequence[Sequence[Words]]) -> Iterator[list[Sequence[Words]]]:
-    """Groups together until they have as many sentences as a shard has lines."""
+def _by_sentences(groups: Iterable[Sequence[Words]]) -> Iterator[list[Sequence[Words]]]:
+    """Groups together until they have as many sentences as a part has lines."""
     part: list[Sequence[Words]] = []
     for group in groups:
         part.append(group)
-        if sum(map(len, part)) >= SHARD_LINES:
+        if sum(map(len, part)) >= PART_LINES:
             yield part
             part = []
     if part:
         yield part
-
-
-def _hash(sentences: Iterable[object]) -> str:
-    digest = hashlib.sha256()
-    for each in sentences:
-        digest.update(f"{each!r}\n".encode())
-    return digest.hexdigest()

@@ -1,8 +1,6 @@
-"""The key of a piece of work: one hash of everything that decides what it writes."""
+"""What a number depends on besides its inputs, for a hash and for machines that are to compute the same."""
 
 import hashlib
-import json
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,17 +11,11 @@ from tasks.records.stage_report import content_hash
 _LIBRARIES = (
     "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
 )
-_PACKAGE = Path(__file__).parents[1]
-
-
-def work_key(decides: Mapping[str, Any], threads: int, *, uses_model: bool) -> str:
-    """Two pieces of work with the same key write the same bytes; ``decides``: plain values."""
-    document = {**decides, **surroundings(threads, uses_model=uses_model)}
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+_PACKAGE = Path(__file__).parent
 
 
 def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
-    """What a number depends on besides its inputs: code, libraries, machine."""
+    """Code, libraries, machine."""
     return {
         # The order of a sum changes its last digits.
         "threads": threads,

@@ -1,5 +1,6 @@
-"""Every stage that is cut into shards writes what it writes in one process, and goes on with what is finished."""
+"""Every stage that is cut into parts writes the same on a cluster as in one process."""
 
+import importlib
 import json
 import random
 from pathlib import Path
@@ -8,13 +9,12 @@ import pytest
 from pydantic import TypeAdapter
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
+from tasks import ray_cluster
 from tasks.cli import main
-from tasks.language_model import sharded_model
+from tasks.language_model import divided_model
 from tasks.masking import masked_lines
 from tasks.masking.technique import Technique
 from tasks.masking.techniques import AnyTechnique
-from tasks.shards import work_key
-from tasks.shards.shard_store import ShardStore
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 
 TIMINGS = ("seconds", "per_second")
@@ -42,12 +42,26 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """Options that name a cluster of two nodes."""
+    pytest.importorskip("ray", reason="Ray is an extra: '.[cluster]'")
+    from ray_nodes import ray_nodes
+
+    with pytest.MonkeyPatch.context() as patch, ray_nodes() as nodes:
+        for name, value in nodes.environment.items():
+            patch.setenv(name, value)
+        nodes.add(1, private=1)
+        nodes.add(1, private=1)
+        yield ["--set", f"resources.cluster={json.dumps({'address': nodes.address, 'private_nodes': 'private'})}"]
+        importlib.import_module("ray").shutdown()
+
+
 @pytest.fixture(autouse=True)
-def _small_shards(folder, monkeypatch):
+def _small_parts(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    for module in (masked_lines, sharded_model):
-        monkeypatch.setattr(module, "SHARD_LINES", 10)
-    monkeypatch.setattr(work_key, "_code_hash", str)
+    for module in (masked_lines, divided_model):
+        monkeypatch.setattr(module, "PART_LINES", 30)
 
 
 def mask(*technique, text="text.txt"):
@@ -86,27 +100,21 @@ def written(stage, *options):
     return numbers, [path.read_bytes() for path in map(Path, ("out.txt", "out.jsonl")) if path.exists()]
 
 
-def in_two(*more):
-    return ["--set", "resources.devices=2", *more]
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", CUT.values(), ids=CUT)
-def test_several_processes_write_what_one_writes(stage, monkeypatch):
-    alone, shards = written(stage), []
-    save = ShardStore.save
-    monkeypatch.setattr(ShardStore, "save", lambda self, *shard: (shards.append(shard[0]), save(self, *shard)))
-    assert written(stage, *in_two()) == alone
-    assert len(shards) >= 5
-    assert not list(Path(".palimpsest/shards").iterdir())
+def test_a_cluster_writes_what_one_process_writes(stage, cluster, monkeypatch):
+    alone, rooms, room_of = written(stage), [], ray_cluster.room_of
+    monkeypatch.setattr(ray_cluster, "room_of", lambda *given, **on: rooms.append(room_of(*given, **on)) or rooms[-1])
+    assert written(stage, *cluster) == alone
+    assert max(rooms) >= 1
 
 
 def test_what_learns_from_the_text_or_costs_nothing_sees_it_whole(monkeypatch):
     alone = {name: written(stage) for name, stage in WHOLE.items()}
-    monkeypatch.setattr(masked_lines, "ShardedWork", None)
-    monkeypatch.setattr(sharded_model, "ShardedWork", None)
-    assert {name: written(stage, *in_two()) for name, stage in WHOLE.items()} == alone
-    # A mask by one process keeps no shards.
-    written(CUT["tagger"])
+    monkeypatch.setattr(masked_lines, "computed", None)
+    monkeypatch.setattr(divided_model, "computed", None)
+    nowhere = ["--set", 'resources.cluster={"address": "127.0.0.1:1", "private_nodes": "private"}']
+    assert {name: written(stage, *nowhere) for name, stage in WHOLE.items()} == alone
 
 
 def test_what_is_cut_says_so():
@@ -121,25 +129,3 @@ def test_what_is_cut_says_so():
         ({"kind": "combination", "rule": "union", "parts": parts[:1] * 2}, True),
     ]:
         assert TypeAdapter(AnyTechnique).validate_python(settings).build(None, 1).is_by_line is is_by_line
-
-
-@pytest.mark.parametrize("name", ["tagger", "sentences", "rescore"])
-def test_an_interrupted_stage_goes_on_with_what_is_finished(name, monkeypatch):
-    alone, saved, save = written(CUT[name]), [], ShardStore.save
-
-    def interrupted(self, index, result):
-        if len(saved) == 3:
-            raise KeyboardInterrupt
-        saved.append(index)
-        save(self, index, result)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ShardStore, "save", interrupted)
-        assert main([*CUT[name], *in_two()]) != 0
-    (kept,) = (path for path in Path(".palimpsest/shards").iterdir() if list(path.glob("*.shard")))
-    assert {path.stat().st_mode & 0o777 for path in (kept, *kept.iterdir())} == {0o700, 0o600}
-    later = []
-    monkeypatch.setattr(ShardStore, "save", lambda self, *shard: (later.append(shard[0]), save(self, *shard)))
-    assert written(CUT[name], *in_two()) == alone
-    assert later
-    assert not set(saved) & set(later)
