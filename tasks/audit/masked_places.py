@@ -28,8 +28,6 @@ class MaskedPlace:
     """Folded."""
     label: str
     """Class that the attacker sees; ``MASK`` where he sees none."""
-    ruled_out: frozenset[str]
-    """Folded words that cannot stand there."""
     near: tuple[str, ...] = ()
     """Folded words that stand in clear in the document at most ``REACH`` lines away."""
     favoured: frozenset[str] = frozenset()
@@ -44,7 +42,6 @@ def masked_places(
     most: int,
     seed: int,
     *,
-    forbidding_fill: str | Path | None = None,
     returning_fill: str | Path | None = None,
     copies: int = 1,
     merge_markers: bool = True,
@@ -53,14 +50,13 @@ def masked_places(
 ) -> list[MaskedPlace]:
     """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
 
-    ``forbidding_fill``: a fill with ``forbid_original``, if that is what the attacker has, of so many ``copies`` and
-    with markers merged as its method does; ``returning_fill``: one that writes the masked word itself by design.
-    ``following_fill``: one whose words are of the class and form of the masked ones. ``documents``: the name of each
-    line's document; without it each line is one.
+    ``returning_fill``: a fill that writes the masked word itself by design, if the attacker has one; of so many
+    ``copies`` and with markers merged as its method does. ``following_fill``: one whose words are of the class and form
+    of the masked ones. ``documents``: the name of each line's document; without it each line is one.
     """
     number = sum(len(spans) for spans in read_sidecar(sidecar))
     drawn = set(random.Random(seed).sample(range(number), min(most, number)))
-    fill = forbidding_fill or returning_fill or following_fill
+    fill = returning_fill or following_fill
     fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
     lines = list(read_lines(masked))
     names: Sequence[object] = list(read_documents(documents)) if documents else range(len(lines))
@@ -86,7 +82,6 @@ def masked_places(
                 OpenPlace(sentence.texts, span.marker),
                 fold(span.original),
                 span.label if following_fill else sentence.slots[span.marker].label,
-                folded.get(span.marker, frozenset()) if forbidding_fill else frozenset(),
                 near,
                 folded.get(span.marker, frozenset()) if returning_fill else frozenset(),
                 written.get(span.marker, [None])[0] if following_fill else None,

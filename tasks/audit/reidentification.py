@@ -15,9 +15,9 @@ public text writes the word with a capital or a figure; by that which fits where
 of p(w) is then what stands in clear near by in the document in such a form: a tagger misses some mentions of a name.
 
 A masked word that is not on his list is never found: it ranks behind the whole list. A fill tells no more than the
-masked text, of which it is a function, unless it follows the masked words: the word that one with ``forbid_original``
-writes is ruled out, and one that writes words of the masked word's class and form (a surrogate) says these: words of
-another ending, of another capital, figures for words count a hundredth.
+masked text, of which it is a function, unless it follows the masked words: one that writes words of the masked word's
+class and form (a surrogate) says these. Words of another ending, of another capital, figures for words count a
+hundredth.
 """
 
 from collections import Counter
@@ -161,7 +161,6 @@ class Reader:
             weighed = guesses[self._column] * (said + self._smooth) / (self._mean + self._smooth)
             # The words that the model has share what they have by frequency.
             guesses[self._column] = weighed * (guesses[self._column].sum() / weighed.sum())
-            guesses[[self._words.index[word] for word in place.ruled_out if word in self._words.index]] = -1
             guesses[[self._words.index[word] for word in place.favoured if word in self._words.index]] += 1
             yield guesses
 
@@ -238,8 +237,6 @@ def reidentification(
     attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
     if reranker:
         attacker += f"; {reranker} orders the {MOST} best anew"
-    if any(place.ruled_out for place in places):
-        attacker += "; not what the fill writes, which forbids the masked word"
     if any(place.substitute for place in places):
         attacker += "; of the class and form of what the fill writes"
     if any(place.favoured for place in places):

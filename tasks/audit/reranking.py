@@ -78,7 +78,7 @@ class Reranker:
         """The likeliest word at each other marker of each place's line."""
         opened = [[slot for slot in range(len(each.open.texts) - 1) if slot != each.open.slot] for each in places]
         asked = [
-            replace(place, open=OpenPlace(place.open.texts, slot), label=MASK, ruled_out=frozenset())
+            replace(place, open=OpenPlace(place.open.texts, slot), label=MASK)
             for place, slots in zip(places, opened, strict=True)
             for slot in slots
         ]

@@ -90,13 +90,11 @@ def _guesses(
 ) -> dict[str, Figure]:
     """What somebody guesses of the masked words who knows how they were masked and filled."""
     method = settings.filling
-    forbids = method is not None and method.forbid_original
     places = masked_places(
         masked / "text.txt",
         masked / "sidecar.jsonl",
         settings.places,
         settings.seed,
-        forbidding_fill=text if forbids else None,
         returning_fill=text if method is not None and method.returns_originals else None,
         copies=method.copies if method is not None else 1,
         merge_markers=method.merges_markers if method is not None else True,

@@ -40,20 +40,14 @@ _OTHER_LANGUAGES = frozenset(
 )
 
 
-def agreed(
-    sentence: MaskedSentence, words: Sequence[str], *, articles_among_fills: bool
-) -> tuple[list[str], list[str]]:
-    """The texts and the words of a line, where articles agree.
-
-    ``articles_among_fills``: whether a fill that is an article may become the other one; not where a word is forbidden,
-    which it might become.
-    """
+def agreed(sentence: MaskedSentence, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The texts and the words of a line, where articles agree."""
     texts, agreeing = list(sentence.texts), list(words)
     known: _KnownWords | None = None
     # From the right: an article that is a fill is settled before the text in front of it is.
     for index in range(len(agreeing) - 1, -1, -1):
         behind = None
-        if articles_among_fills and agreeing[index] in ("a", "A", "an", "An", "AN"):
+        if agreeing[index] in ("a", "A", "an", "An", "AN"):
             behind = _behind(texts, agreeing, index)
         found = ARTICLE.search(texts[index])
         if behind is None and found is None:

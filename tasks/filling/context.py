@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
-from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles
 from tasks.filling.filled_corpus import CorpusFiller
 from tasks.filling.fillers.filler_folder import is_causal, refuse_misfit
@@ -97,7 +96,7 @@ class FillContext:
     kept: KeptWords
     word_counts: WordFrequencies | None
     secret: bytes
-    """What draws are made of besides the seed: nothing, unless they keep clear of what was masked. Found once for all
+    """What draws are made of besides the seed: nothing, unless they follow what was masked. Found once for all
     devices: a sidecar that is replaced meanwhile would give each of them other draws."""
     model: FillerModel
     work_folder: str
@@ -216,18 +215,12 @@ class FillContext:
     @cached_property
     def randomness(self) -> MarkerRandomness:
         """Of the filler. Where classes alone are matched it is that of the seed: surrogates alone follow originals."""
-        only_classes = self.method.matches_classes and not self.method.forbid_original
-        return MarkerRandomness(self.seed, b"" if only_classes else self.secret)
+        return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
 
     @property
     def seed(self) -> int:
         """Of all draws."""
         return 1 if self.cell.seed is None else self.cell.seed
-
-    @cached_property
-    def originals(self) -> ForbiddenOriginals | None:
-        """The words that must not be written, where originals are forbidden."""
-        return ForbiddenOriginals() if self.method.forbid_original else None
 
     @cached_property
     def usual_forms(self) -> dict[str, str]:
@@ -279,7 +272,7 @@ class FillContext:
             generic = GenericWords(self.word_counts.off_list_probabilities(self.kept), self.word_counts.ranks())
         method = self.method
         languages = self.learned.languages
-        return CorpusFiller(*built, self.kept, method.merges_markers, generic, self.originals, languages, method.copies)
+        return CorpusFiller(*built, self.kept, method.merges_markers, generic, languages, method.copies)
 
     def shard_filler(self) -> Work:
         """Fills a shard, on one device."""

@@ -8,10 +8,7 @@ where a word stood, a word in letters, and never a strong word or a slur.
 Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
 
 With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
-what guessing by frequency would restore; --set forbid_original=true keeps it from ever being so. That leaks a little:
-whoever knows of it knows one word that was not masked at each place. It is for methods that draw, from a secret that
-only the sidecar tells: without chance, filling again without the sidecar would show where a word was avoided, and
-which.
+what guessing by frequency would restore.
 
 Examples:
   palimpsest fill --input masked.txt --output filled.txt --method top_k
@@ -124,12 +121,6 @@ def fill(
     report.measure(languages=context.learned.languages.measured(tally.counts) if context.learned.languages else None)
     if tally.fills and tally.counts.get("class_slots") == 0:
         report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
-    if settings.copies > 1 and settings.forbid_original:
-        # Decisions 0038 and 0039.
-        report.warn(
-            f"each of {settings.copies} copies keeps clear of the masked word: a likely word that none of them writes "
-            "is the more likely to be it"
-        )
     fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
     if "off-list" in fallbacks and not context.kept:
         fallbacks = "no kept words: the off-list rule is off"

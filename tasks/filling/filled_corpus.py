@@ -14,7 +14,7 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.agreement import agreed
-from tasks.filling.choice import ForbiddenOriginals, originals_of_slots, spans_of_slots, with_spans
+from tasks.filling.choice import spans_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, check_unchanged, read_masked_line
 from tasks.filling.place_languages import PlaceLanguages
@@ -227,8 +227,6 @@ class CorpusFiller:
     merge_markers: bool
     generic: GenericWords | None = None
     """For the restoration by frequency."""
-    originals: ForbiddenOriginals | None = None
-    """The words that the filler must not write, where originals are forbidden."""
     languages: PlaceLanguages | None = None
     """Of the places, where fills keep them."""
     copies: int = 1
@@ -238,14 +236,11 @@ class CorpusFiller:
         """Fill a shard; ``advance`` is called with the number of slots just filled.
 
         Raises ``CorpusError`` where a record of the sidecar is of another text, and ``RuntimeError`` where a line's
-        unmasked text would have changed (but for articles, see ``agreement``), or a fill would be an original though
-        that is forbidden.
+        unmasked text would have changed (but for articles, see ``agreement``).
         """
         tally = FillingTally(self.kept, Restoration(self.generic, self.copies) if shard.records is not None else None)
         counts, seconds = self._counts(), self.filler.forward_seconds or 0.0
         sentences = self._sentences(shard)
-        if self.originals is not None:
-            self.originals.take(sentences)
         if isinstance(self.filler, Rewriter):
             numbers = [sentence.number for sentence in sentences]
             lines = self.filler.rewrite(list(map(_private_line, sentences)), numbers, advance)
@@ -267,13 +262,9 @@ class CorpusFiller:
         self, shard: Shard, line: str, sentence: MaskedSentence, fills: Sequence[Fill], tally: FillingTally
     ) -> str:
         words = self.casing.write(sentence.texts, [fill.word for fill in fills])
-        texts, words = agreed(sentence, words, articles_among_fills=self.originals is None)
+        texts, words = agreed(sentence, words)
         filled = replace(sentence, texts=tuple(texts)).filled(words)
         check_unchanged(line, filled, sentence, words)
-        if self.originals is not None and any(
-            fold(word) in forbidden for word, forbidden in zip(words, originals_of_slots(sentence), strict=True)
-        ):
-            raise RuntimeError(f"line {sentence.number}: a fill is the word that was masked, which is forbidden")
         tally.add(sentence, fills)
         if tally.restoration is not None:
             tally.restoration.add(sentence, words, shard.lines_before)
@@ -292,8 +283,7 @@ class CorpusFiller:
         return [with_spans(sentence, spans) for sentence, spans in zip(sentences, shard.records, strict=True)]
 
     def _counts(self) -> dict[str, int]:
-        counts = dict(getattr(self.filler, "counts", {}))
-        return {**counts, **self.originals.counts} if self.originals is not None else counts
+        return dict(getattr(self.filler, "counts", {}))
 
 
 def _private_line(sentence: MaskedSentence) -> str:

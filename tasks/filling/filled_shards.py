@@ -39,13 +39,11 @@ class FilledCorpus:
 
     def measured(self) -> dict[str, Any]:
         """What the report says; what the sidecar alone tells is rounded."""
-        tally, restoration, overall, counts = self.tally, None, {}, {**self.tally.counts}
+        tally, restoration, overall = self.tally, None, {}
         if tally.restoration:
             rounded = Rounding(clone_key("restoration"), tally.as_plain())
             restoration = tally.restoration.measured(rounded)
             overall = restoration["overall"]
-            # Who reads two reports would read a place off these too.
-            counts |= {name: round(rounded(counts[name])) for name in counts if name.startswith("forbidden_")}
         return {
             "lines": tally.lines,
             "markers": tally.markers,
@@ -58,7 +56,7 @@ class FilledCorpus:
             "restoration_rate": overall.get("rate"),
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
             "restoration": restoration,
-            **counts,
+            **tally.counts,
             "filling_seconds": round(self.seconds, 3),
             "markers_per_second": round(tally.markers / self.seconds, 1) if tally.markers else None,
             "forward_seconds": None if self.forward_seconds is None else round(self.forward_seconds, 3),

@@ -6,7 +6,7 @@ of the group ``palimpsest.filling_methods`` in another package.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -77,9 +77,6 @@ class FillingMethod(Settings):
     copies: int = Field(default=1, ge=1, le=100)
     """How often the corpus is filled, each time by other draws, one copy behind the other: a model that is adapted on
     it for one epoch reads another fill in each pass over the corpus (decision 0039)."""
-    forbid_original: bool = False
-    """Whether the word that was masked may never be its own substitute; needs the sidecar and a method that draws from
-    all words, and leaks a bit for each place (see ``choice``)."""
 
     def build(self, context: "FillContext") -> "BuiltFiller":
         """What writes the words, and how these are cased; called once on each device."""
@@ -91,11 +88,6 @@ class FillingMethod(Settings):
             raise ParameterError(f"method {self.kind!r} needs a filler; give --filler with a hub name or folder")
         if not self.uses_filler and files.filler:
             raise ParameterError(f"method {self.kind!r} uses no filler; leave --filler {files.filler!r} out")
-        if self.forbid_original and not files.sidecar:
-            raise ParameterError(
-                f"method {self.kind!r}: forbid_original=True needs to know what was masked; give --sidecar, or "
-                "leave forbid_original out"
-            )
 
     def learn(self, context: "FillContext") -> "Learned":
         """What the method learns before the first line, once for all devices."""
@@ -134,8 +126,8 @@ class FillingMethod(Settings):
 
     @property
     def follows_originals(self) -> bool:
-        """Whether fills depend on the masked words as they are: keep clear of them, or follow their form."""
-        return self.forbid_original or self.matches_classes
+        """Whether fills depend on the masked words as they are: on their class, form or meaning."""
+        return self.matches_classes
 
     @property
     def tells_forms(self) -> bool:
@@ -319,11 +311,6 @@ class CountingMethod(LanguageAware):
             raise ValueError(
                 f"counts is for prior 'counted', and prior is {self.prior!r}; leave counts out, or change prior"
             )
-        if self.counts_masked_words and self.forbid_original:
-            raise ValueError(
-                "prior 'counted' with forbid_original=True: epsilon would not hold for the fill, which would say "
-                "of each place a word that was not masked there; leave forbid_original out, or take prior 'domain'"
-            )
         if self.counts_masked_words and self.matches_classes:
             raise ValueError(
                 "prior 'counted' with classes='match': epsilon would not hold for the fill, which would have the "
@@ -371,12 +358,3 @@ def refuse_copies(copies: int, what: str, remedy: str) -> None:
     """``ValueError`` where a method that draws nothing is to fill several copies."""
     if copies > 1:
         raise ValueError(f"{what}, so that copies={copies} would be the same text {copies} times; {remedy}")
-
-
-def refuse_forbidding(what: str) -> NoReturn:
-    """``ValueError`` where a method that cannot hide what it avoids is to avoid the masked word."""
-    raise ValueError(
-        f"forbid_original is for methods that draw from all their words, and {what}, so that anyone who fills the "
-        "masked text again sees at which places another word stands, and which word was avoided there: the masked "
-        "one; leave forbid_original out, or use sample, log_linear or unigram"
-    )

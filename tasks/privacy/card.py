@@ -138,9 +138,9 @@ def _unmasked(cell: FilledCell, examined: Examined) -> str:
 def _promise(cell: FilledCell, epsilon: float | None) -> str:
     if epsilon is None:
         return (
-            "None. The infilling method reads the masked words (surrogates, `metric`, `forbid_original` or `classes: "
-            "match`). A substitute then says a little about the word that it replaces, and several fills say more. The "
-            "epsilon of `metric` is of one word, for each unit of distance."
+            "None. The infilling method reads the masked words (surrogates, `metric` or `classes: match`). A "
+            "substitute then says a little about the word that it replaces, and several fills say more. The epsilon of "
+            "`metric` is of one word, for each unit of distance."
         )
     if not epsilon:
         return (

@@ -9,9 +9,9 @@ What a fill promises of the words that were masked: the epsilon of what leaves, 
 
 A fill is made of masked text, public data and a public seed, unless something reads the sidecar. Where nothing does,
 other words behind the markers would have given the same bytes: epsilon is 0. Where noisy counts do and nothing else
-does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates, originals
-that are forbidden and classes that are matched read masked words as they are: no epsilon holds. That of word
-replacement (``metric``) is for each unit of distance between two words, and none of a line's.
+does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and classes
+that are matched read masked words as they are: no epsilon holds. That of word replacement (``metric``) is for each unit
+of distance between two words, and none of a line's.
 
 Epsilon is a promise about masked words, given the masked text. It says nothing of words that were not masked.
 """

@@ -30,7 +30,6 @@ _NAMED = {
         "Log-linear, noisy counts",
         sentence="The same, with frequencies from noisy counts of the masked words; not in the paper.",
     ),
-    "counted_beyond": _Kind("Log-linear, noisy counts, beyond the filler"),
     "domain_unigram": _Kind(
         "Unigram of the domain",
         sentence="Control: the same, by frequency in a domain like this one; not in the paper.",

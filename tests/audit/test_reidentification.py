@@ -98,24 +98,6 @@ def test_a_second_reader_sees_lines_without_markers(tmp_path):
         assert tuple(form.format(HIDDEN[0], HIDDEN[7]).split()) in lines
 
 
-def test_what_a_forbidding_fill_writes_is_ruled_out(tmp_path):
-    text = MaskedText.write(
-        tmp_path, [f"clue0 {{{HIDDEN[9]}}} {{{HIDDEN[8]}}} said", "clue1 said", f"said {{{HIDDEN[7]}}}"]
-    )
-    first = [f"clue0 {HIDDEN[0].upper()} said", "clue1 said", f"said {HIDDEN[1]}"]
-    second = [f"clue0 {HIDDEN[2]} said", "clue1 said", f"said {HIDDEN[0]}"]
-    fill = text.other("fill.txt", first + second)
-    places = masked_places(text.masked, text.sidecar, 10, 1, forbidding_fill=fill, copies=2)
-    assert [place.original for place in places] == [HIDDEN[9], HIDDEN[8], HIDDEN[7]]
-    # The first two share a slot, since neighbouring markers are merged.
-    ruled_out = [{HIDDEN[0], HIDDEN[2]}, {HIDDEN[0], HIDDEN[2]}, {HIDDEN[0], HIDDEN[1]}]
-    assert [place.ruled_out for place in places] == ruled_out
-    uniform = {word: 1 / 60 for word in HIDDEN}
-    with_fill = attacked(places, lambda words, _: uniform)["median_rank"]
-    without = attacked(masked_places(text.masked, text.sidecar, 10, 1), lambda words, _: uniform)["median_rank"]
-    assert (without.value, with_fill.value, with_fill.blind) == (9.0, 7.0, 9.0)
-
-
 def test_what_a_returning_fill_writes_is_tried_first(tmp_path):
     text = MaskedText.write(tmp_path, [f"clue0 {{{HIDDEN[9]}}} said", f"said {{{HIDDEN[40]}}}"])
     fill = text.other("fill.txt", [f"clue0 {HIDDEN[9]} said", f"said {HIDDEN[0]}"])

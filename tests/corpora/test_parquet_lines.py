@@ -177,7 +177,7 @@ def test_every_step_says_of_parquet_what_it_says_of_plain_text(tmp_path, monkeyp
         mask --technique allow_list --input mail.X --output masked.X --sidecar spans.X --report mask-X
         fill --method surrogate --set consistent_within=document --input masked.X --documents DOCUMENTS --output one.X
           --sidecar spans.X --report one-X
-        fill --method unigram --set forbid_original=true --input masked.X --sidecar spans.X --word-counts counts-X.tsv
+        fill --method unigram --input masked.X --sidecar spans.X --word-counts counts-X.tsv
           --output two.X --report two-X
         count-words --input two.X --output filled-X.tsv
         vocabulary --word-counts filled-X.tsv --output vocabulary-X.txt

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-import torch
 from masked_sentences import masked
 from tiny_causal_models import (
     causal_tokenizer,
@@ -17,13 +16,11 @@ from tiny_causal_models import (
 )
 
 from tasks.corpora.masked_text import MASK
-from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
 from tasks.filling.causal_lm.word_kinds import WordKinds
-from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -56,10 +53,9 @@ def filled(
 ):
     language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
     kept = KeptWords(kept)
-    originals = ForbiddenOriginals() if settings.forbid_original else None
-    filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), originals, **more)
+    filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    corpus = CorpusFiller(filler, casing, kept, settings.merges_markers, None, originals)
+    corpus = CorpusFiller(filler, casing, kept, settings.merges_markers)
     result = corpus.fill_shard(Shard(0, 1, list(lines), records))
     if counts is not None:
         counts.update(filler.counts, fallbacks=result.tally["fallbacks"])
@@ -266,51 +262,3 @@ def test_the_window_gives_the_scores_of_the_text_it_shows():
 def test_too_few_positions_for_the_prompt_is_an_error():
     with pytest.raises(ModelError, match="12 positions, too few"):
         filled(random_gpt2(TOKENIZER, positions=12), ["the [MASK] sat"], Top1(kind="top_1"), instruction="Predict")
-
-
-def test_an_original_is_never_written_where_that_is_forbidden():
-    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0, "_mat": 1.0}))
-    records = [[MaskedSpan(4, 7, MASK, "allow_list", "Cat", 0)]]
-    settings = Sample(kind="sample", right_context=LEFT_ONLY, forbid_original=True)
-    lines = ["the [MASK] sat"] * 50
-    written = set(filled(model, lines, settings, records=records * 50))
-    assert "the dog sat" in written
-    assert "the cat sat" not in map(str.lower, written)
-    both = [[MaskedSpan(4, 11, MASK, "allow_list", "Cat dog", 0)]]
-    written = set(filled(model, lines, settings, records=both * 50))
-    assert not {"the cat sat", "the dog sat"} & set(map(str.lower, written))
-
-
-def test_one_candidate_hides_nothing_so_all_words_of_one_piece_are_drawn_from_whatever_was_masked():
-    """Were the only candidate written wherever it was not masked, another word would say that it was."""
-    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 9.0, "_dog": 2.0, "_mat": 1.0}))
-    settings = Sample(kind="sample", right_context=RightContext(words=0, candidates=1), forbid_original=True)
-    lines = ["the [MASK] sat"] * 300
-    shares = {}
-    for original in ("cat", "mat"):
-        records = [[MaskedSpan(4, 7, MASK, "allow_list", original, 0)]] * 300
-        counts = {}
-        written = filled(model, lines, settings, records=records, counts=counts)
-        assert counts["fallbacks"] == 300
-        assert f"the {original} sat" not in written
-        shares[original] = written.count("the dog sat") / 300
-    # With cat masked, dog is at most twice as frequent as with mat masked; twice is 0.2 of the draws here.
-    assert 1.4 < shares["cat"] / shares["mat"] < 2.8
-
-
-def out_of_memory_above(model, rows):
-    def run_out(_module, _arguments, inputs):
-        if inputs["input_ids"].shape[0] > rows:
-            raise torch.cuda.OutOfMemoryError("simulated")
-
-    model.register_forward_pre_hook(run_out, with_kwargs=True)
-
-
-def test_a_batch_that_does_not_fit_is_halved():
-    lines = ["the [MASK] sat on the mat", "Tom [MASK] to Paris", "Ann saw the [MASK] dog", "the red [MASK] ran"] * 2
-    model, counts = random_llama(TOKENIZER), {}
-    expected = filled(model, lines, Top1(kind="top_1"), counts=counts)
-    assert counts["halved_batches"] == 0
-    out_of_memory_above(model, 17)  # eight candidates for each sentence
-    assert filled(model, lines, Top1(kind="top_1"), counts=counts) == expected
-    assert counts["halved_batches"] > 0

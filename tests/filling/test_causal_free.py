@@ -129,11 +129,6 @@ def test_settings_for_another_kind_of_filler_are_errors(bert, llama):
     for method, filler, message in (
         (Free(kind="free"), bert, "'free' needs a causal language model, and filler .* is a masked one"),
         (LogLinear(kind="log_linear", prior="counted"), llama, "prior 'counted' needs a masked language model"),
-        (
-            LogLinear(kind="log_linear", beyond_vocabulary=True),
-            llama,
-            "beyond_vocabulary: true needs a masked .*; leave",
-        ),
     ):
         with pytest.raises(ParameterError, match=message):
             refuse_misfit(method, filler)

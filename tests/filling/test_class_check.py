@@ -5,11 +5,9 @@ import numpy as np
 from masked_sentences import masked
 from stage_commands import settings
 
-from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill
-from tasks.filling.methods.sample import DrawOffList
 from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.methods.top_1 import BestWord
 from tasks.filling.surrogates.class_check import (
@@ -221,19 +219,6 @@ def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
     assert chosen() == "Cityb"
     choice.begin({place: "WORK"})
     assert chosen() == "the"
-
-
-def test_what_is_held_stays_where_the_original_is_kept_out():
-    """One word of the class could not hide which one is avoided, and is not drawn."""
-    sentence = masked("in {LOCATION:Cityh} now")
-    originals, place = ForbiddenOriginals(), Place(1, 0)
-    originals.take([sentence])
-    draw = DrawOffList(1.0, np.ones(len(WORDS), dtype=bool), MarkerRandomness(1))
-    choice = ChoiceOfClass(ChoiceWithoutOriginals(draw, WORDS, originals), WORDS, ALLOWED)
-    choice.begin({place: "LOCATION"})
-    choice.hold(place, "Cityf")
-    chosen = choice.choose(np.zeros((2, len(WORDS)), dtype=np.float32), [place, place])
-    assert [WORDS[index] for index in chosen.candidates] == ["Cityf", "Cityf"]
 
 
 CITY_NAMES = (

@@ -89,20 +89,6 @@ def test_a_word_that_any_copy_gives_back_is_given_back(corpus):
     assert max(abs(by_class["places"] - places), abs(by_class["restored"] - restored)) < 5
 
 
-def test_no_copy_gives_back_what_is_forbidden_and_a_warning_says_what_they_say_together(corpus, capsys):
-    three = fill("three.txt", *keys("copies=3"), "--sidecar", "sidecar.jsonl", *keys("forbid_original=true"))
-    for number, line in enumerate(three):
-        pairs = zip(fills_of(line), corpus[number % LINES], strict=True)
-        assert not [word for word, original in pairs if word == original]
-    written = report("three.txt")
-    assert written["measured"]["restoration_rate"] == 0
-    (warning,) = written["warnings"]
-    assert "each of 3 copies keeps clear of the masked word" in warning
-    assert f"warning: {warning}\n" in capsys.readouterr().err
-    fill("one.txt", "--sidecar", "sidecar.jsonl", *keys("forbid_original=true"))
-    assert not report("one.txt")["warnings"]
-
-
 def test_text_that_can_be_read_once_is_refused(corpus, capsys):
     os.mkfifo("pipe")
     arguments = ["fill", "--input", "pipe", "--output", "out.txt", "--method", "unigram", *keys("copies=2")]

@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 from marked_text import format_masked
 
 from tasks.corpora.masked_text import Marker
-from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
-from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.filled_corpus import CorpusFiller, Shard
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -144,13 +142,10 @@ class Scripted:
         return [[Fill(next(self._words)) for _ in sentence.slots] for sentence in sentences]
 
 
-def filled(line, *words, forbidden=None):
-    """The line with these words; ``forbidden``: the original of its first marker, where originals are."""
-    originals = ForbiddenOriginals() if forbidden else None
-    records = [[MaskedSpan(0, len(forbidden), "MASK", "test", forbidden, 0)]] if forbidden else None
-    casing = Casing({}, filler_is_cased=True)
-    filler = CorpusFiller(Scripted(words), casing, KeptWords(), merge_markers=False, originals=originals)
-    return filler.fill_shard(Shard(0, 1, [line], records)).lines[0]
+def filled(line, *words):
+    """The line with these words."""
+    filler = CorpusFiller(Scripted(words), Casing({}, filler_is_cased=True), KeptWords(), merge_markers=False)
+    return filler.fill_shard(Shard(0, 1, [line], None)).lines[0]
 
 
 def test_articles_agree_with_the_words_behind_them():
@@ -173,9 +168,3 @@ def test_articles_agree_with_the_words_behind_them():
         ("it is a cat, an [MASK]? a owl", ["apple"], "it is a cat, an apple? a owl"),
     ]:
         assert filled(line, *words) == expected
-
-
-def test_where_words_are_forbidden_a_fill_does_not_become_one():
-    assert filled("it is [MASK] apple", "a", forbidden="dog") == "it is a apple"
-    assert filled("it is [MASK] apple", "a", forbidden="an") == "it is a apple"
-    assert filled("it is a [MASK]", "apple", forbidden="dog") == "it is an apple"

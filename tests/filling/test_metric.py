@@ -162,4 +162,3 @@ def test_equal_seeds_give_equal_fills_and_others_draw_anew(tmp_path, capsys):
     assert len({first, *others}) == 4
     assert filled(*keys("epsilon=500")).splitlines() == raw
     assert "give --sidecar" in filled(sidecar=False)
-    assert "keeps no promise" in filled(*keys("forbid_original=true"))

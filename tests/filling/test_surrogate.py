@@ -11,7 +11,7 @@ from stage_commands import settings as keys
 from tasks.cli import main
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.corpora.words import fold, word_spans, words_of
+from tasks.corpora.words import fold, word_spans
 from tasks.errors import CorpusError
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -207,23 +207,6 @@ def test_the_kind_of_place():
     assert {"France", "Spain", "Italy", "Japan"} & cities == set()
 
 
-def test_where_originals_are_forbidden_none_is_written_for_merged_markers_either():
-    for document in [None, "one"]:
-        by = filler(keep_clear=True)
-        for number in range(1, 20):
-            name = f"{document}{number}" if document else None
-            (known,) = words("{PERSON:Zorblax} came", number, by=by, document=name)
-            text = f"{{PERSON:Zorblax}} met {{PERSON:{known}}} {{PERSON:Zorblax}}, then {{PERSON:zorblax}} left"
-            first, merged, last = words(text, number, by=by, style="class", merge=True, document=name)
-            assert (first, last) == (known, known.lower())
-            assert fold(merged) not in (fold(known), "zorblax")
-            text = f"{{PERSON:{known}}} {{PERSON:Zorblax}} came in {{DATE:May}}, then {{PERSON:Zorblax}} left"
-            merged, month, alone = words(text, number, by=by, style="class", merge=True, document=name)
-            assert fold(merged) not in (fold(known), "zorblax")
-            assert month != "May"
-            assert document is None or alone == known
-
-
 FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
 KEPT = KeptWords(["the"])
 
@@ -302,14 +285,9 @@ def forms_of_words():
     label=st.sampled_from(CLASSES), original=forms_of_words(), document=st.none() | st.just("one"),
     others=st.lists(forms_of_words(), max_size=2),
 )  # fmt: skip
-def test_every_original_of_every_class_gets_one_word_that_is_another_where_it_is_forbidden(
-    label, original, document, others
-):
-    for keep_clear in (False, True):
-        by = filler(frequencies=FREQUENCIES, keep_clear=keep_clear)
-        word = of_original(label, original, by=by, document=document, others=others)
-        assert word_spans(word) == [(0, len(word))]
-    assert fold(word) not in {fold(part) for text in (original, *others) for part in words_of(text) or [text]}
+def test_every_original_of_every_class_gets_one_word(label, original, document, others):
+    word = of_original(label, original, by=filler(frequencies=FREQUENCIES), document=document, others=others)
+    assert word_spans(word) == [(0, len(word))]
 
 
 @pytest.fixture
@@ -378,3 +356,30 @@ def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate
     assert surrogates(*names) == published
     guessed = surrogates(*names[:-1], "Rose")
     assert sum(map(str.__eq__, published[:-1], guessed[:-1])) <= 2
+
+
+def test_who_tries_out_originals_with_the_public_seed_learns_no_masked_word(tmp_path):
+    """The attack of decision 0037: fill again with a made-up sidecar, and see where the published word comes out.
+
+    Without a secret every place of the guessed name gives the published word, and hardly any other place does.
+    """
+    number = 400
+    originals = ["Anna" if line % 2 else "Robert" for line in range(number)]
+    (tmp_path / "masked.txt").write_text("then [PERSON] called\n" * number, encoding="utf-8")
+
+    def filled(names):
+        spans = [[MaskedSpan(5, 5 + len(name), "PERSON", "x", name, 0)] for name in names]
+        write_sidecar(tmp_path / "sidecar.jsonl", spans)
+        files = {"input": "masked.txt", "output": "filled.txt", "sidecar": "sidecar.jsonl"}
+        assert (
+            main(["fill", "--method", "surrogate", *(f"--{name}={tmp_path / file}" for name, file in files.items())])
+            == 0
+        )
+        return [line.split()[1] for line in (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()]
+
+    published = filled(originals)
+    assert filled(originals) == published
+    for guess in ("Anna", "Robert"):
+        same = list(map(str.__eq__, filled([guess] * number), published))
+        right = [hit for hit, original in zip(same, originals, strict=True) if original == guess]
+        assert sum(right) / len(right) < 0.1

@@ -340,7 +340,6 @@ def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
     counted = "prior 'counted' counts the masked words, which tuning never reads; take prior: domain"
     documents = "consistent_within 'document' needs the originals and their documents, .* leave it out"
     for kind, method, message in [
-        ("masked_lm", {"kind": "sample", "forbid_original": True}, "forbid_original needs the originals, .*; leave"),
         ("masked_lm", {"kind": "log_linear", "prior": "counted"}, counted),
         ("masked_lm", {"kind": "unigram", "prior": "counted"}, counted),
         ("masked_lm", {"kind": "surrogate", "consistent_within": "document"}, documents),

@@ -123,12 +123,6 @@ def test_the_sidecar_changes_no_fill(corpus, bert):
     assert measured(corpus, "with")["restoration_rate"] is not None
 
 
-def test_the_original_can_be_forbidden(corpus, bert):
-    sidecar = ["--sidecar", corpus / "sidecar.jsonl", *settings("forbid_original=true")]
-    assert fill(corpus, "log_linear", "--filler", bert, *sidecar) == 0
-    assert not [pair for pair in words_of(corpus) if pair[0] == "dog" or pair[1] == "mat"]
-
-
 def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_path_factory):
     """The context says nothing, so tom is drawn 60 of 93 times, whatever the filler's favourite is."""
     model = bert_of_bias(TOKENIZER, {"cat": 5.0, "dog": 2.0, "tom": 0.0, "paris": 0.0, "mat": 0.0}, others=-30.0)

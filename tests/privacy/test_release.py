@@ -45,7 +45,7 @@ TECHNIQUES = {
 }
 METHODS = {
     "unigram": {"kind": "unigram"},
-    "secret": {"kind": "unigram", "forbid_original": True},
+    "secret": {"kind": "surrogate"},
     "counted": {"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.0}},
 }
 PUSHED = ("obfuscated", "private/corpora", "private/masked")

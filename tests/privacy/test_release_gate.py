@@ -25,7 +25,6 @@ def test_epsilon_is_of_all_that_the_fill_reads():
         ({"kind": "surrogate"}, None),
         ({"kind": "metric", "epsilon": 2.0}, None),
         ({"kind": "paraphrase"}, None),
-        ({"kind": "log_linear", "forbid_original": True}, None),
         ({"kind": "top_k", "classes": "match"}, None),
     ]:
         assert epsilon_of(check_settings(AnyMethod, settings, "filling")) == epsilon

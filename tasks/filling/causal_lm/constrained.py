@@ -12,7 +12,7 @@ between words.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -39,7 +39,6 @@ from tasks.filling.causal_lm.language_model import (
 )
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
 from tasks.filling.causal_lm.word_kinds import Kind, WordKinds, WordsOfKinds
-from tasks.filling.choice import ChoiceWithoutOriginals, ForbiddenOriginals, HidingChoice
 from tasks.filling.fill_words import fits, unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.frequencies.word_frequencies import KeptWords
@@ -97,7 +96,6 @@ class ConstrainedFiller:
         settings: CandidateMethod,
         kept: KeptWords,
         randomness: MarkerRandomness,
-        originals: ForbiddenOriginals | None = None,
         known_words: Collection[str] | None = None,
         *,
         spoken: Mapping[str, Collection[str]] | None = None,
@@ -113,7 +111,7 @@ class ConstrainedFiller:
         self._words = WordsOfKinds(words, spoken or {}, kinds)
         self._language_model, self._settings, self._kinds = language_model, settings, kinds
         self._beyond, self._drawn_beyond = beyond, 0
-        self._kept, self._randomness, self._originals = kept, randomness, originals
+        self._kept, self._randomness = kept, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
@@ -242,29 +240,9 @@ class ConstrainedFiller:
         candidates = self._weighed([candidate for candidate in candidates if fits(candidate.word, slot.want)])
         if not candidates and self._kinds is not None:
             candidates = self._weighed(self._words_of_one_piece(slot, scores))
-        if self._originals is not None:
-            return self._hiding(candidates, slot, scores, self._originals)
         if candidates:
             return self._by_method(candidates, slot)
         return (self._last_resort(slot, scores), True) if self._beyond is None else (self._by_frequency(slot), False)
-
-    def _hiding(
-        self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray, originals: ForbiddenOriginals
-    ) -> tuple[Candidate, bool]:
-        """A draw without the originals: of the candidates, or of all words of one piece where these are too few to hide
-        which of them is avoided."""
-        found = {fold(candidate.word) for candidate in candidates}
-        few = len(found) * originals.most(slot.place) < 1 or found <= originals.at(slot.place)
-        if few:
-            candidates = self._weighed(self._words_of_one_piece(slot, scores))
-        words = [candidate.word for candidate in candidates]
-        off_list = self._kept.off_list(words, slot.language)
-        if not off_list.any():
-            off_list = np.ones(len(words), dtype=bool)
-        draw = self._settings.choice(off_list, self._randomness)
-        among = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
-        chosen = ChoiceWithoutOriginals(cast(HidingChoice, draw), words, originals).choose(among, [slot.place])
-        return candidates[int(chosen.candidates[0])], few or bool(chosen.fallbacks[0])
 
     def _weighed(self, candidates: list[Candidate]) -> list[Candidate]:
         """With their words' factors, which count at the temperature of the draw."""
@@ -374,7 +352,6 @@ def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltF
         method,
         context.kept,
         context.randomness,
-        context.originals,
         counts.folded() if counts else None,
         spoken=spoken,
         beyond=beyond,

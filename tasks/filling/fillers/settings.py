@@ -118,8 +118,6 @@ class Tuning(Settings):
         if self.text == "unmasked" and self.method is not None:
             raise ValueError("text 'unmasked' fills nothing; leave method out, or set text: filled")
         method = self.method
-        if method is not None and method.forbid_original:
-            raise ValueError("method.forbid_original needs the originals, which tuning never reads; leave it out")
         if method is not None and method.counts_masked_words:
             raise ValueError(
                 "method.prior 'counted' counts the masked words, which tuning never reads; take prior: domain or "

@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from tasks.errors import ModelError
-from tasks.filling.choice import Choice, ChoiceWithoutOriginals, Chosen, HidingChoice
+from tasks.filling.choice import Choice, Chosen
 from tasks.filling.fill_words import Wanted, unwanted, wanted
 from tasks.filling.filled_corpus import BuiltFiller
 from tasks.filling.marker_randomness import Place
@@ -231,7 +231,7 @@ def _slots(batch: Sequence[tuple[_Asked, Window]]) -> list[tuple[_Progress, int]
 
 
 def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
-    """The filler of a fill with a masked language model; originals and other classes are kept from its choice."""
+    """The filler of a fill with a masked language model; other classes are left out of its choice."""
     candidates = context.candidates
     shares = context.learned.languages.shares(candidates.words) if context.learned.languages else None
     for spoken, share in (shares or {}).items():
@@ -244,9 +244,6 @@ def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller
     for language in shares or (None,):
         off_list = context.kept.off_list(candidates.words, language)
         choices[language] = method.choice(off_list, context.randomness, context.learned)
-        if context.originals is not None:
-            hiding = cast(HidingChoice, choices[language])
-            choices[language] = ChoiceWithoutOriginals(hiding, candidates.words, context.originals)
         if context.classes is not None:
             choices[language] = context.classes.restricted(choices[language], candidates.words)
     filler = MaskedFiller(

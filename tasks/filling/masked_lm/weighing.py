@@ -2,23 +2,10 @@
 
 Reads generic text, word counts, kept words, and for ``prior: counted`` the masked text; never the
 sidecar. What ``prior: counted`` learns from that has its noise already when it comes here.
-
-Words that a filler has not as one piece, at their share of the places (not in the paper).
-
-A masked language model that writes one piece at a marker knows some 25,000 words. Of the words that techniques mask
-many are others, and a fill without them tells the language model that is adapted on it that such words do not occur.
-The filler has no score for them, so its context factor in ``log_linear`` is taken to be 1:
-
-    p(w | x) = p_frequency(w)                     for a word w off the list that the filler has not,
-    p(w | x) = (1 - q) * p_log_linear(w | x)      for a candidate of ``log_linear``,
-
-where q is the sum of p_frequency over the former. That is drawn in two steps: at each place, with probability q, a word
-by its frequency; then the filler fills the other places, and reads the words that were drawn as if they were known.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +15,8 @@ import numpy as np
 from tasks.corpora.text_lines import read_corpus
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.choice import ForbiddenOriginals
 from tasks.filling.context import FillContext
-from tasks.filling.fill_words import wanted
-from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
-from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import (
     LearnedWeights,
@@ -44,9 +27,7 @@ from tasks.filling.masked_lm.estimation import (
     shipped_weights,
 )
 from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
-from tasks.filling.masked_sentence import Fill, MaskedSentence
 from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
-from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
@@ -270,100 +251,3 @@ class _Learner:
         as the filler counts, and frequency counts in full."""
         shifted = {**weights, "frequency": 1.0, "average": weights["filler"]}
         return {name: shifted[name] if self._fixed[name] is None else weight for name, weight in weights.items()}
-
-
-_DECISION, _BEYOND = 1, 2
-"""Streams of the randomness of a place; the filler's own choice has the one before."""
-
-
-class BeyondVocabulary:
-    """Another filler, with words beyond its vocabulary drawn by their frequency."""
-
-    def __init__(
-        self,
-        filler: Filler,
-        candidates: Sequence[str],
-        words: Mapping[str | None, WordFrequencies],
-        randomness: MarkerRandomness,
-        originals: ForbiddenOriginals | None = None,
-    ) -> None:
-        """``candidates``: the words that ``filler`` may choose; ``words``: all that may be drawn, by the language of
-        the place or, of every place, by ``None``; ``originals``: what must not be drawn at each place, where that is
-        forbidden."""
-        known = set(map(fold, candidates))
-        beyond = {
-            language: each.shared(np.array([fold(word) not in known for word in each.words], dtype=bool))
-            for language, each in words.items()
-        }
-        self._filler, self._randomness = filler, randomness
-        self._beyond = UnigramFiller(beyond, randomness, originals, stream=_BEYOND)
-        self.share = {
-            language: float(beyond[language].counts.sum() / max(1, each.counts.sum()))
-            for language, each in words.items()
-        }
-        """q, by language."""
-        self._drawn = 0
-
-    @classmethod
-    def of(cls, filler: Filler, context: FillContext) -> "BeyondVocabulary":
-        """Round the filler of a fill that has learned how words are weighed."""
-        weighing = context.learned.weighing
-        assert weighing is not None, "it learns before it fills"
-        chosen = [word for word, allowed in zip(context.candidates.words, weighing.allowed, strict=True) if allowed]
-        words = context.off_list(weighing.frequencies)
-        return cls(filler, chosen, words, context.randomness, context.originals)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """The filler's own, and ``beyond_vocabulary``: fills that it could not have written."""
-        return Counter({**getattr(self._filler, "counts", {}), "beyond_vocabulary": self._drawn})
-
-    @property
-    def forward_seconds(self) -> float | None:
-        """Of the filler."""
-        return self._filler.forward_seconds
-
-    @property
-    def candidate_count(self) -> int:
-        """Of the filler, and the words beyond."""
-        return self._filler.candidate_count + self._beyond.candidate_count
-
-    def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
-        """The fills of each sentence, one per slot."""
-        drawn = [self._draw(sentence) for sentence in sentences]
-        number = sum(map(len, drawn))
-        self._drawn += number
-        advance(number)
-        left = [_with_known(sentence, fills) for sentence, fills in zip(sentences, drawn, strict=True)]
-        rows = [row for row, sentence in enumerate(left) if sentence.slots]
-        by_row = dict(zip(rows, self._filler.fill([left[row] for row in rows], advance), strict=True)) if rows else {}
-        filled = []
-        for row, (sentence, fills) in enumerate(zip(sentences, drawn, strict=True)):
-            others = iter(by_row.get(row, ()))
-            filled.append([fills[i] if i in fills else next(others) for i in range(len(sentence.slots))])
-        return filled
-
-    def _draw(self, sentence: MaskedSentence) -> dict[int, Fill]:
-        """The words beyond the vocabulary, by the index of their slot."""
-        words = [index for index in range(len(sentence.slots)) if wanted(sentence, index) != "figure"]
-        places = {index: Place(sentence.number, sentence.slots[index].first_marker) for index in words}
-        spoken = {index: sentence.slots[index].language for index in words}
-        return {
-            index: self._beyond.draw(place, language=spoken[index])
-            for index, place in places.items()
-            if self._randomness.at(place, stream=_DECISION).random() < self.share[spoken[index]]
-        }
-
-
-def _with_known(sentence: MaskedSentence, fills: dict[int, Fill]) -> MaskedSentence:
-    """The sentence with these slots filled, as if their words had never been masked."""
-    if not fills:
-        return sentence
-    texts, slots = [sentence.texts[0]], []
-    for index, (slot, text) in enumerate(zip(sentence.slots, sentence.texts[1:], strict=True)):
-        if index in fills:
-            texts[-1] += fills[index].word + text
-        else:
-            slots.append(slot)
-            texts.append(text)
-    return replace(sentence, texts=tuple(texts), slots=tuple(slots))

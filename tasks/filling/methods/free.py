@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
-from tasks.filling.settings import ModelMethod, RightContext, refuse_copies, refuse_forbidding
+from tasks.filling.settings import ModelMethod, RightContext, refuse_copies
 
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
@@ -35,8 +35,6 @@ class Free(ModelMethod):
 
     @model_validator(mode="after")
     def _draws_nothing(self) -> Self:
-        if self.forbid_original:
-            refuse_forbidding("free writes the model's best sentence")
         refuse_copies(
             self.copies,
             "free takes the model's best sentence",

@@ -49,9 +49,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.corpora.words import fold
 from tasks.filling.methods.sample import DrawOffList
@@ -61,9 +61,8 @@ from tasks.settings.base import Settings
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.filling.choice import Chosen, Forbidden, HeldBack
+    from tasks.filling.choice import Chosen, Forbidden
     from tasks.filling.context import FillContext, Learned
-    from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 
@@ -92,9 +91,6 @@ class LogLinear(CountingMethod, CandidateMethod):
     kind: Literal["log_linear"]
     weights: LogLinearWeights = LogLinearWeights()
     """How much each of these counts."""
-    beyond_vocabulary: bool = False
-    """Whether words that the filler has not as one piece are drawn too, by their share of the frequency (see
-    ``masked_lm.weighing``)."""
     tuning_places: int = Field(default=1000, ge=1)
     """At most so many masked words of generic text are guessed to learn the weights."""
     tuning_share: float = Field(default=0.15, gt=0, lt=1)
@@ -107,15 +103,6 @@ class LogLinear(CountingMethod, CandidateMethod):
     noisy counts of the masked words say (see ``counted_frequencies``; needs the sidecar)."""
     prior_places: int = Field(default=3000, ge=1)
     """``prior: counted`` looks at so many places of the masked text, so that the fills have its counts."""
-
-    @model_validator(mode="after")
-    def _settings_go_together(self) -> Self:
-        if self.beyond_vocabulary and self.classes == "match":
-            raise ValueError(
-                "beyond_vocabulary=True draws words whose class nothing says, and classes='match' wants a class; leave "
-                "one of the two out"
-            )
-        return self
 
     @property
     def learns_weights(self) -> bool:
@@ -156,8 +143,6 @@ class LogLinear(CountingMethod, CandidateMethod):
         """What is learned from a masked language model's scores, too."""
         if self.counts_masked_words:
             return f"prior {self.prior!r}", "take prior: domain"
-        if self.beyond_vocabulary:
-            return "beyond_vocabulary: true", "leave it out: a causal one writes any word"
         return super().masked_only
 
     @property
@@ -172,15 +157,6 @@ class LogLinear(CountingMethod, CandidateMethod):
         if learned is None or learned.weighing is None:
             return DrawOffList(self.drawn_at, off_list, randomness)
         return DrawLogLinear(learned.weighing.scores, learned.weighing.allowed & off_list, randomness)
-
-    def build(self, context: FillContext) -> BuiltFiller:
-        """With a masked language model words that it has not as one piece are drawn before it fills."""
-        built = super().build(context)
-        if not self.beyond_vocabulary:
-            return built
-        from tasks.filling.masked_lm.weighing import BeyondVocabulary
-
-        return built._replace(filler=BeyondVocabulary.of(built.filler, context))
 
 
 @dataclass(frozen=True)
@@ -206,12 +182,6 @@ class DrawLogLinear:
         """``allowed``: ``(W,)`` booleans, which words are candidates."""
         self._scores, self._draw = scores, DrawOffList(1.0, allowed, randomness)
 
-    def choose(
-        self,
-        scores: np.ndarray,
-        places: Sequence[Place],
-        forbidden: Forbidden | None = None,
-        held_back: Sequence[HeldBack] | None = None,
-    ) -> Chosen:
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores; where every candidate is forbidden, from all words."""
-        return self._draw.choose(self._scores.of(scores), places, forbidden, held_back)
+        return self._draw.choose(self._scores.of(scores), places, forbidden)

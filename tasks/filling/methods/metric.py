@@ -36,9 +36,9 @@ import hmac
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ParameterError
@@ -80,15 +80,6 @@ class Metric(FillingMethod):
     compares with it: see above."""
     customized: int | None = Field(default=None, ge=2)
     """k of CusText: words are replaced within groups of so many similar ones. ``null``: by any word, as in SanText."""
-
-    @model_validator(mode="after")
-    def _original_may_come_out(self) -> Self:
-        if self.forbid_original:
-            raise ValueError(
-                "forbid_original=True: a replacement that is never the original keeps no promise about distances; "
-                "leave forbid_original out"
-            )
-        return self
 
     @property
     def follows_originals(self) -> bool:

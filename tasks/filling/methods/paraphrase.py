@@ -21,12 +21,12 @@ from __future__ import annotations
 import hmac
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tasks.errors import ParameterError
-from tasks.filling.settings import FillingMethod, refuse_forbidding
+from tasks.filling.settings import FillingMethod
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,12 +63,6 @@ class Paraphrase(FillingMethod):
     """A paraphrase is cut behind so many pieces."""
     copies: Literal[1] = 1
     """Each would cost as much again."""
-
-    @model_validator(mode="after")
-    def _hides_nothing(self) -> Self:
-        if self.forbid_original:
-            refuse_forbidding("paraphrase writes whole lines")
-        return self
 
     @property
     def epsilon(self) -> float:

@@ -17,7 +17,7 @@ from tasks.filling.settings import CandidateMethod
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.filling.choice import Chosen, Forbidden, HeldBack
+    from tasks.filling.choice import Chosen, Forbidden
     from tasks.filling.context import Learned
     from tasks.filling.marker_randomness import MarkerRandomness, Place
 
@@ -59,25 +59,13 @@ class DrawOffList:
             raise ModelError("every word that this filler can write is on the list of kept words: nothing to sample")
         self._temperature, self._randomness = temperature, randomness
 
-    def choose(
-        self,
-        scores: np.ndarray,
-        places: Sequence[Place],
-        forbidden: Forbidden | None = None,
-        held_back: Sequence[HeldBack] | None = None,
-    ) -> Chosen:
-        """Choose from ``(B, W)`` scores; where every word off the list is forbidden, from the whole distribution.
-
-        Where words are held back, that is also so where those off the list are too few to hide one of them.
-        """
+    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
+        """Choose from ``(B, W)`` scores; where every word off the list is forbidden, from the whole distribution."""
         import numpy as np
 
         from tasks.filling.choice import Chosen, without_forbidden
 
         scores = without_forbidden(scores, forbidden) / np.float32(self._temperature)
-        if held_back is not None:
-            drawn = [self._hiding(*row) for row in zip(scores, places, held_back, strict=True)]
-            return Chosen(np.array([word for word, _ in drawn], np.int64), np.array([late for _, late in drawn], bool))
         logits = scores[:, self._allowed]  # (B, W off the list)
         best = logits.max(axis=1, keepdims=True)
         fallbacks = np.isneginf(best[:, 0])
@@ -89,29 +77,6 @@ class DrawOffList:
             else:
                 winners[row] = self._allowed[self._race(weights[row], place)]
         return Chosen(winners, fallbacks)
-
-    def _hiding(self, scores: np.ndarray, place: Place, held_back: HeldBack) -> tuple[int, bool]:
-        """The draw where words are held back, and whether it is a fallback."""
-        import numpy as np
-
-        from tasks.filling.choice import held_down
-
-        # In float64, so that what is unlikely still has a probability.
-        weights = np.exp(scores.astype(np.float64) - scores.max())
-        everything = np.arange(len(scores))
-        for among in (self._allowed, everything):
-            probabilities = np.zeros(len(scores))
-            held = held_down(weights[among], held_back.most[among])
-            if held is not None:
-                probabilities[among] = held
-                probabilities[held_back.candidates] = 0
-            # Nothing is left where a marker stands for several words, and these are all there are.
-            if probabilities.any():
-                return self._race(probabilities, place), among is everything
-        raise ModelError(
-            f"line {place.line}: there are too few words that this filler may write to hide which one is avoided; "
-            "leave forbid_original out, or raise the temperature"
-        )
 
     def _race(self, weights: np.ndarray, place: Place) -> int:
         import numpy as np

@@ -63,10 +63,6 @@ class Surrogate(FillingMethod):
 
     @model_validator(mode="after")
     def _copies_differ(self) -> Self:
-        if self.forbid_original:
-            raise ValueError(
-                "several surrogates that are never the original tell it by what is missing; leave forbid_original out"
-            )
         if self.consistent_within != "line":
             refuse_copies(
                 self.copies,
@@ -145,10 +141,8 @@ class SurrogateFiller:
         *,
         consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
-        keep_clear: bool = False,
     ) -> None:
-        """``frequencies``: words for markers without any class. ``kept``: the list that no surrogate should be on.
-        ``keep_clear``: none is the original, for fills that forbid it."""
+        """``frequencies``: words for markers without any class. ``kept``: the list that no surrogate should be on."""
         from tasks.filling.frequencies.word_frequencies import KeptWords
         from tasks.filling.surrogates.line import SurrogateSources
         from tasks.filling.surrogates.values import SurrogateValues
@@ -163,7 +157,6 @@ class SurrogateFiller:
             WordsByFrequency(frequencies, kept.off_list(frequencies.words)) if frequencies is not None else None,
             kept,
         )
-        self._keep_clear = keep_clear
         self.counts = self._sources.counts
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
         class), and among the first ``surrogates_repeated``: the original stood in the line before."""
@@ -190,7 +183,7 @@ class SurrogateFiller:
 
         line = SurrogateLine(self._sources, sentence)
         words: dict[int, str] = {}
-        marked = marked_slots(sentence, folded=line.beyond_line, keep_clear=self._keep_clear)
+        marked = marked_slots(sentence, folded=line.beyond_line)
         for run in runs_of(sentence, marked):
             if slots is None or any(slot.index in slots for slot in run):
                 words.update(zip((slot.index for slot in run), line.fill(run), strict=True))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tasks.filling.settings import CandidateMethod, refuse_copies, refuse_forbidding
+from tasks.filling.settings import CandidateMethod, refuse_copies
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,6 @@ class Top1(CandidateMethod):
 
     @model_validator(mode="after")
     def _draws_nothing(self) -> Self:
-        if self.forbid_original:
-            refuse_forbidding("top_1 takes the best one")
         refuse_copies(self.copies, "top_1 takes the best word", "use top_k, sample or log_linear, or leave copies out")
         return self
 

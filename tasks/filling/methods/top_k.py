@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
-from tasks.filling.settings import CandidateMethod, refuse_copies, refuse_forbidding
+from tasks.filling.settings import CandidateMethod, refuse_copies
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +29,7 @@ class TopK(CandidateMethod):
     """K: candidates per marker."""
 
     @model_validator(mode="after")
-    def _hides_what_is_forbidden(self) -> Self:
-        if self.forbid_original:
-            refuse_forbidding("top_k takes the one of the k best that is off the list where there is no second")
+    def _copies_differ(self) -> Self:
         if self.k == 1:
             refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
         return self

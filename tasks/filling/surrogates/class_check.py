@@ -37,7 +37,7 @@ import numpy as np
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
-from tasks.filling.choice import Choice, Chosen, Forbidden, originals_of_slots, spans_of_slots
+from tasks.filling.choice import Choice, Chosen, Forbidden, spans_of_slots
 from tasks.filling.filled_corpus import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -194,7 +194,6 @@ class ChoiceOfClass:
 
     def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
         """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
-        # What is held is not drawn: a single word could not hide the original that is kept out.
         held = [self._held.get(place) for place in places]
         chosen = Chosen(np.array([index or 0 for index in held]), np.zeros(len(places), dtype=bool))
         free = [row for row, index in enumerate(held) if index is None]
@@ -257,8 +256,6 @@ class ClassCheckedFiller:
     choice: ChoiceOfClass | None = None
     """The one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``."""
     by_frequency: WordsOfClassByFrequency | None = None
-    keep_clear: bool = False
-    """No fill may be the original."""
     _own: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTS, 0)), init=False)
 
     @property
@@ -342,14 +339,13 @@ class ClassCheckedFiller:
     ) -> None:
         """Fill the wrong slots again, in place."""
         for row, slots in wrong.items():
-            forbidden = originals_of_slots(sentences[row]) if self.keep_clear else [set()] * len(sentences[row].slots)
             for index, slot in enumerate(sentences[row].slots):
                 place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
                 if self.choice is not None:
                     (self.choice.refuse if index in slots else self.choice.hold)(place, fill.word)
                 elif index in slots and self.by_frequency is not None:
                     word = self.by_frequency.draw(labels[row][index], place, attempt)
-                    if word is not None and fold(word) not in forbidden[index]:
+                    if word is not None:
                         fills[row][index] = Fill(word)
         if self.choice is not None:
             again = self.filler.fill([sentences[row] for row in wrong], lambda _: None)
@@ -385,7 +381,7 @@ class ClassChecks:
         """The filler with its fills checked; ``casing`` writes them as the filled text will have them."""
         method, frequencies, kept = self._context.method, self._context.word_counts, self._context.kept
         assert isinstance(method, ClassAware), "the method says that it knows classes"
-        randomness, keep_clear = MarkerRandomness(self._context.seed, self._context.secret), method.forbid_original
+        randomness = MarkerRandomness(self._context.seed, self._context.secret)
         by_frequency = None
         if self._choice is None and frequencies is not None:
             off_list = kept.off_list(frequencies.words)
@@ -394,9 +390,8 @@ class ClassChecks:
             filler,
             casing,
             self._words,
-            SurrogateFiller(randomness, frequencies, kept, values=self._words.values, keep_clear=keep_clear),
+            SurrogateFiller(randomness, frequencies, kept, values=self._words.values),
             method.class_check.attempts,
             self._choice,
             by_frequency,
-            keep_clear,
         )

@@ -14,7 +14,7 @@ from functools import cached_property
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.choice import original_words, spans_of_slots
+from tasks.filling.choice import spans_of_slots
 from tasks.filling.fill_words import is_strong
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -48,21 +48,18 @@ class MarkedSlot:
     what is drawn."""
     written: str | None
     """The same as it is spelled."""
-    forbidden: frozenset[str]
-    """Words that must not be written, folded."""
 
 
-def marked_slots(sentence: MaskedSentence, *, folded: bool = False, keep_clear: bool = False) -> list[MarkedSlot]:
-    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals are;
-    ``keep_clear``: they must not be written."""
+def marked_slots(sentence: MaskedSentence, *, folded: bool = False) -> list[MarkedSlot]:
+    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals
+    are."""
     marked = []
     for index, (slot, spans) in enumerate(zip(sentence.slots, spans_of_slots(sentence), strict=True)):
         label = slot.label if slot.label != MASK or not spans else spans[0].label
         written = (spans[-1] if label == "PERSON" else spans[0]).original if spans else None
         original = fold(written) if folded and written is not None else written
-        forbidden = frozenset().union(*map(original_words, spans)) if keep_clear else frozenset()
         place = Place(sentence.number, slot.first_marker)
-        marked.append(MarkedSlot(index, label, place, original, written, forbidden))
+        marked.append(MarkedSlot(index, label, place, original, written))
     return marked
 
 
@@ -153,8 +150,7 @@ class SurrogateLine:
         kind = "frequency" if label == MASK else "original" if whole else "class"
         sources.counts[{"original": "surrogates_with_original"}.get(kind, f"surrogates_by_{kind}")] += len(slots)
         known = self._known.get((label, *originals)) if whole else None
-        # A merged marker stands for other words too, of which the known surrogate may be one that is forbidden.
-        if known is not None and all(map(_is_allowed, known, slots)):
+        if known is not None:
             sources.counts["surrogates_repeated"] += len(slots)
             # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
             if not self.beyond_line:
@@ -204,7 +200,7 @@ class SurrogateLine:
 
     def _fits(self, words: Sequence[str], slots: Sequence[MarkedSlot]) -> bool:
         for word, slot in zip(words, slots, strict=True):
-            if not _is_allowed(word, slot):
+            if not _is_allowed(word):
                 return False
             # Two persons of a line must not become one; beyond it that cannot be known.
             if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self.beyond_line:
@@ -213,7 +209,7 @@ class SurrogateLine:
 
     def _last_resort(self, word: str, slot: MarkedSlot, random_numbers: random.Random) -> str:
         """Another word of the form of the original, where nothing drawn could be taken."""
-        if _is_allowed(word, slot):
+        if _is_allowed(word):
             return word
         form = slot.original if slot.original and is_one_word(slot.original) else word
         for _ in range(_LAST_ATTEMPTS):
@@ -222,12 +218,11 @@ class SurrogateLine:
                 word = self._sources.values.contact(random_numbers, form, "")
             else:
                 word = other_characters(form, random_numbers, letters=True)
-            if _is_allowed(word, slot):
+            if _is_allowed(word):
                 return word
-        # This ends: ASCII letters and figures alone are one word, whatever they are, and the form grows, so that within
-        # one try more than there are forbidden words it has a length that none of them has.
+        # This ends: ASCII letters and figures alone are one word, and the form grows beyond every strong word.
         form = "".join(filter(str.isalnum, form)) or "x"
-        while not _is_allowed(word, slot):
+        while not _is_allowed(word):
             word = other_characters(form, random_numbers, letters=True)
             form += random_numbers.choice("ae") if form.isalpha() else "1"
         return word
@@ -335,6 +330,6 @@ class SurrogateLine:
         return by_frequency.draw(random_numbers, shape, None if shape == "capital" else ending_of(original))
 
 
-def _is_allowed(word: str, slot: MarkedSlot) -> bool:
-    """Whether a word may stand in a slot: it is one, no strong one, and not forbidden there."""
-    return is_one_word(word) and not is_strong(word) and fold(word) not in slot.forbidden
+def _is_allowed(word: str) -> bool:
+    """Whether it is one word, and no strong one."""
+    return is_one_word(word) and not is_strong(word)
