@@ -38,7 +38,6 @@ OURS = (
     "tasks.filling.masked_lm.weighing",
     "tasks.language_model.divided_model",
     "tasks.language_model.evaluation.perplexity",
-    "tasks.language_model.generic_mixture",
     "tasks.language_model.training.trainer",
     "tasks.language_model.transformer.scoring",
     "tasks.parameters.parameter_file",

@@ -155,7 +155,6 @@ class TwinAttack:
             model=str(self.files.base),
             input=str(text),
             valid=self.files.valid if adaptation.goes_by_valid else None,
-            generic_text=self.files.generic_text,
             documents=str(documents),
             markers=MARKER_USES.get(str(cell.method), "none"),
             output=str(output),

@@ -55,8 +55,6 @@ class AdaptFiles(TrainedFolder):
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
     """plain text to measure progress on; a result depends on it with patience, and in an n-gram model's weight"""
-    generic_text: Annotated[str | None, READ] = None
-    """generic text that is mixed in where generic_share is above 0, one sentence a line"""
     markers: MarkerUse = "none"
     """how markers in the text are treated: none (the text is plain), token, ignore, remove or drop"""
     documents: Annotated[str | None, READ] = None
@@ -112,11 +110,9 @@ def _adapt(
 def _adapt_transformer(
     settings: TransformerAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, frame: TrainingFrame
 ) -> Report:
-    from tasks.language_model.generic_mixture import check_generic_share
     from tasks.language_model.training.stage import TransformerTraining, train_transformer
 
     adaptation = settings.adaptation
-    check_generic_share(adaptation.generic_share, files.generic_text)
     seed = adaptation.seed if cell.seed is None else cell.seed
     if adaptation.private is not None:
         from tasks.language_model.dp_sgd.training import adapt as adapt_privately
@@ -135,8 +131,6 @@ def _adapt_transformer(
         text=files.input,
         valid=files.valid,
         markers=files.markers,
-        generic_text=files.generic_text if adaptation.generic_share else None,
-        generic_share=adaptation.generic_share,
         languages=settings.transformer.languages,
     )
     return train_transformer(training, files, resources, frame)

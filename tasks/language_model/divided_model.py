@@ -1,7 +1,7 @@
 """A language model by its name that scores long texts and many sentences in parts.
 
 A part is so many lines, or groups of sentences, counted from the first: what is in a batch, and so the last digit
-of a score, is the same whoever computes it. A model of running text reads its text as a whole.
+of a score, is the same whoever computes it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,6 @@ from tasks.language_model.language_models import (
     Words,
     open_language_model,
 )
-from tasks.language_model.model_folder import kind_of_model, read_settings
 from tasks.language_model.normalisation import normalise
 from tasks.parts import PART_LINES, Advance, Work, blocks, computed
 from tasks.settings.resources import ResourceSettings
@@ -64,8 +63,6 @@ class DividedModel:
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, Protocol]:
         """As the protocol says."""
-        if self._reads_on:
-            return self.model.score_text(text, markers)
         lines = read_lines(text) if isinstance(text, str | Path) else text
         make = partial(self._texts, markers)
         found = computed(blocks(lines, PART_LINES), make, self._resources, uses_model=True)
@@ -99,17 +96,6 @@ class DividedModel:
     def sample(self, drawing: Drawing) -> list[Words]:
         """As the protocol says."""
         return self.model.sample(drawing)
-
-    @property
-    def _reads_on(self) -> bool:
-        """Whether it reads a sentence behind those before it."""
-        if kind_of_model(self._name) != "transformer":
-            return False
-        from tasks.language_model.transformer.model import FORMAT, KIND
-
-        return (
-            read_settings(Path(self._name), KIND, FORMAT, ["architecture"])["architecture"].get("context") == "stream"
-        )
 
     def _texts(self, markers: MarkerRule) -> Work:
         model = self.model

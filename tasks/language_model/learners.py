@@ -166,8 +166,6 @@ def open_learner(folder: str, option: str = "--model") -> Learner:
     from tasks.language_model.transformer.model import load_model
 
     model, vocabulary = load_model(folder)
-    if model.architecture.context == "stream":
-        raise ModelError(f"{option} {folder!r} reads across sentences; ways to forget are for one that does not")
     if model.languages is not None:
         raise ModelError(
             f"{option} {folder!r} has counted the languages of its text (transformer.languages), which no way to "

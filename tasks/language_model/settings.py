@@ -50,10 +50,9 @@ class ArchitectureSettings(Settings):
     """Units; paper: 768."""
     maximum_tokens: int = Field(default=128, ge=8, le=65_536)
     """Positions; longer sentences are divided into windows, none is cut."""
-    context: Literal["sentence", "packed", "stream"] = "sentence"
-    """What a position attends to. ``sentence``: the words of its own sentence, one sentence a row; ``packed``: the
-    same, with several sentences in a row, so that little is padding; ``stream``: all that stands before it in a window
-    of the running text, sentences before its own as well."""
+    context: Literal["sentence", "packed"] = "sentence"
+    """``sentence``: one sentence a row; ``packed``: several in a row, none of which sees another, so that little is
+    padding."""
     positions: Literal["learned", "rotary", "switching", "switching_pairs"] = Field(
         default="learned", exclude_if=lambda value: value == "learned"
     )
@@ -120,13 +119,6 @@ class TrainingSettings(Settings):
     """Seed of the pretraining; adaptation takes the cell's seed."""
 
 
-class GenericMixture(Settings):
-    """What the text of an adaptation is mixed with."""
-
-    generic_share: float = Field(default=0.0, ge=0, lt=1)
-    """Share of each epoch's targets that are generic text, so that the model does not forget it; 0: none."""
-
-
 class DifferentialPrivacy(Settings):
     """DP-SGD (Abadi et al. 2016): what the weights say of one unit of the text is bounded. The settings of training
     beside it are not read."""
@@ -148,19 +140,16 @@ class DifferentialPrivacy(Settings):
     """Peak learning rate of Adam; a line leads up to it, and a cosine to 0."""
 
 
-class AdaptationSettings(TrainingSettings, GenericMixture):
-    """Optimisation of an adaptation, and what it is mixed with."""
+class AdaptationSettings(TrainingSettings):
+    """Optimisation of an adaptation."""
 
     private: DifferentialPrivacy | None = None
     """Train with differential privacy; ``null``: without. ``compare.private`` sets it for cells beside Oracle."""
 
     @model_validator(mode="after")
-    def _private_text_alone(self) -> Self:
-        if self.private is not None and (self.generic_share or self.patience):
-            raise ValueError(
-                f"private with generic_share={self.generic_share!r} and patience={self.patience!r}: DP-SGD mixes "
-                "nothing in and does not stop early; set both to 0"
-            )
+    def _private_does_not_stop_early(self) -> Self:
+        if self.private is not None and self.patience:
+            raise ValueError(f"private with patience={self.patience!r}: DP-SGD does not stop early; set patience to 0")
         return self
 
 
@@ -332,7 +321,6 @@ class CausalLanguageModelAdaptation(Settings):
 
     kind: Literal["causal_lm"] = "causal_lm"
     causal_lm: CausalLanguageModelSettings
-    adaptation: GenericMixture = GenericMixture()
     goes_by_valid: ClassVar[bool] = False
 
 

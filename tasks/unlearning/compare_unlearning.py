@@ -51,8 +51,6 @@ class ComparedFiles(StageFiles):
     """language model before adaptation"""
     word_counts: Annotated[str, READ]
     """counts of generic words, which secrets are made of"""
-    generic_text: Annotated[str | None, READ] = None
-    """as for 'palimpsest adapt'"""
 
 
 class ComparedSettings(UnlearningSettings):
@@ -166,7 +164,6 @@ def _adapted(
         model=files.base,
         input=str(text),
         valid=str(Path(files.corpus) / "valid.txt"),
-        generic_text=files.generic_text,
         output=str(folder),
     )
     begun = time.process_time()

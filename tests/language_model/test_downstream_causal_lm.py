@@ -221,16 +221,6 @@ def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained):
         stages.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
 
 
-def test_generic_text_is_mixed_in(pretrained, texts, tmp_path):
-    generic = write(tmp_path / "generic.txt", ["a dog saw a dog"] * 50)
-    options = ["--generic-text", generic, *settings("adaptation.generic_share=0.25"), *ONCE]
-    options += ["--report", str(tmp_path / "report.json")]
-    assert adapt(pretrained / "pretrained", texts / "private.txt", tmp_path / "model", *options) == 0
-    measured = read_report(tmp_path / "report.json")["measured"]
-    assert measured["generic_targets"] == 48  # 128 targets are of the text: 43 and more, in sentences of 6
-    assert measured["tokens"] == 128 + 48
-
-
 def test_refusals(pretrained, texts, tmp_path, capsys):
     text, base = texts / "plain.txt", tmp_path / "base"
     assert adapt(pretrained / "pretrained", text, tmp_path / "first", *ONCE) == 0

@@ -240,7 +240,6 @@ def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
     width = model.architecture.width
     save_model(folder / "steered", steered(model, torch.zeros(width, 1), torch.zeros(1, width)), vocabulary)
     for unit, options, said in (
-        ("line", keys("adaptation.generic_share=0.1"), "mixes nothing in"),
         ("line", keys("adaptation.patience=2"), "does not stop early"),
         ("document", ["--documents", str(folder / "valid.txt")], "has 50 lines and the text 120"),
         ("document", ["--documents", numbers], "is a document of its own"),

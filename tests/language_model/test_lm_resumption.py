@@ -89,7 +89,7 @@ def test_a_killed_run_goes_on_to_the_same_curve_and_the_same_bytes(runs, step, p
     assert same_weights(whole, resumed)
 
 
-@pytest.mark.parametrize("context", ["packed", "stream"])
+@pytest.mark.parametrize("context", ["packed"])
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_early_stopping_goes_on_with_the_best_weights_and_its_patience(runs, context, accumulate):
     """The learning rate is too large, so the smallest loss comes early; the run is killed while it waits."""
@@ -139,7 +139,7 @@ def test_a_loss_that_is_no_number_names_the_step(runs):
         runs(settings)
 
 
-@pytest.mark.parametrize("context", ["sentence", "packed", "stream"])
+@pytest.mark.parametrize("context", ["sentence", "packed"])
 def test_the_parts_of_a_step_are_its_targets_once(encoded, context):
     text = encoded(LINES)
     architecture = ArchitectureSettings(layers=1, heads=1, width=8, maximum_tokens=16, context=context)

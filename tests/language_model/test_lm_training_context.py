@@ -1,6 +1,5 @@
 """What a position attends to: its sentence, its sentence in a row of several, or the running text."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,10 +10,10 @@ from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training.batches import TrainingBatches, make_packed_batch, pack
 from tasks.language_model.training.trainer import train
-from tasks.language_model.transformer.batching import divide, divide_stream, make_batch
+from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, within_segments
-from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
+from tasks.language_model.vocabulary import Vocabulary
 
 LINES = ["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5
 Model = TransformerLanguageModel
@@ -87,44 +86,9 @@ def test_a_position_sees_its_own_segment_up_to_itself():
     ]
 
 
-def test_a_stream_is_read_across_sentences(encoded, vocabulary):
-    text = encoded(["a b", "c", "d"])  # <s> a b </s> <s> c </s> <s> d </s>
-    windows = divide_stream(text, 4)
-    assert windows.first.tolist() == [0, 4, 8]
-    assert windows.length.tolist() == [4, 4, 1]
-    assert windows.sentence.tolist() == [0, 1, 2]
-    batch = make_batch(text, text.is_target(), windows, np.arange(3))
-    a, b, c, d = (vocabulary.ids[word] for word in "abcd")
-    assert batch.tokens[0].tolist() == [START_ID, a, b, END_ID]
-    # All words and sentence ends are targets, and no sentence start.
-    assert batch.targets.tolist() == [a, b, END_ID, c, END_ID, d, END_ID]
-    text = encoded(LINES)
-    for maximum, overlap in ((16, 0), (16, 8), (7, 3), (1000, 500)):
-        windows = divide_stream(text, maximum, overlap)
-        batch = make_batch(text, text.is_target(), windows, np.arange(len(windows)))
-        assert len(batch.targets) == text.is_target().sum()
-        assert (windows.length > windows.context).all()
-
-
-def test_only_a_stream_knows_the_sentence_before(encoded, model_of):
-    """Lines of one word in a fixed turn: each word is one of four by itself, and certain after the line before it."""
-    lines = ["a", "b", "c", "d"] * 200
-    settings = TrainingSettings(epochs=4.0, batch_tokens=128, learning_rate=0.01, dropout=0.0, precision="float32")
-    losses = {}
-    for context in ("sentence", "packed", "stream"):
-        text = encoded(lines)
-        record = train(model_of(context), text, settings, 1, valid=text)
-        losses[context] = record.curve[-1]["valid_loss"]
-    alone = math.log(4) / 2  # a word of four, and a sentence end that is certain
-    assert losses["sentence"] == pytest.approx(alone, abs=0.06)
-    assert losses["packed"] == pytest.approx(alone, abs=0.06)
-    # A window of 16 begins with a sentence's beginning every third time, and then its first word is unknown.
-    assert losses["stream"] < 0.15 * alone
-
-
 def test_an_epoch_has_every_target_once_whatever_the_context(encoded, model_of):
     text = encoded(LINES)
-    for context in ("sentence", "packed", "stream"):
+    for context in ("sentence", "packed"):
         batches = TrainingBatches(
             text, model_of(context).architecture, TrainingSettings(epochs=1.0, batch_tokens=32), 1
         )

@@ -31,7 +31,6 @@ def test_the_signature_says_what_was_measured_and_what_differs_is_named(vocabula
         ({"vocabulary_size": 21, "unknown_rate": 0.01}, ["vocab", "unk"]),
         ({"markers": "renormalised"}, ["markers"]),
         ({"stride": 32}, ["context"]),
-        ({"context": "stream"}, ["context"]),
     ):
         assert differing_fields(of(vocabulary), of(vocabulary, **changes)) == fields
 

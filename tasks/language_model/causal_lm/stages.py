@@ -25,7 +25,6 @@ from tasks.language_model.causal_lm.folder import (
 )
 from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary, PieceText, markers_in
 from tasks.language_model.encoded_text import encode_text, warn_of_markers
-from tasks.language_model.generic_mixture import check_generic_share, mix_generic_text
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import (
     CausalAdaptation,
@@ -189,22 +188,20 @@ def adapt(
     from tasks.language_model.training.stage import valid_perplexities
     from tasks.torch_setup import set_up_torch
 
-    how, share = settings.causal_lm.adaptation, settings.adaptation.generic_share
+    how = settings.causal_lm.adaptation
     check_replaceable(files.output)
-    check_generic_share(share, files.generic_text)
     markers = files.markers
     seed = 1 if cell.seed is None else cell.seed
     set_up_torch(resources.threads)
     report = Report(seed=seed)
     vocabulary = OpenVocabulary()
     text = encode_text(files.input, vocabulary, markers)
-    mixed = mix_generic_text(text, files.generic_text if share else None, vocabulary, share, seed)
     causal, record = _base(files.model, settings.causal_lm)
     add_markers(causal, [*record.markers, *(m for m in markers_in(text) if m not in record.markers)])
     causal.model.requires_grad_(True)
     if how.lora is not None:
         causal = add_update(causal, how.lora, seed)
-    pieces = causal.pieces.of_text(mixed.text, vocabulary)
+    pieces = causal.pieces.of_text(text, vocabulary)
     valid = None
     if files.valid:
         valid = causal.pieces.of_text(encode_text(files.valid, vocabulary), vocabulary)
@@ -218,8 +215,6 @@ def adapt(
         vocabulary_hash=causal.pieces.hash,
         **text.counts(),
         marker_use=markers,
-        generic_sentences=mixed.generic_sentences,
-        generic_targets=mixed.generic_targets,
         threads=resources.threads,
     )
     print(

@@ -197,11 +197,6 @@ def adapt(
     check_replaceable(files.output)
     set_up_torch(resources.threads)
     model, vocabulary = load_model(files.model)
-    if model.architecture.context == "stream":
-        raise ModelError(
-            f"model {files.model!r} reads across sentences (context 'stream'), so that no gradient is of one line "
-            "alone; pretrain one with context 'sentence' or 'packed'"
-        )
     if not model.is_stepwise:
         raise ModelError(
             f"model {files.model!r} has {model.architecture.positions!r} positions and the languages "

@@ -40,8 +40,6 @@ class Protocol:
     stride: int | None
     """Targets that each further window of a long sentence adds."""
     markers: MarkerRule
-    context: Literal["sentence", "stream"] = "sentence"
-    """Each sentence by itself, or the running text, sentences before the target's own as well."""
     words: int = 0
     """Of the text, where their unknown share is counted."""
 
@@ -58,7 +56,7 @@ class Protocol:
                 f"vocab={self.vocabulary[:8]},size={self.vocabulary_size}",
                 "eos=counted",
                 f"unk={unknown}",
-                f"context={self.context}{window}",
+                f"context=sentence{window}",
                 f"markers={self.markers}",
             )
         )

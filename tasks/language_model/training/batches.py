@@ -18,9 +18,9 @@ from tasks.language_model.transformer.batching import (
     Batch,
     Windows,
     batches_by_length,
+    divide,
     epoch_order,
     make_batch,
-    windows_of,
 )
 from tasks.language_model.vocabulary import PADDING_ID
 from tasks.training.ranks.plan import RankPlan
@@ -134,7 +134,7 @@ class BatchSource:
 
     def __init__(self, text: EncodedText, architecture: ArchitectureSettings):
         self.text = text
-        self.windows = windows_of(text, architecture)
+        self.windows = divide(text, architecture.maximum_tokens)
         self.is_packed = architecture.context == "packed"
         self.row_length = architecture.maximum_tokens
         self.is_target = text.is_target()
@@ -235,8 +235,7 @@ class ValidBatches:
 
     def __init__(self, text: EncodedText, architecture: ArchitectureSettings, plan: RankPlan | None = None):
         # Packing saves nothing here: all sentences of a length are there to be put together.
-        unpacked = "sentence" if architecture.context == "packed" else architecture.context
-        self.source = BatchSource(text, architecture.model_copy(update={"context": unpacked}))
+        self.source = BatchSource(text, architecture.model_copy(update={"context": "sentence"}))
         self.plan = plan or RankPlan()
 
     def __iter__(self) -> Iterator[Batch]:

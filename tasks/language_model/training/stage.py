@@ -9,7 +9,6 @@ from math import exp
 from typing import TYPE_CHECKING
 
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
-from tasks.language_model.generic_mixture import mix_generic_text
 from tasks.language_model.language_factors import check_weight, exponents_of, factors_of
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import LanguageFactorSettings, MarkerUse, TrainingSettings
@@ -42,10 +41,6 @@ class TransformerTraining:
     markers: MarkerUse = "none"
     encode: "Callable[[str, Vocabulary], EncodedText] | None" = None
     """Makes tokens of a text file where these are not its words."""
-    generic_text: str | None = None
-    """Text that is mixed in."""
-    generic_share: float = 0.0
-    """Share of the targets that it has."""
     languages: LanguageFactorSettings | None = None
     """What scoring predicts the language of the next word by."""
 
@@ -78,8 +73,7 @@ def train_transformer(
     valid = (training.encode or encode_text)(training.valid, vocabulary) if training.valid else None
     if text.sentences == 1:
         report.warn(f"{training.text!r} has one sentence; what is trained on it says nothing")
-    mixed = mix_generic_text(text, training.generic_text, vocabulary, training.generic_share, settings.seed)
-    identity = training_identity(model, vocabulary, mixed.text, settings, settings.seed)
+    identity = training_identity(model, vocabulary, text, settings, settings.seed)
     every = frame.curve.every_steps
     decisive = {
         "weights": _weights_hash(model),
@@ -91,7 +85,7 @@ def train_transformer(
         with frame.curve.open() as on_log:
             record = train(
                 model,
-                mixed.text,
+                text,
                 settings,
                 settings.seed,
                 valid=valid,
@@ -118,8 +112,6 @@ def train_transformer(
         arithmetic=record.arithmetic,
         threads=resources.threads,
         curve=record.curve,
-        generic_sentences=mixed.generic_sentences,
-        generic_targets=mixed.generic_targets,
         devices=plan.devices,
         nodes=plan.nodes,
         strategy=plan.strategy,

@@ -1,7 +1,6 @@
 """Sentences to windows, and windows to batches of like length, in an order drawn anew for every epoch.
 
-A sentence is one window, or several where it is longer than the model's positions. A model with the context ``stream``
-reads windows of the running text instead.
+A sentence is one window, or several where it is longer than the model's positions.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ import numpy as np
 import torch
 
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.vocabulary import PADDING_ID
 
 
@@ -22,11 +20,11 @@ class Windows:
     first: np.ndarray
     """Index into the text's ids of each window's first input (int64)."""
     length: np.ndarray
-    """Inputs of each window (int64); each has a token behind it, a target unless it is the beginning of a sentence."""
+    """Inputs of each window (int64); each has a target behind it."""
     context: np.ndarray
     """How many of its first targets are context only, because an earlier window scored them (int64)."""
     sentence: np.ndarray
-    """Index of the sentence, in a stream that of the window's first input (int64)."""
+    """Index of the sentence (int64)."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -50,29 +48,6 @@ def divide(text: EncodedText, maximum_tokens: int, overlap: int = 0) -> Windows:
         context=np.where(rank > 0, overlap, 0),
         sentence=sentence,
     )
-
-
-def divide_stream(text: EncodedText, maximum_tokens: int, overlap: int = 0) -> Windows:
-    """The whole text as one stream, in windows of ``maximum_tokens`` inputs that reach across sentences.
-
-    Neighbouring windows share ``overlap`` positions, as in ``divide``. ``sentence`` is that of a window's first input;
-    the beginning of a sentence is an input like any other and no target.
-    """
-    inputs = len(text.tokens) - 1
-    stride = maximum_tokens - overlap
-    first = np.arange(0, max(1, inputs - overlap), stride, dtype=np.int64)
-    return Windows(
-        first=first,
-        length=np.minimum(maximum_tokens, inputs - first),
-        context=np.where(first > 0, overlap, 0),
-        sentence=np.searchsorted(text.offsets, first, side="right") - 1,
-    )
-
-
-def windows_of(text: EncodedText, architecture: ArchitectureSettings, overlap: int = 0) -> Windows:
-    """Windows as a model reads them: by sentence, or of the stream where its context is ``stream``."""
-    make = divide_stream if architecture.context == "stream" else divide
-    return make(text, architecture.maximum_tokens, overlap)
 
 
 def overlap_of(maximum_tokens: int) -> int:

@@ -22,10 +22,10 @@ from tasks.language_model.prefix_trees import TreeBatch, score_groups
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.batching import (
     batches_by_length,
+    divide,
     make_batch,
     overlap_of,
     target_places,
-    windows_of,
 )
 from tasks.language_model.transformer.chunked_cross_entropy import (
     chunked_class_probabilities,
@@ -132,13 +132,11 @@ def protocol_of(
         maximum_tokens=maximum,
         stride=maximum - overlap_of(maximum),
         markers=markers,
-        context="stream" if model.architecture.context == "stream" else "sentence",
     )
 
 
 def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
-    """Score every sentence by itself, or the running text where that is the model's context; the language of each word
-    is predicted first where the model has ``languages``."""
+    """Scores of every sentence by itself; where the model has ``languages``, each word's language is predicted first."""
     languages, is_target = model.languages, text.is_target()
     if languages is None:
         scores = _scores(model, text)
@@ -170,7 +168,7 @@ def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndar
     from tqdm import tqdm
 
     maximum = model.architecture.maximum_tokens
-    windows = windows_of(text, model.architecture, overlap_of(maximum))
+    windows = divide(text, maximum, overlap_of(maximum))
     projection = model.embedding.weight
     is_target = text.is_target()
     of_classes = None if classes is None else torch.from_numpy(classes).to(projection)  # (V, C)
