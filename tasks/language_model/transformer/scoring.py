@@ -136,7 +136,7 @@ def protocol_of(
 
 
 def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
-    """Scores of every sentence by itself; where the model has ``languages``, each word's language is predicted first."""
+    """Scores of every sentence by itself; with ``languages`` each word's language is predicted first."""
     languages, is_target = model.languages, text.is_target()
     if languages is None:
         scores = _scores(model, text)
