@@ -1,4 +1,4 @@
-"""What is told where one of several processes fails; the processes import nothing heavy."""
+"""The cause that is reported where one of several processes fails."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def _fail(endings: dict[str, str]) -> None:
         ({"0": "waits", "1": "lost"}, LostRankError, "rank 1 lost the connection"),
     ],
 )
-def test_the_cause_is_told_and_not_what_follows_from_it(endings, kind, message, capfd):
+def test_the_cause_is_reported_and_not_its_consequences(endings, kind, message, capfd):
     started = time.monotonic()
     with pytest.raises(kind, match=message):
         start_ranks(partial(_fail, endings), TWO)
