@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 from tasks import telemetry
 from tasks.errors import PalimpsestError, ResourceError, StageError
 from tasks.files.atomic_file import PRIVATE_MODE, private_work_folder
-from tasks.parts import Advance, Make, Work, nothing
 from tasks.settings.resources import ClusterSettings, ResourceSettings
 from tasks.surroundings import surroundings
 
 if TYPE_CHECKING:
     from pyarrow import Table
+
+    from tasks.parts import Advance, Make, Work
 
 NAMESPACE = "palimpsest"
 SHARE_OF_LABEL = 0.001
@@ -93,7 +94,7 @@ def room_of(ray: ModuleType, cluster: ClusterSettings, threads: int, *, on_gpu: 
 
 
 def computed_on_cluster(
-    parts: Iterable[object], make: Make, resources: ResourceSettings, *, uses_model: bool, advance: Advance
+    parts: Iterable[object], make: "Make", resources: ResourceSettings, *, uses_model: bool, advance: "Advance"
 ) -> Iterator[Any]:
     """What comes of all parts, in their order.
 
@@ -175,13 +176,13 @@ class PartWorker:
         (index,) = batch["part"].to_pylist()
         try:
             self._work = self._work or self._made()
-            _write(_result(self._folder, index), self._work(_read(_given(self._folder, index)), nothing))
+            _write(_result(self._folder, index), self._work(_read(_given(self._folder, index)), lambda steps: None))
         except BaseException as error:
             _write(self._folder / _FAILED, error_of(error))
             index = -1
         return pyarrow.table({"part": [index]})
 
-    def _made(self) -> Work:
+    def _made(self) -> "Work":
         made = _read(self._folder / _MADE)
         os.chdir(made["folder"])
         sys.path[:] = made["path"]

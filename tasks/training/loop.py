@@ -25,10 +25,10 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 
 from tasks.errors import ModelError
+from tasks.training.curve import Log, log_nothing
 from tasks.training.optimiser import OptimisationSettings, arithmetic_of, make_optimiser, rate_factor
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.ranks.processes import lost_ranks_named
-from tasks.training.stage import Log, log_nothing
 
 if TYPE_CHECKING:
     from lightning.pytorch.utilities.types import OptimizerLRScheduler

@@ -36,8 +36,9 @@ from tasks.language_model.transformer.batching import divide, epoch_order, make_
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+from tasks.training.curve import Log, log_nothing
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
-from tasks.training.stage import Log, TrainingFrame, log_nothing
+from tasks.training.stage import TrainingFrame
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles

@@ -17,9 +17,9 @@ from tasks.language_model.transformer.batching import Batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.torch_setup import set_dropout
+from tasks.training.curve import Log, log_nothing
 from tasks.training.loop import Checkpoints, Training, TrainingRecord, fit
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import Log, log_nothing
 
 _COMPILERS = ("g++", "clang++", "c++")
 

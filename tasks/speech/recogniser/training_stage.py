@@ -30,9 +30,10 @@ from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
 from tasks.speech.recogniser.units import Units, train_language_units, train_units
+from tasks.training.curve import Log
 from tasks.training.loop import Checkpoints, TrainingRecord, fit
 from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import Log, TrainingFrame, checkpoints_of, hash_of
+from tasks.training.stage import TrainingFrame, checkpoints_of, hash_of
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
