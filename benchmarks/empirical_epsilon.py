@@ -17,7 +17,7 @@ from scipy.stats import beta
 from benchmarks.turns import row
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.choice import with_spans
-from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_batches
+from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_counts
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
@@ -88,8 +88,8 @@ def _clear_counts(word: str, epsilon: float, most: int) -> int:
     first, second = map(cells.of, WORDS)
     seen = 0
     for number in range(KEYS):
-        (batch,) = noisy_batches(cells, lines, settings, _key(number, word))
-        seen += bool(batch.counts[first] >= most and batch.counts[second] <= 0)
+        counts = noisy_counts(cells, lines, settings, _key(number, word)).counts
+        seen += bool(counts[first] >= most and counts[second] <= 0)
     return seen
 
 

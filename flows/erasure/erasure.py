@@ -30,7 +30,7 @@ from flows.graph.graph import Graph
 from flows.graph.private_sources import named_sources
 from flows.runs.run_progress import FILE as DURATIONS
 from tasks.files.clone_key import private_home
-from tasks.privacy.ledger import Release, of_corpus, read_ledger
+from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
 from tasks.review.record import REVIEWS
@@ -115,7 +115,6 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
         *(file for file, record in data if _of_data(record, paths, sources)),
         *_state_of_runs(root, name, nodes, paths),
         *(path for end in ("jsonl", "lock") for path in (root / REVIEWS).glob(f"{name}.{end}")),
-        *_counts_of([root / place for place in paths], left),
         *(path for one in releases for path in (private_home() / "releases").glob(one)),
         *_lineage_of(name, paths),
     ]
@@ -202,16 +201,6 @@ def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
     for file in sorted(kept.glob("*.patch")):
         if re.search(rf"\b{re.escape(name)}\b", file.read_text(encoding="utf-8", errors="replace")):
             yield file
-
-
-def _counts_of(places: Iterable[Path], releases: Iterable[Release]) -> Iterator[Path]:
-    """Noisy counts that a report of the corpus or the ledger names; what they are of is no part of their own names."""
-    named = {release.counts for release in releases}
-    reports = [file for place in places for file in (place, *place.rglob("*.json")) if file.suffix == ".json"]
-    said = "".join(file.read_text(encoding="utf-8") for file in reports if file.is_file())
-    for folder in (private_home() / "counts").glob("*"):
-        if folder.name in said or any(one and one.startswith(folder.name) for one in named):
-            yield folder
 
 
 def _make_a_file_of_its_own(path: Path) -> None:

@@ -14,7 +14,6 @@ from filelock import FileLock
 
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, make_folder
 from tasks.files.clone_key import private_home
-from tasks.filling.frequencies.released_counts import mark_released
 from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.card import card
 from tasks.privacy.dossier import dossier
@@ -84,8 +83,5 @@ def _write(cell: FilledCell, examined: Examined, pages: dict[str, str], whole: s
             (released / name).write_text(text, encoding="utf-8")
             (released / name).chmod(PUBLIC_MODE)
             entry.files[name] = digest(released / name)
-        if entry.counts is not None:
-            # Refuses where words would leave twice, so it comes before the entry.
-            mark_released(cell.fill["measured"]["counted_frequencies"])
         append_to_ledger(entry)
     return folder

@@ -24,9 +24,9 @@ the masked text*. That a line is there, and what it shows without them, the mask
 
 The noise comes from a secret key (``clone_key``) and from all that is counted: the same fill has the same noise, so
 repeating it tells nothing new, and whoever knows seeds and parameters cannot take it off again. Counts of another
-technique, another epsilon or by another key are another set, and the epsilons of all sets that leave add up; of a
-corpus that grows new lines alone are counted anew (``released_counts``). Over units epsilons add up too: what a person
-says in n lines, or in n documents, is protected by n times epsilon.
+technique, another epsilon, by another key or of a corpus that has grown are another set, and the epsilons of all sets
+that leave add up. Over units epsilons add up too: what a person says in n lines, or in n documents, is protected by n
+times epsilon.
 
 The words behind the markers of a corpus, in a few numbers for each marker and each word's text once.
 
@@ -42,7 +42,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,17 +50,9 @@ from tasks.corpora.sidecar import MaskedSpan, read_sidecar
 from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
-from tasks.files.clone_key import clone_key, key_id, private_home
+from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.filled_corpus import lines_with_spans
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
-from tasks.filling.frequencies.released_counts import (
-    Batch,
-    CountSeries,
-    line_fingerprint,
-    new_lines,
-    refuse_lost,
-    series_name,
-)
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.masked_sentence import read_masked_line, usual_forms
@@ -101,13 +92,14 @@ class WordsBehindMarkers:
         begin = self._ends[marker - 1] if marker else 0
         return [self._texts[word] for word in self._words[begin : self._ends[marker]]]
 
-    def json_pieces(self, markers: np.ndarray) -> Iterator[str]:
-        """The pieces of a JSON list of the words behind each of ``(N,)`` markers."""
+    def json_pieces(self) -> Iterator[str]:
+        """The pieces of a JSON list of the words behind each marker."""
         quoted = list(map(json.dumps, self._texts))
-        for index, marker in enumerate(markers.tolist()):
-            begin, end = self._ends[marker - 1] if marker else 0, self._ends[marker]
+        begin = 0
+        for index, end in enumerate(self._ends):
             yield f"{', ' if index else '['}[{', '.join(quoted[word] for word in self._words[begin:end])}]"
-        yield "]" if len(markers) else "[]"
+            begin = end
+        yield "]" if len(self._ends) else "[]"
 
 
 if TYPE_CHECKING:
@@ -139,7 +131,7 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
     lines = lines_with_spans(context.masked, read_sidecar(str(files.sidecar)))
     documents = read_documents(files.documents) if files.documents else ()
     if planted is not None:
-        # Nobody is given these counts: they are no release, and neither budget nor kept counts are asked.
+        # Nobody is given these counts: they are no release, and no budget is asked.
         lines = chain(lines, lines_with_spans(planted.lines, planted.spans))
         documents = chain(documents, planted.documents) if files.documents else ()
         key = clone_key("noise of an audit")
@@ -157,11 +149,8 @@ def count_masked_words(context: "FillContext", before: WordFrequencies, settings
         clone_key("noise"),
         documents,
         public=context.frequencies,
-        of=(cell.dataset, cell.technique),
-        home=private_home(),
     )
     counted.measured["key"] = key_id()
-    refuse_lost(counted.measured, {release.counts for release in before_this})
     total = earlier.spent(before_this, counted.measured["counts"], settings.epsilon, settings.unit)
     check_budget(before_this, total=total, epsilon=settings.epsilon, budget=allowed.epsilon_budget)
     return counted
@@ -195,29 +184,22 @@ def counted_frequencies(
     documents: Iterable[str] = (),
     *,
     public: WordFrequencies | None = None,
-    of: Sequence[str | None] = (),
-    home: Path | None = None,
 ) -> CountedFrequencies:
     """Frequencies by the noisy counts of what was masked.
 
     ``before`` says which words are counted and how frequent those are that are not taken; its counts follow from masked
     and public text. ``lines``: every masked line and its spans; ``key``: the secret that noise is made of;
     ``documents``: the document of each line by any name, read where the unit is one. ``public``: the word counts
-    themselves, which say what is a name (``before`` if ``None``), so that a corpus that grows does not change it.
-    ``of``: names of corpus and technique; ``home``: where counts of lines are kept (``released_counts``), nowhere if
-    ``None``. Raises ``CorpusError`` where documents are more or fewer than lines, or each line is one of its own.
+    themselves, which say what is a name (``before`` if ``None``). Raises ``CorpusError`` where documents are more or
+    fewer than lines, or each line is one of its own.
     """
     cells = Cells(before, kept, public or before, count_names=settings.names == "count")
-    series = series_name(key, of, settings.model_dump(mode="json"), cells.words, cells.names)
-    stored = CountSeries(series, home) if home is not None and settings.unit == "line" else None
-    batches = noisy_batches(cells, lines, settings, key, documents, stored)
+    noisy = noisy_counts(cells, lines, settings, key, documents)
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
-    counts = sum((batch.counts for batch in batches), np.zeros(len(cells), dtype=np.int64))
-    total = sum(batch.places for batch in batches)
-    least = threshold(cells.counted, ratio, len(batches))
-    taken = counts >= least
+    least = threshold(cells.counted, ratio)
+    taken = noisy.counts >= least
     taken[cells.counted :] = False
-    places = _places(cells, counts, total, ratio, len(batches))
+    places = _places(cells, noisy, ratio)
     return CountedFrequencies(
         WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
         {
@@ -225,92 +207,54 @@ def counted_frequencies(
             "unit": settings.unit,
             "words_per_unit": settings.words_per_unit,
             "names": settings.names,
-            "counts": series if settings.unit == "line" else f"{series}-{batches[0].name}",
-            "batches": [batch.name for batch in batches],
+            "counts": noisy.name,
             "counted_words": cells.counted,
             "threshold": least,
             "taken_words": int(np.count_nonzero(taken)),
             "taken_share": float(places[taken].sum() / places.sum()) if places.sum() else None,
-            "counted_places": total,
+            "counted_places": noisy.places,
         },
     )
 
 
-def noisy_batches(
+@dataclass(frozen=True)
+class NoisyCountsOfCells:
+    """All that is ever seen of the masked words."""
+
+    name: str
+    """Keyed id of all that was counted."""
+    counts: np.ndarray
+    """``(C,)`` int64 with noise."""
+    places: int
+    """How many words were counted."""
+
+
+def noisy_counts(
     cells: "Cells",
     lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
     settings: NoisyCounts,
     key: bytes,
     documents: Iterable[str] = (),
-    stored: CountSeries | None = None,
-) -> list[Batch]:
-    """All that is ever seen of the masked words: the noisy counts that have left, and those of the lines that are new.
-
-    The new batch is kept where they are ``stored``; there is none where no new line has a marker.
-    """
-    fingerprints = _Fingerprints(hmac.digest(key, b"fingerprints", "sha256"))
-    behind = WordsBehindMarkers(fingerprints.of(lines))
-    batches = stored.released() if stored is not None else []
-    fresh = np.flatnonzero(new_lines(fingerprints.found, batches)[fingerprints.row[behind.lines]])
-    lines_of = behind.lines[fresh]
-    units = lines_of if settings.unit == "line" else _documents(documents, behind.line_count)[lines_of]
-    if len(fresh) or not batches:
-        batches = [*batches, _batch(cells, behind, fresh, units, settings, key, fingerprints)]
-        if stored is not None:
-            stored.keep(batches[-1])
-    return batches
-
-
-def _batch(
-    cells: "Cells",
-    behind: WordsBehindMarkers,
-    markers: np.ndarray,
-    units: np.ndarray,
-    settings: NoisyCounts,
-    key: bytes,
-    fingerprints: "_Fingerprints",
-) -> Batch:
-    """The noisy counts of some ``(M,)`` markers of ``(M,)`` units."""
-    secret = _secret(key, settings, cells, behind, markers, units)
+) -> NoisyCountsOfCells:
+    """Count at most L masked words of each unit, and add the noise."""
+    behind = WordsBehindMarkers(spans for _, spans in lines)
+    units = behind.lines
+    if settings.unit == "document":
+        units = _documents(documents, behind.line_count)[units]
+    secret = _secret(key, settings, cells, behind, units)
     random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
-    chosen = markers[_some_of_each(units, settings.words_per_unit, random)].tolist()
+    chosen = _some_of_each(units, settings.words_per_unit, random).tolist()
     added = np.empty(len(chosen), dtype=np.int64)
     for index, marker in enumerate(chosen):
         words = behind.of(marker)
         added[index] = cells.of(words[random.integers(len(words))])
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
     counts = np.bincount(added, minlength=len(cells))
-    return Batch(
+    return NoisyCountsOfCells(
         _derived(secret, "name", 8).hex(),
-        fingerprints.found[np.unique(fingerprints.row[behind.lines[markers]])],
         counts + noise(len(cells), ratio, _derived(secret, "noise", 16 * len(cells))),
         len(chosen),
     )
-
-
-class _Fingerprints:
-    """Those of the lines with markers, taken while the lines go by."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key, self._pairs, self._row = key, array("Q"), array("q")
-
-    def of(self, lines: Iterable[tuple[str, Sequence[MaskedSpan]]]) -> Iterator[Sequence[MaskedSpan]]:
-        """The spans of each line."""
-        for line, spans in lines:
-            self._row.append(len(self._pairs) // 2)
-            if spans:
-                self._pairs.extend(line_fingerprint(self._key, line, spans))
-            yield spans
-
-    @property
-    def found(self) -> np.ndarray:
-        """``(N, 2)`` uint64 of the N lines that have markers."""
-        return np.array(self._pairs, dtype=np.uint64).reshape(-1, 2)
-
-    @property
-    def row(self) -> np.ndarray:
-        """Row of each line in ``found``, int64, where it has markers."""
-        return np.array(self._row, dtype=np.int64)
 
 
 class Cells:
@@ -358,9 +302,7 @@ def _documents(names: Iterable[str], lines: int) -> np.ndarray:
     return found
 
 
-def _secret(
-    key: bytes, settings: NoisyCounts, cells: Cells, behind: WordsBehindMarkers, markers: np.ndarray, units: np.ndarray
-) -> bytes:
+def _secret(key: bytes, settings: NoisyCounts, cells: Cells, behind: WordsBehindMarkers, units: np.ndarray) -> bytes:
     """What chance is made of here: nobody can tell it without the key, and other counts have other noise.
 
     It is the key's HMAC of the settings, the counted words and names, the unit of each marker and the words behind it.
@@ -368,7 +310,7 @@ def _secret(
     digest = hmac.new(key, digestmod="sha256")
     digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
     digest.update(units.astype("<i8").tobytes())
-    for piece in behind.json_pieces(markers):
+    for piece in behind.json_pieces():
         digest.update(piece.encode())
     return digest.digest()
 
@@ -384,8 +326,9 @@ def _some_of_each(unit: np.ndarray, most: int, random: np.random.Generator) -> n
     return np.sort(order[np.arange(len(unit)) - first < most])
 
 
-def _places(cells: Cells, counts: np.ndarray, total: int, ratio: float, batches: int) -> np.ndarray:
-    """``(C,)`` float64: of ``total`` places, how many each cell is taken to have; 0 for what public text does not."""
+def _places(cells: Cells, noisy: NoisyCountsOfCells, ratio: float) -> np.ndarray:
+    """``(C,)`` float64: of all counted places, how many each cell is taken to have; 0 for what public text does not."""
+    counts, total = noisy.counts, noisy.places
     places = np.zeros(len(cells))
     least = max(1.0, _LEAST_SHARE * total)
     names, unlisted = (max(0.0, float(counts[cell])) for cell in (cells.counted, cells.counted + 1))
@@ -395,7 +338,7 @@ def _places(cells: Cells, counts: np.ndarray, total: int, ratio: float, batches:
         return places
     left = max(least, total - names - unlisted)
     words = slice(0, cells.counted)
-    rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio, batches)
+    rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio)
     places[words] = left * rates / rates.sum()
     return places
 

@@ -1,13 +1,9 @@
 """Noise in whole numbers: P(X = k) proportional to ratio^abs(k) (Ghosh, Roughgarden and Sundararajan 2009).
 
-Counts of a corpus that grows are sums of several sets of counts, each with noise of its own (``released_counts``): the
-noise is then a sum of n such numbers, the difference of two that are negative binomial.
-
 How often words are wanted, by noisy counts and by what is expected without them: empirical Bayes (Robbins 1956).
 
 A word w is expected at r(w) of the places that were counted, as public text has it. In this text it has a rate t of its
-own, m times that and scattered, has stood at c places, and y = c + X was seen, X the noise of all batches that were
-counted (``noise``; of one it is P(X = x) ~ ratio^abs(x)):
+own, m times that and scattered, has stood at c places, and y = c + X was seen, P(X = x) ~ ratio^abs(x):
 
     m = 4^k with probability p(k),    t ~ exponential with mean r m,    c ~ Poisson(t)
 
@@ -38,40 +34,9 @@ def noise(number: int, ratio: float, stream: bytes) -> np.ndarray:
     return steps[0] - steps[1]
 
 
-def log_probabilities(ratio: float, batches: int, farthest: int) -> np.ndarray:
-    """``(R + farthest + 1,)`` log P(X = k) for k from 0, up to a constant, X the sum of the noise of ``batches``
-    counts; R is where it becomes negligible."""
-    if batches == 1:
-        return np.arange(reach(ratio, 1) + farthest + 1) * math.log(ratio)
-    width = reach(ratio, batches) + farthest + 1
-    # As wide again, so that what is cut off is nothing even at the end.
-    steps = np.arange(1, 2 * width)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(ratio * (steps + batches - 1) / steps))])
-    one_side = np.exp(logs - logs.max())
-    both = np.correlate(one_side, one_side, "full")[len(one_side) - 1 :][:width]
-    return np.asarray(np.log(np.maximum(both / both[0], np.finfo(np.float64).tiny)))
-
-
-def reach(ratio: float, batches: int) -> int:
-    """How far the noise goes on either side until it is negligible: at most, where there are several batches."""
-    one = math.ceil(_NEGLIGIBLE / -math.log(ratio))
-    if batches == 1:
-        return one
-    # Of a normal number with the sum's variance, and the tail of a single one besides.
-    return one + math.ceil(math.sqrt(2 * _NEGLIGIBLE * batches * 2 * ratio) / (1 - ratio))
-
-
-def threshold(number: int, ratio: float, batches: int = 1) -> int:
-    """The least T that noise alone reaches for one of ``number`` words or fewer.
-
-    Of one set of counts P(X >= T) is ratio^T / (1 + ratio).
-    """
-    if batches == 1:
-        return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
-    probabilities = np.exp(log_probabilities(ratio, batches, 0))
-    probabilities /= probabilities[0] + 2 * probabilities[1:].sum()
-    tail = np.cumsum(probabilities[::-1])[::-1]  # P(X >= k)
-    return max(1, int(np.count_nonzero(number * tail > 1)))
+def threshold(number: int, ratio: float) -> int:
+    """The least T that noise alone reaches for one of ``number`` words or fewer: P(X >= T) is ratio^T / (1 + ratio)."""
+    return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
 
 
 _FACTORS = 4.0 ** np.arange(-6, 11)
@@ -79,15 +44,14 @@ _FACTORS = 4.0 ** np.arange(-6, 11)
 _STEPS = 100
 
 
-def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float, batches: int = 1) -> np.ndarray:
+def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float) -> np.ndarray:
     """``(W,)`` float64 E(t | y) in places, by noisy counts ``(W,)`` int64 and rates ``(W,)`` expected without them, all
     above 0.
 
-    ``ratio``: that of the noise's geometric distribution, between 0 and 1; ``batches``: how many such the noise is the
-    sum of.
+    ``ratio``: that of the noise's geometric distribution, between 0 and 1.
     """
-    noise = log_probabilities(ratio, batches, int(max(0, -noisy.min(initial=0))))
-    around = reach(ratio, batches)
+    around = math.ceil(_NEGLIGIBLE / -math.log(ratio))
+    noise = np.arange(around + int(max(0, -noisy.min(initial=0))) + 1) * math.log(ratio)
     log_likelihood = np.empty((len(noisy), len(_FACTORS)))
     means = np.empty_like(log_likelihood)
     for column, factor in enumerate(_FACTORS):
