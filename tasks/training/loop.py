@@ -278,6 +278,7 @@ class _Progress(Callback):
 
     def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
         """Put divided weights together while all processes are there."""
+        assert isinstance(module, Training)
         if module.device_mesh is not None and self.weights is None:
             self.weights = whole_weights(module.model)
 
@@ -455,7 +456,7 @@ def _devices_of(plan: RankPlan) -> dict[str, Any]:
 
 def _sums(trainer: Trainer, values: Tensor) -> Tensor:
     """The sum over processes of each value, on the processor."""
-    return trainer.strategy.reduce(values, reduce_op="sum").cpu()  # type: ignore[union-attr]
+    return trainer.strategy.reduce(values, reduce_op="sum").cpu()
 
 
 def whole_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -474,7 +475,7 @@ def _get_generators(trainer: Trainer, module: LightningModule) -> dict[str, Tens
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()
-    gathered = {name: module.all_gather(state.to(module.device)) for name, state in states.items()}
+    gathered = {name: trainer.strategy.all_gather(state.to(module.device)) for name, state in states.items()}
     return {name: state.reshape(trainer.world_size, -1).cpu() for name, state in gathered.items()}
 
 
