@@ -151,7 +151,7 @@ compare:
   datasets: [{name}]
   techniques: [{techniques}]
   baselines: [baseline1]
-  # What fills the masked text, in the order of the tables. Larger fillers are in profiles/ and docs/experiments.md.
+  # Fills of the masked text, in the order of the tables. Larger fillers: profiles/ and docs/research/experiments.md.
   fills:
     - {{filler: minilm, methods: [top_k, log_linear], audited: [log_linear]}}
     - {{methods: [unigram, surrogate], audited: [surrogate]}}

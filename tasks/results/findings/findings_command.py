@@ -12,7 +12,7 @@ all. What models were made to forget (palimpsest compare-unlearning) stands behi
 distillation.
 
 example:
-  palimpsest findings --output docs/findings.md
+  palimpsest findings --output findings.md
 """
 
 from typing import Annotated
