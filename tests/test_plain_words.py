@@ -18,7 +18,7 @@ PAGES = (
     *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
     *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
     *("data/README.md", "docs/releases.md", "docs/review.md"),
-    *("docs/audit.md", "docs/word_error_rate.md", "docs/detectors.md", "docs/toxicity.md"),
+    *("docs/audit.md", "docs/word_error_rate.md", "docs/detectors.md", "docs/toxicity.md", "docs/cluster.md"),
 )
 LONGEST = 25
 """Words in a sentence."""
