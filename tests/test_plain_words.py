@@ -19,6 +19,7 @@ PAGES = (
     *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
     *("data/README.md", "docs/releases.md", "docs/review.md"),
     *("docs/audit.md", "docs/word_error_rate.md", "docs/detectors.md", "docs/toxicity.md", "docs/cluster.md"),
+    "docs/speech.md",
 )
 LONGEST = 25
 """Words in a sentence."""
