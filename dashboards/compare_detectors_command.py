@@ -44,7 +44,7 @@ def run(_: Options) -> None:
     text += detector_table(results)
     shares = masked_share_table(reports)
     if shares:
-        text += f"\n\n## Share of words masked\n\nBeside the paper's Table 2.\n\n{shares}"
+        text += f"\n\n## Share of words masked\n\nThe first rows are the paper's Table 2.\n\n{shares}"
     document = _document(text)
     with atomic_writer(plot) as stream:
         stream.write(detector_plot(results))

@@ -22,8 +22,8 @@ _LEGEND = (
     "the gold set does not annotate. Span F2: a span is found if all of its words are masked. Document recall: share "
     "of the documents (a line each, where the file names none) with private words in which all of them are masked. "
     "Over-masking: share of words masked in lines that hold nothing private. Speed is finding the words to mask, with "
-    "the model loaded (`palimpsest mask` is faster with a list); memory is the whole process; the best F2 of each gold "
-    "set is bold."
+    "the model loaded (`palimpsest mask` is faster with a list). Memory is the whole process. The best F2 of "
+    "each gold set is bold."
 )
 
 

@@ -17,8 +17,9 @@ PAGES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/adapting.md", "docs/filling.md"),
     *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
     *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
-    *("data/README.md", "docs/releases.md", "docs/review.md", "docs/languages.md"),
-    "docs/research/findings.md",
+    *("data/README.md", "docs/releases.md", "docs/review.md", "docs/languages.md", "docs/research/findings.md"),
+    *("docs/audit.md", "docs/word_error_rate.md", "docs/detectors.md", "docs/toxicity.md", "docs/cluster.md"),
+    "docs/speech.md",
 )
 LONGEST = 25
 """Words in a sentence."""
