@@ -180,7 +180,6 @@ def adapt(
     output: PathLike,
     *,
     valid: Text | None = None,
-    generic_text: Text | None = None,
     markers: MarkerUse = "none",
     merged: bool = True,
     overwrite: bool = False,
@@ -208,7 +207,6 @@ def adapt(
             model=_model(model),
             input=_file(text, place, "text.txt"),
             valid=_file(valid, place, "valid.txt"),
-            generic_text=_file(generic_text, place, "generic.txt"),
             markers=markers,
             merged=merged,
             output=_path(output),
@@ -310,13 +308,10 @@ def _adaptation(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> tup
     """Values and settings where ``adaptation`` says of a causal model, too, how it is trained."""
     if defaults["kind"] != "causal_lm":
         return {**defaults}, settings
-    from tasks.language_model.settings import GenericMixture
-
-    given, causal = settings.get("adaptation", {}), settings.get("causal_lm", {})
-    mixture = {key: value for key, value in given.items() if key in GenericMixture.model_fields}
-    training = {key: value for key, value in given.items() if key not in mixture}
-    own = {**defaults["causal_lm"], **causal, "adaptation": {**training, **causal.get("adaptation", {})}}
-    return {**defaults}, {**settings, "adaptation": mixture, "causal_lm": own}
+    rest = {name: value for name, value in settings.items() if name != "adaptation"}
+    causal = settings.get("causal_lm", {})
+    training = {**settings.get("adaptation", {}), **causal.get("adaptation", {})}
+    return {**defaults}, {**rest, "causal_lm": {**defaults["causal_lm"], **causal, "adaptation": training}}
 
 
 def _private_folder() -> tempfile.TemporaryDirectory[str]:
