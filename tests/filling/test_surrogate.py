@@ -359,7 +359,7 @@ def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate
 
 
 def test_who_tries_out_originals_with_the_public_seed_learns_no_masked_word(tmp_path):
-    """The attack of decision 0037: fill again with a made-up sidecar, and see where the published word comes out.
+    """The attack of decision 0044: fill again with a made-up sidecar, and see where the published word comes out.
 
     Without a secret every place of the guessed name gives the published word, and hardly any other place does.
     """

@@ -4,7 +4,7 @@ Dev is decoded without a language model and with the weights in the middle of th
 their scores in parts, say for every point of the grid which hypothesis of an utterance would win and how many words of
 it would be wrong. Many points have nearly as few errors as the best one, and which of them is best is chance. So the
 utterances are drawn again and again with replacement, and each weight is the mean of those that are best on a draw, as
-in rescoring (decision 0034). Dev is decoded with these weights, its lists are added, and they are found again. Weights
+in rescoring (decision 0068). Dev is decoded with these weights, its lists are added, and they are found again. Weights
 that do not lower the word error rate of a real decoding are not used.
 """
 
