@@ -18,6 +18,8 @@ PAGES = (
     *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
     *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
     *("data/README.md", "docs/releases.md", "docs/review.md"),
+    *("docs/index.md", "docs/glossary.md", "docs/limits.md", "docs/tutorials/demo.md"),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs/how-to").glob("*.md")),
 )
 LONGEST = 25
 """Words in a sentence."""
