@@ -4,8 +4,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots test test-slow test-processors goldens lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots docs test test-slow test-processors goldens lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
@@ -17,6 +18,7 @@ help:
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
 	@echo "make down       stop what make up has started"
 	@echo "make screenshots the picture of the README, from the results that are there"
+	@echo "make docs       build the documentation site: open site/index.html"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
 	@echo "make lint       ruff and mypy"
@@ -39,6 +41,10 @@ down:
 
 screenshots: $(INSTALLED)
 	@$(BIN)/python -m dashboards.screenshots
+
+docs: $(DOCS_INSTALLED)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "site/index.html"
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -83,6 +89,10 @@ $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@$(BIN)/python -m tasks.torchaudio_extension
 	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
+
+$(DOCS_INSTALLED): $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $(DOCS_INSTALLED)
 
 # The closed folders stay, and what is no output: your data, keys, reviews, noisy counts, what was released, and what 'palimpsest
 # restore' brings the numbers of MLflow back from.

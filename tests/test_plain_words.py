@@ -1,7 +1,4 @@
-"""Pages, titles and messages that are in plain words already: short sentences, no idioms, the field's terms.
-
-A page joins ``PAGES`` as it is rewritten.
-"""
+"""Pages, titles and messages are in plain words: short sentences, no idioms, the field's terms."""
 
 import importlib
 import re
@@ -13,14 +10,12 @@ from tasks import cli
 from tasks.results.measures import measures
 
 ROOT = Path(__file__).parents[1]
-PAGES = (
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/adapting.md", "docs/filling.md"),
-    *("docs/masking.md", "docs/notebook.md", "docs/results.md", "docs/flows.md", "docs/tracking.md"),
-    *("docs/dashboards.md", "docs/perplexity.md", "docs/corpora.md", "docs/faults.md", "docs/privacy.md"),
-    *("data/README.md", "docs/releases.md", "docs/review.md", "docs/languages.md", "docs/research/findings.md"),
-    *("docs/audit.md", "docs/word_error_rate.md", "docs/detectors.md", "docs/toxicity.md", "docs/cluster.md"),
-    "docs/speech.md",
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), ROOT / "data/README.md", *ROOT.glob("docs/**/*.md"))
+    if "research" not in path.parts or path.name == "findings.md"
 )
+"""All but the lab notes."""
 LONGEST = 25
 """Words in a sentence."""
 IDIOMS = re.compile(

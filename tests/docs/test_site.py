@@ -1,0 +1,92 @@
+"""The documentation site: no broken link, nothing that needs a network, and answers within three clicks."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from tasks import cli
+from tasks.parameters.parameter_file import Parameters
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS = [
+    ("which operating systems", "how-to/install.html", "Linux and macOS with Python 3.11"),
+    ("installation on a GPU", "how-to/gpu.html", "CUDA build"),
+    ("Docker", "how-to/install.html", "An image needs Python 3.11"),
+    ("installation without make", "how-to/install.html", "pip install -c constraints.txt"),
+    ("installation into an existing environment", "how-to/install.html", "Existing environment"),
+    ("a model of the hub as filler in an experiment", "how-to/hub-models.html", "model: bert-base-uncased"),
+    ("a recogniser of one's own", "speech.html", "palimpsest train-recogniser"),
+    ("n-best lists of another recogniser", "how-to/nbest.html", "rescored_datasets"),
+    ("CSV and TSV", "how-to/own-text.html", ".tsv"),
+    ("how long", "how-to/install.html", "estimates the minutes"),
+    ("how much memory and disk", "how-to/install.html", "estimates memory and disk"),
+    ("upgrade", "how-to/upgrade.html", "git pull"),
+    ("how to cite", "citation.html", "cff-version"),
+    ("limits in one place", "limits.html", "length of a line"),
+    ("licence of shipped weights", "data.html", "CC BY-SA 4.0"),
+    ("threat model", "privacy.html", "adversary"),
+    ("support and security contact", "security.html", "Report a fault"),
+    ("how to read the verdict", "tutorials/demo.html", "Can it be released now?"),
+    ("what to do when a release is refused", "releases.html", "What a refusal says"),
+    ("uninstall", "how-to/install.html", "delete the clone"),
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Built with ``strict: true``, so that a link or an anchor that leads nowhere is an error."""
+    pytest.importorskip("mkdocs", reason="the extra 'docs' is not installed: make docs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", folder]
+    built = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True)
+    assert built.returncode == 0, built.stderr.decode()
+    return folder
+
+
+def links(page):
+    """The pages that a page links to, as paths."""
+    found = re.findall(r'<a\b[^>]*\bhref="([^"]*)"', page.read_text(encoding="utf-8"))
+    return {(page.parent / unquote(urldefrag(link)[0])).resolve() for link in found if "://" not in link}
+
+
+def text_of(page):
+    """What is read, without the navigation."""
+    article = re.search(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    return " ".join(re.sub("<[^>]*>", "", article).split())
+
+
+@pytest.mark.slow
+def test_twenty_questions_are_answered_within_three_clicks(site):
+    first = (site / "index.html").resolve()
+    clicks, waiting = {first: 0}, deque([first])
+    while waiting:
+        page = waiting.popleft()
+        for link in sorted(links(page)):
+            if link not in clicks and link.suffix == ".html":
+                assert link.is_file(), f"{page} links to {link}"
+                clicks[link] = clicks[page] + 1
+                waiting.append(link)
+    assert len(QUESTIONS) == 20
+    for question, page, answer in QUESTIONS:
+        assert clicks.get((site / page).resolve(), 9) <= 3, question
+        assert answer in text_of(site / page), question
+
+
+@pytest.mark.slow
+def test_nothing_is_fetched(site):
+    for page in site.rglob("*.html"):
+        loaded = re.findall(r'<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)="([^"]*)"', page.read_text("utf-8"))
+        assert not [link for link in loaded if "//" in link], page
+
+
+@pytest.mark.slow
+def test_the_reference_has_every_command_and_section(site):
+    commands, settings = text_of(site / "reference/commands.html"), text_of(site / "reference/params.html")
+    assert not [name for name in cli.COMMANDS if name not in commands]
+    assert not [name for name in Parameters.model_fields if name not in settings]
