@@ -49,6 +49,7 @@ MARKER_USES: dict[str, MarkerUse] = {
     "dropped": "drop",
 }
 """How an adaptation on masked text treats its markers; all others have plain text."""
+SHIPPED_LISTS = "tasks/masking/lists"
 _HEAD = """\
 # The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
 # plan' and 'palimpsest run' do before they read the graph: change `compare` there and nothing here.
@@ -168,10 +169,28 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
                     "cell": {"dataset": dataset, "technique": technique},
                     "options": {"languages": languages} if languages else {},
                     "path": f"{dataset}/{part}/{technique}",
+                    "lists": _lists_of(technique, parameters),
                     "text": text,
                     "report": MASK_REPORTS[part],
                 },
             )
+
+
+def _lists_of(technique: str, parameters: Parameters) -> str:
+    """The user's word list of a technique, the folder of several, or that of the shipped ones: masks depend on it.
+
+    ``ParameterError`` where a technique's lists are in several folders.
+    """
+    files = parameters.masking[technique].files
+    if len(files) < 2:
+        return files[0] if files else SHIPPED_LISTS
+    folders = {str(Path(file).parent) for file in files}
+    if len(folders) > 1:
+        raise ParameterError(
+            f"masking.{technique}: its lists are in {len(folders)} folders ({', '.join(sorted(folders))}). "
+            "A stage depends on one. Put them into one folder"
+        )
+    return folders.pop()
 
 
 def _has_reader(parameters: Parameters) -> bool:

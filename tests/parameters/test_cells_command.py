@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tasks.cli import main
+from tasks.errors import ParameterError
 from tasks.parameters.cells_file import cells_text
 from tasks.parameters.parameter_file import read_parameters
 
@@ -83,6 +84,23 @@ def test_the_check_finds_a_command_wherever_a_name_may_stand(tmp_path, monkeypat
 
 def test_the_cells_in_git_are_those_of_the_shipped_parameters():
     assert (ROOT / "cells.yaml").read_text(encoding="utf-8") == cells_text(read_parameters(ROOT / "params.yaml"))
+
+
+def test_masks_depend_on_the_users_own_word_lists(tmp_path, monkeypatch):
+    def lists(**masking):
+        document = parameters()
+        document["masking"] |= masking
+        (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+        cells = yaml.safe_load(cells_text(read_parameters(tmp_path / "params.yaml")))["cells"]["mask"]
+        return {cell["lists"] for cell in cells.values() if cell["cell"]["technique"] == "allow_list"}
+
+    assert lists() == {"tasks/masking/lists"}
+    assert (ROOT / "tasks/masking/lists").is_dir()
+    assert lists(allow_list={"kind": "allow_list", "path": "data/raw/ours.txt"}) == {"data/raw/ours.txt"}
+    two = {"en": "data/raw/en.txt", "es": "data/raw/es.txt"}
+    assert lists(allow_list={"kind": "language_lists", "lists": two}) == {"data/raw"}
+    with pytest.raises(ParameterError, match=r"masking\.allow_list: its lists are in 2 folders \(data/raw, other\)"):
+        lists(allow_list={"kind": "language_lists", "lists": two | {"es": "other/es.txt"}})
 
 
 def test_dvc_stops_with_one_line_where_cells_are_older(project):
