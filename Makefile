@@ -94,12 +94,12 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	@touch $(DOCS_INSTALLED)
 
-# The closed folders stay, and what is no output: your data, keys, reviews, noisy counts, what was released, and what 'palimpsest
+# The closed folders stay, and what is no output: your data, keys, reviews, what was released, and what 'palimpsest
 # restore' brings the numbers of MLflow back from.
 clean:
 	rm -rf .palimpsest
 	find data -mindepth 1 -maxdepth 1 ! -name README.md ! -name raw ! -name private -exec rm -rf {} +
-	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name review ! -name ledger.jsonl ! -name counts ! -name releases ! -name lineage -exec rm -rf {} +; fi
+	if test -d data/private; then find data/private -mindepth 1 -maxdepth 1 ! -name keys ! -name review ! -name ledger.jsonl ! -name releases ! -name lineage -exec rm -rf {} +; fi
 	find models -mindepth 1 -maxdepth 1 ! -name recogniser ! -name recogniser_report.json ! -name english_spanish ! -name english_spanish_report.json ! -name taggers -exec rm -rf {} +
 	find models/taggers -mindepth 1 -maxdepth 1 ! -name README.md -exec rm -rf {} +
 	find results -mindepth 1 -maxdepth 1 ! -name .gitignore -exec rm -rf {} +

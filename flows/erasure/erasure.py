@@ -101,8 +101,7 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
     locked = lock_records(read_lock(root))
     nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
     paths = paths_of(name, root)
-    left = of_corpus(read_ledger(), name)
-    releases = [release.name for release in left]
+    releases = [release.name for release in of_corpus(read_ledger(), name)]
     paths.add(f"releases/{release}" for release in releases)
     paths.add_what_is_made([*nodes, *locked.values()])
     sources = _sources(name, root, paths)

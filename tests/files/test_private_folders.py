@@ -113,7 +113,6 @@ def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):
         "data/raw/mail.txt",
         "data/private/keys/clone_key",
         "data/private/ledger.jsonl",
-        "data/private/counts/chat.json",
         "data/private/releases/mail.json",
         "models/recogniser/settings.json",
         "models/recogniser_report.json",

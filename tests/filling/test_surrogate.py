@@ -356,30 +356,3 @@ def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate
     assert surrogates(*names) == published
     guessed = surrogates(*names[:-1], "Rose")
     assert sum(map(str.__eq__, published[:-1], guessed[:-1])) <= 2
-
-
-def test_who_tries_out_originals_with_the_public_seed_learns_no_masked_word(tmp_path):
-    """The attack of decision 0044: fill again with a made-up sidecar, and see where the published word comes out.
-
-    Without a secret every place of the guessed name gives the published word, and hardly any other place does.
-    """
-    number = 400
-    originals = ["Anna" if line % 2 else "Robert" for line in range(number)]
-    (tmp_path / "masked.txt").write_text("then [PERSON] called\n" * number, encoding="utf-8")
-
-    def filled(names):
-        spans = [[MaskedSpan(5, 5 + len(name), "PERSON", "x", name, 0)] for name in names]
-        write_sidecar(tmp_path / "sidecar.jsonl", spans)
-        files = {"input": "masked.txt", "output": "filled.txt", "sidecar": "sidecar.jsonl"}
-        assert (
-            main(["fill", "--method", "surrogate", *(f"--{name}={tmp_path / file}" for name, file in files.items())])
-            == 0
-        )
-        return [line.split()[1] for line in (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines()]
-
-    published = filled(originals)
-    assert filled(originals) == published
-    for guess in ("Anna", "Robert"):
-        same = list(map(str.__eq__, filled([guess] * number), published))
-        right = [hit for hit, original in zip(same, originals, strict=True) if original == guess]
-        assert sum(right) / len(right) < 0.1

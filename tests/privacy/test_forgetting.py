@@ -104,9 +104,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(cached / f"{'0' * 30}.tmp", CANARIES[0])
     write(folder / "data/private/releases/first/lines.json", CANARIES[0])
     write(folder / "data/private/review/mail.jsonl", CANARIES[0])
-    for name, series in (("mail", "0a1b2c"), ("notes", "3d4e5f")):
-        write(folder / f"results/reports/fill/{name}/earlier.json", json.dumps({"counts": series}))
-        write(folder / f"data/private/counts/{series}/batch.npz", name)
     write(folder / "releases/first/text.txt", CANARIES[0])
     for name in ("mail", "notes"):
         write(folder / f"data/private/lineage/{name}.patch", f"+  {name}: {{source: data/raw/{name}.txt}}")
@@ -203,7 +200,6 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     named = naming(lived, "mail")
     settings = {name for name in named if "/runs/" in name and b"cmd: palimpsest cells " in (lived / name).read_bytes()}
     assert named - settings == {"data/private/ledger.jsonl", "data/raw/mail.txt"}
-    assert [name for name in left if "/counts/" in name] == ["data/private/counts/3d4e5f/batch.npz"]
     kept = [f"data/private/lineage/notes.{kind}" for kind in ("json", "patch")]
     assert [name for name in left if "/lineage/" in name and Path(name).stem in ("mail", "notes")] == kept
     assert experiments(lived) == ""
