@@ -18,18 +18,18 @@ class AuditFiles(CorpusFiles):
     """What is attacked, and what the attackers know."""
 
     members: Annotated[str, READ]
-    """private text that the text was made from, or the model was trained on, one sentence a line; or the folder of a
-    private corpus, whose train.txt that is"""
+    """private text that the text was made from or the model trained on, one sentence a line; or folder of a private
+    corpus"""
     text: Annotated[str | None, READ] = None
-    """text to attack, made from the private one line by line"""
+    """text to attack, made line by line from the private text"""
     masked: Annotated[str | None, READ] = None
-    """masked texts of the private one, a folder for each technique"""
+    """masked texts made from the private text, a folder for each technique"""
     model: Annotated[str | None, READ_MODEL] = None
     """language model to attack, with --non-members: a folder, hub name or package:NAME/FOLDER"""
     non_members: Annotated[str | None, READ] = None
     """lines of the same sort that the model was not trained on"""
     base: Annotated[str | None, READ_MODEL] = None
-    """language model that it was adapted from; without --model a twin is adapted from it, and attacked"""
+    """language model that --model was adapted from; without --model, a twin is adapted from it and attacked"""
 
     @property
     def private_text(self) -> str:

@@ -1,11 +1,17 @@
-"""Attack a text, and the language model that was trained on it: what do they give away of the private text?
+"""Attack a text, and the language model trained on it, to measure how much private text they reveal.
 
-A text is held against the private text that it was made from. A model is asked which lines it was trained on: it finds
-them more probable than others. Each figure stands beside what the same attack finds where there is nothing to find, and
-is worth what its attacker is worth: a better one finds more. Text and models of any origin will do.
+- --text is compared with the private text that it was made from (--members).
+- --model is asked which lines it was trained on. Such lines are more probable to it than other
+  lines of the same sort (--non-members).
 
-In an experiment the model is a twin of the cell's: trained as that one is (--base), without some lines, which are then
-no members, and with canaries, made-up sentences that were masked and filled as the text was.
+Texts and models of any origin can be attacked. Compare each figure with the result of the same
+attack where there is nothing to find, called blind. A figure is as good as its attacker: a better
+attacker finds more.
+
+In an experiment, the attacked model is a twin of the cell's model. It is trained from --base in the
+same way, with two differences. Some lines are left out, and are the non-members. Canaries are
+added: made-up sentences that were masked and filled as the text was. The twin needs --params,
+--text and --word-counts.
 
 examples:
   palimpsest audit --members mail.txt --text released.txt
@@ -34,7 +40,7 @@ from tasks.settings.resources import ResourceSettings
 if TYPE_CHECKING:
     from tasks.filling.context import FillContext
 
-SUMMARY = "attack a text and a language model, and measure how much private text leaks"
+SUMMARY = "attack a text and a language model, to measure how much private text leaks"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
 _FEWEST_OTHERS = 10
 """So few non-members as are left without those that are members tell nothing."""

@@ -1,10 +1,18 @@
-"""Bring text in: clean it, leave duplicates out, and divide it into training, validation and test text.
+"""Read a text, clean it, remove duplicates, and divide it into training, validation and test text.
 
-The result is a folder with train.txt, valid.txt and test.txt: UTF-8, one sentence a line. Case and punctuation
-stay; white space and control characters are normalised. No sentence of valid or test is in train, and no document
-(conversation, article, or whatever document_field names) is divided; with --private, train.documents has a number
-for the document of each line of train.txt, and train.labels its label where label_field names one. Every text that
-is left out is counted by its reason in the report.
+The setting source names the text. The output folder gets train.txt, valid.txt and test.txt, in
+UTF-8 with one sentence a line. Case and punctuation stay. White space and control characters are
+normalised.
+
+No sentence of valid.txt or test.txt is in train.txt. No document is divided between the three. A
+document is a conversation, an article, or the texts with the same value of document_field.
+
+With --private, the folder gets two more files, with one entry for each line of train.txt:
+
+  train.documents   number of its document
+  train.labels      its label, if label_field names one
+
+The report counts the texts that are left out, by reason.
 
 Examples:
   palimpsest corpora --set source=mail.jsonl --set text_field=body --set document_field=thread --private --output mail
@@ -27,7 +35,7 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
-SUMMARY = "bring text in: clean, deduplicate, divide into train, valid and test"
+SUMMARY = "clean a text, remove duplicates, divide it into train, valid and test"
 
 
 class CorporaFiles(StageFiles):
@@ -36,7 +44,7 @@ class CorporaFiles(StageFiles):
     output: Annotated[str, Role(writes=True, files=("train.txt", "valid.txt", "test.txt", "train.documents"))]
     """folder for train.txt, valid.txt and test.txt"""
     private: bool = False
-    """only you may read the output (modes 0700 and 0600)"""
+    """only you can read the output (modes 0700 and 0600)"""
 
 
 def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,9 +1,11 @@
-"""Count the words of a text.
+"""Count how often each word of a text occurs.
 
-Writes one line per different word, "word<TAB>count", the most frequent first. Words keep their case; what a word
-is (contractions, numbers, addresses) is the same as for masking. The vocabulary threshold and the filling by frequency
-read such a file, made of generic text. Published frequencies of general English, or of other languages, can be
-blended in: one corpus is seldom generic enough.
+The output has one line for each different word: the word, a tab, and its count. The most frequent
+word is first. Words keep their case. Contractions, numbers and addresses are treated as in masking.
+
+Give generic text: the vocabulary threshold and filling by frequency need counts of it. One corpus
+is seldom generic enough. So published frequencies of English, or of other languages, can be blended
+in.
 
 Example:
   palimpsest count-words --input data/generic/train.txt --output data/word_counts.tsv
@@ -27,9 +29,9 @@ class CountWordsFiles(StageFiles):
     """What counting reads and writes."""
 
     input: Annotated[str, READ]
-    """text, one sentence a line"""
+    """text to count, one sentence a line"""
     output: Annotated[str, WRITE]
-    """word counts"""
+    """file for the counts, word<TAB>count"""
 
 
 def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,8 +1,10 @@
-"""Say what an experiment needs and this machine has, without starting anything: data, models, packages, cores,
-speed, memory, disk and GPUs, how to get what is missing and where to put it.
+"""Check whether this machine has everything that an experiment needs, without starting anything.
 
-Models of the hub are looked for in folders and in the hub's cache on this machine; nothing is fetched. The exit
-status is 0 only if everything is there.
+The table covers data, models, packages, cores, speed, memory, disk and GPUs. It says how to get
+each missing thing, and where to put it.
+
+Hub models are looked for in folders and in the hub's cache on this machine. Nothing is fetched. The
+exit status is 0 only if nothing is missing.
 
 Examples:
   palimpsest doctor                        the experiment of params.yaml
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 from tasks.options import Command, Options
 
-SUMMARY = "say what is missing for an experiment, and how to get it"
+SUMMARY = "check what is missing for an experiment, and how to get it"
 
 _SIGNS = {"there": "ok", "missing": "MISSING", "made later": "later"}
 
@@ -28,7 +30,7 @@ class DoctorOptions(Options):
     """What is looked at."""
 
     profile: str | None = None
-    """a file in profiles/ (default: params.yaml as it is)"""
+    """name of a file in profiles/ (default: params.yaml as it is)"""
     json_: bool = False
     """print everything as JSON"""
 

@@ -1,9 +1,11 @@
-"""Mask and fill made-up sentences as an experiment masks and fills its corpus, for the report page to quote.
+"""Mask and fill made-up sentences as an experiment does with its corpus, for the report page to quote.
 
-A page may show no private sentence, and numbers alone do not say what masked and filled text looks like. So a few
-sentences that come with palimpsest take the way of the private ones: every technique masks them, and every method fills
-them, with the same settings, lists, filler and learned weights. The report holds them in full. A filler that was
-fine-tuned on one technique's text fills what that technique masks.
+The page may show no private sentence, and numbers do not show how masked and filled text looks. So
+the command takes a few sentences that ship with palimpsest. Every technique masks them, and every
+method fills them, with the settings, lists, filler and learned weights of the experiment. The
+report has all results in full.
+
+A filler that was fine-tuned on the text of one technique fills sentences masked by that technique.
 
 examples:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
@@ -48,11 +50,12 @@ class ExamplesFiles(CorpusFiles):
     """What the examples are made of."""
 
     masked: Annotated[str, READ]
-    """masked text of the private corpus, with a folder for each technique"""
+    """masked texts of the private corpus, a folder for each technique"""
     technique: list[str]
-    """mask by each of these; by one alone with a filler that was tuned on its text, which --cell then names too"""
+    """techniques to mask by; with a filler that was tuned on the text of a technique, only that one, also named in
+    --cell"""
     method: list[str]
-    """fill by each of these, those that use no filler without it"""
+    """methods to fill by; those that use no filler fill without it"""
 
 
 class ExamplesSettings(Settings):

@@ -1,14 +1,12 @@
 """Fill the markers of masked text with words.
 
-Reads text with [MASK] (or class markers such as [PERSON]), one sentence a line, and writes the same lines with
-one word in the place of each marker. Everything else in a line stays as it is, but for an article, which is agreed with
-the fill behind it ("an apple"). What a filler writes is not meant to be the masked word but a substitute of its kind:
-where a word stood, a word in letters, and never a strong word or a slur.
+The input has one sentence a line, with markers such as [MASK] or [PERSON]. The output has the same
+lines, with one word in the place of each marker. All else stays, but articles agree with the next
+word ("an apple"). A fill is meant as a substitute of the same kind, not as the masked word. A masked
+word is replaced by a word in letters, never by a strong word or a slur.
 
-Kept words are those that the masking technique never masks (--kept-words, written by 'palimpsest mask').
-
-With the sidecar (--sidecar, private) the report says how often a substitute is the very word that was masked, beside
-what guessing by frequency would restore.
+With --sidecar (private), the report has the share of fills that are the masked word. For comparison
+it has the share that guessing by frequency would restore.
 
 Examples:
   palimpsest fill --input masked.txt --output filled.txt --method top_k
@@ -40,9 +38,8 @@ class GenericFiles(StageFiles):
     """Text that is nobody's secret, which fills learn from."""
 
     generic: Annotated[str | None, READ] = None
-    """generic text, which the filler was not trained on, as a folder of 'palimpsest corpora': train.txt says, with the
-    words that were not masked, how frequent words are in the private domain (prior=domain and prior=counted), and from
-    valid.txt log_linear learns its weights; or one file, for the former"""
+    """generic text new to the filler: folder of 'palimpsest corpora' (train.txt for prior=domain or counted, valid.txt
+    for log_linear), or only its train.txt"""
 
     @property
     def generic_text(self) -> str | None:
@@ -65,20 +62,21 @@ class FillFiles(GenericFiles):
     input: Annotated[str, READ_STREAM]
     """masked text, one sentence a line"""
     output: Annotated[str, WRITE_STREAM]
-    """where the filled text goes"""
+    """filled text"""
     filler: Annotated[str | None, READ_MODEL] = None
-    """masked or causal language model: hub name, folder, or package:NAME/FOLDER; not for methods without a filler
-    (default: MiniLM with a head and an update that come with palimpsest)"""
+    """masked or causal language model, for methods that use one: hub name, folder, or package:NAME/FOLDER (default:
+    MiniLM with the head that ships)"""
     kept_words: Annotated[str | None, READ] = None
-    """words that were never masked, one a line; empty: no list"""
+    """words that the technique never masks, one a line, as 'palimpsest mask' writes them; empty: no list"""
     word_counts: Annotated[str | None, READ] = None
-    """word<TAB>count of generic text: what unigram draws from, and how words are usually written (default: the
-    published list of the package wordfreq, for methods that draw by frequency and for the default filler)"""
+    """word<TAB>count of generic text: frequencies and usual case of words (default, for frequency methods and the
+    default filler: list of the package wordfreq)"""
     sidecar: Annotated[str | None, READ] = None
-    """private record of what was masked: the report then counts fills that are the masked word"""
+    """record of the masked words by 'palimpsest mask', private; the report then counts fills that are the masked
+    word"""
     documents: Annotated[str | None, READ] = None
-    """the document of each line, by any name, one a line, such as a private corpus's train.documents, or Parquet
-    with a column document; read with consistent_within=document and counts.unit=document alone"""
+    """document names, one for each line, such as train.documents, or Parquet with a column document; read with
+    consistent_within=document or counts.unit=document only"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
         """Without those that the method does not read, since a graph gives all methods the same files; and with the

@@ -1,16 +1,20 @@
-"""Measure how well fills read, beside the text whose words they stand for.
+"""Measure how well filled text reads, compared with the private text.
 
-Perplexity says what a model learns from filled text. Whether people can read it is another question: each fill of a
-corpus is held against the private words in its places, in lines of the text that were masked.
+Perplexity measures how much a model learns from filled text, not whether people can read it. This
+command compares each fill of a corpus with the private words in its places. It reads lines in which
+a technique masked something. --params and --cell dataset=NAME say which fills there are.
 
-part of speech kept   the substitute is a noun where a noun stood, by a tagger that reads both lines
-form kept             it has the tag of the masked word: plural where that was plural, past where that was past
-repeated              it is the word beside it once more (of the masked words that many are)
-variety               different substitutes by different masked words, of the same places
-times raw perplexity  how improbable a language model finds the filled lines, by how it finds the private ones
+The report has for each filled text:
 
-For a run of markers that was filled by one word, the last word that it stands for counts. Nothing but such numbers is
-written down: no line, no word.
+- part_of_speech_kept: share of fills with the part of speech of the masked word, such as noun.
+- form_kept: share of fills with its tag, such as plural or past. A tagger reads both lines.
+- repeated: share of fills that equal a neighbouring word; repeated_before is that of masked words.
+- variety: number of different fills, divided by that of different masked words in the same places.
+- times_raw_perplexity: perplexity of the filled lines divided by that of the private lines. A
+  language model measures both.
+
+If one word fills a run of markers, it is compared with the last masked word of the run. The report
+has such numbers only, no line and no word.
 
 example:
   palimpsest fluency --params params.yaml --cell dataset=chat --raw data/private/corpora/chat/train.txt \\
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from tasks.filling.masked_sentence import MaskedSentence
     from tasks.language_model.language_models import LanguageModel
 
-SUMMARY = "measure how well fills read: same parts of speech, repetitions, perplexity"
+SUMMARY = "measure how well filled text reads: parts of speech, repetitions, perplexity"
 _SAMPLES, _CONFIDENCE = 1000, 0.95
 
 
@@ -51,11 +55,11 @@ class FluencyFiles(StageFiles):
     """A corpus, and what was made of it."""
 
     raw: Annotated[str, READ]
-    """the private text, one sentence a line"""
+    """private text, one sentence a line"""
     masked: Annotated[str, READ]
-    """its masked texts, a folder for each technique"""
+    """masked texts made from it, a folder for each technique"""
     fills: Annotated[str, READ]
-    """its filled texts, a folder for each technique"""
+    """filled texts made from it, a folder for each technique"""
 
 
 class FluencyOfCells(FluencySettings):

@@ -1,12 +1,24 @@
-"""Make labelled text from templates: train, valid and test files to train and test detectors with.
+"""Make labelled text from templates, to train and test detectors of private words.
 
-A template is text with slots, such as "My name is {PERSON:1} and I live in {CITY}, {COUNTRY}."; the slots are filled
-with names of many languages, places, organisations, dates, numbers of cards, telephones and accounts, and the labels
-are written at the same time. Some hundred templates come with palimpsest; your own are a text file with one template a
-line, and more are learned from any labelled corpus, and written beside the text. No template is in more than one part,
-and the test part has names and places that the training part has not.
+A template is text with slots:
 
-Learned templates hold the words of their corpus: then all files are written for you alone (mode 0600).
+  My name is {PERSON:1} and I live in {CITY}, {COUNTRY}.
+
+The command fills the slots, and writes the labels at the same time. It fills in names of many
+languages, places, organisations, dates, and numbers of cards, telephones and accounts. The output
+is a train, a valid and a test file.
+
+Templates come from three sources:
+
+- Several hundred templates ship with palimpsest.
+- A text file of your own has one template a line (setting templates).
+- More templates are learned from labelled corpora (setting learn_from), and written to learned.txt.
+
+No template is in more than one part. The test part has names and places that the training part
+lacks.
+
+Learned templates contain words of their corpus. All files are then readable by you alone (mode
+0600).
 
 Examples:
   palimpsest generate-labelled --output data/labelled --set sentences=20000
@@ -38,7 +50,7 @@ class GenerateLabelledFiles(StageFiles):
     """What is written; templates and labelled files to learn from are settings."""
 
     output: Annotated[str, Role(writes=True, files=("train.jsonl", "valid.jsonl", "test.jsonl", "learned.txt"))]
-    """folder for train, valid and test .jsonl, and learned.txt where templates are learned, one a line"""
+    """folder for train.jsonl, valid.jsonl, test.jsonl, and for learned.txt with the learned templates, one a line"""
 
 
 def generate_labelled(

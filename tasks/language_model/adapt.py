@@ -1,14 +1,21 @@
-"""Train a language model further on a text: adaptation.
+"""Train a language model further on a text (adaptation).
 
-The text is plain (raw or filled), or masked. In masked text a marker such as [MASK] is either a token that the model
-learns to predict like any word (--markers token, the paper's Baseline0), or is read but never predicted
-(--markers ignore, Baseline1); or it is not read at all: it is taken out of its line (--markers remove, plain
-redaction), or its line is left out (--markers drop).
+The text is plain (raw or filled), or masked. In masked text, --markers says how a marker such as
+[MASK] is treated:
 
-What is done depends on the kind of the model: a Transformer is trained on; a causal language model of Hugging Face's
-gets an update of low rank (LoRA), or is trained in full with causal_lm.adaptation.lora=null; an n-gram model is mixed
-with one of the text, by the weight under which the validation text is most probable. A Transformer may be trained with
-differential privacy (DP-SGD): then epsilon holds for each line or document of the text, whatever it is.
+  --markers token    The model learns to predict it like any word (the paper's Baseline0).
+  --markers ignore   The model reads it but never predicts it (Baseline1).
+  --markers remove   It is removed from its line (plain redaction).
+  --markers drop     Its line is left out.
+
+The kind of the model decides how it is trained:
+
+- A Transformer is trained further. It may be trained with differential privacy (DP-SGD). Epsilon
+  then holds for each line or document of the text, whatever the text is.
+- A causal language model of Hugging Face gets a low-rank update (LoRA). The setting
+  causal_lm.adaptation.lora=null trains it in full.
+- An n-gram model is mixed with an n-gram model of the text. The weight is the one under which the
+  validation text is most probable.
 
 examples:
   palimpsest adapt --model models/pretrained --input filled.txt --output models/adapted
@@ -50,17 +57,17 @@ class AdaptFiles(TrainedFolder):
     """What an adaptation reads and writes."""
 
     model: Annotated[str, READ_MODEL]
-    """model to begin with: a folder, or a causal language model by its hub name or as package:NAME/FOLDER"""
+    """model to start from: a folder, or a causal language model by its hub name or as package:NAME/FOLDER"""
     input: Annotated[str, READ]
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
-    """plain text to measure progress on; a result depends on it with patience, and in an n-gram model's weight"""
+    """plain text to measure progress on; the result depends on it with patience, and for an n-gram model"""
     markers: MarkerUse = "none"
-    """how markers in the text are treated: none (the text is plain), token, ignore, remove or drop"""
+    """treatment of markers in the text: none (the text is plain), token, ignore, remove or drop"""
     documents: Annotated[str | None, READ] = None
-    """the document of each line, by any name, one a line; read with adaptation.private.unit=document alone"""
+    """document of each line, by any name, one a line; read with adaptation.private.unit=document only"""
     merged: bool = False
-    """write a causal model whole with its tokenizer, for other tools, and not as an update of its base"""
+    """write a causal model whole with its tokenizer, for other tools, instead of an update of its base"""
 
 
 def adapt(

@@ -1,10 +1,17 @@
 """Measure how well a language model predicts a text: its perplexity, with a confidence interval.
 
-The text is plain, one sentence a line. Perplexity is over words and sentence ends; beside it stands the perplexity
-over known words, since a word outside the vocabulary is a token of its own that distorts the whole. Given the sidecars
-of the text, the words that each technique masks are told apart from the rest; given word counts, frequent words from
-rare ones; given its languages (--set languages=[en,es]), the words of each and those at a switch. The signature in the
-output names the protocol (docs/perplexity.md): numbers with different signatures do not compare.
+The text is plain, one sentence a line. Perplexity is over words and sentence ends. A word outside
+the vocabulary counts as one special token, which distorts the figure. So the output also has the
+perplexity over known words.
+
+Three options divide the words and measure each group:
+
+- --sidecar: words that each technique masks, and the rest.
+- --word-counts: frequent words and rare words.
+- --set languages=[en,es]: words of each language, and words at switch points.
+
+The output has a signature, which names the protocol (docs/perplexity.md). Numbers with different
+signatures do not compare.
 
 examples:
   palimpsest perplexity --model models/adapted --input test.txt --report -
@@ -35,16 +42,16 @@ class PerplexityFiles(StageFiles):
     """What the measurement reads and writes."""
 
     model: Annotated[str, READ_MODEL]
-    """model folder, made by the pretrain or adapt command, or a causal language model by its hub name or as
+    """model folder of 'palimpsest pretrain' or 'palimpsest adapt', or a causal language model by its hub name or as
     package:NAME/FOLDER"""
     input: Annotated[str, READ]
     """text to predict, one sentence a line"""
     sidecar: Annotated[str | None, READ] = None
-    """sidecar of the text, or folder with one for each technique, TECHNIQUE.jsonl: what it masks is measured apart"""
+    """sidecar of the text, or folder with TECHNIQUE.jsonl for each technique; masked words are measured separately"""
     word_counts: Annotated[str | None, READ] = None
-    """counts of generic words: what is frequent there is measured apart"""
+    """word counts of generic text; frequent and rare words are measured separately"""
     scores: Annotated[str | None, WRITE] = None
-    """file to write the log-probability of each sentence to: numbers only, no text"""
+    """file for the log-probability of each sentence: numbers only, no text"""
 
 
 def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell, resources: ResourceSettings) -> Report:

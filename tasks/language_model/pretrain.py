@@ -1,11 +1,15 @@
-"""Train the language model on generic text: a word-level Transformer, or a model of another kind.
+"""Train a language model on generic text: a word-level Transformer, or a model of another kind.
 
-The result is a folder with weights (safetensors), the vocabulary and the architecture. The adapt command trains it
-further on private or obfuscated text; the perplexity command says how well it predicts a text.
+The result is a folder with weights (safetensors), the vocabulary and the architecture. To train it
+further on private or obfuscated text, use 'palimpsest adapt'. To measure how well it predicts a
+text, use 'palimpsest perplexity'.
 
-Kind ngram estimates an n-gram model with modified Kneser-Ney smoothing instead, in seconds, and writes it as an ARPA
-file. Kind causal_lm takes a causal language model of Hugging Face's as it comes: its folder says where its weights are,
-and no text is needed.
+Two other kinds are possible:
+
+- --set kind=ngram estimates an n-gram model with modified Kneser-Ney smoothing. It takes seconds,
+  and the result is an ARPA file.
+- --set kind=causal_lm takes a causal language model of Hugging Face as it is. The folder says where
+  the weights are. No text is needed.
 
 examples:
   palimpsest pretrain --input generic.txt --valid held-out.txt --vocabulary vocabulary.txt --output models/pretrained
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
     from tasks.language_model.vocabulary import Vocabulary
 
-SUMMARY = "train the language model on generic text"
+SUMMARY = "train a language model on generic text"
 
 AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
 
@@ -41,9 +45,9 @@ class PretrainFiles(TrainedFolder):
     input: Annotated[str | None, READ] = None
     """text to train on, one sentence a line; kind causal_lm reads none"""
     vocabulary: Annotated[str | None, READ] = None
-    """vocabulary file, made by the vocabulary command; kind causal_lm has its own"""
+    """vocabulary file of 'palimpsest vocabulary'; kind causal_lm has its own"""
     valid: Annotated[str | None, READ] = None
-    """plain text to measure progress on; a result depends on it with patience"""
+    """plain text to measure progress on; with patience, the result depends on it"""
 
 
 def pretrain(

@@ -1,7 +1,7 @@
-"""Build the word vocabulary of the language models from generic text.
+"""Build the word vocabulary of the language models from word counts of generic text.
 
-The vocabulary holds special tokens, the markers such as [MASK], and the most frequent words of the text. Build it
-on public text only: the file goes wherever a model goes.
+The vocabulary has special tokens, the markers such as [MASK], and the most frequent words. Use
+counts of public text only: every folder of a model contains the vocabulary.
 
 example:
   palimpsest count-words --input data/generic/train.txt --output data/word_counts.tsv

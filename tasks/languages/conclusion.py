@@ -1,12 +1,22 @@
-"""Test whether a conclusion about a corpus survives masking and filling.
+"""Test whether a conclusion about a text still holds after masking and filling.
 
-People study which language goes with what: is the sentiment of a text related to the language that most of it is in?
-The hypothesis is tested on the text itself and on each other version of it, line by line: chi-squared of labels by main
-language, Cramer's V with its interval, and z of each two labels' shares. A verdict whose limit lies inside the interval
-of V is not decided: other lines of the same kind may say otherwise. Beside it the macro F1 of a classifier of letters
-that is trained on a version and tested on lines of the text itself that it has not read; each line is tested once.
+The conclusion is that a label of each line, such as its sentiment, is related to the main language
+of the line. The main language is the one that most words are in. The command tests this on the text
+(--input), and on each masked or filled version of it (--versions), line by line.
 
-It measures what text is good for, as perplexity does. The report holds numbers and labels, no line.
+The report has for each of them:
+
+- chi-squared of labels by main language.
+- Cramer's V, the strength of the relation, with its interval.
+- z of each pair of labels: the difference between their shares of lines in the first language.
+- Macro F1 of a classifier of letters. It is trained on the version, and tested on lines of the text
+  itself that it has not read. Each line is tested once.
+
+A verdict is undecided if the limit of significance lies inside the interval of V. Other lines of
+the same kind could then give the other verdict.
+
+As perplexity does, these figures measure how useful a version is. The report has numbers and
+labels, and no line of the text.
 
 Example:
   palimpsest conclusion --pair mr,en --input tweets.txt --labels sentiment.txt --versions masked.txt filled.txt
@@ -33,7 +43,7 @@ from tasks.settings.seeds import Seed
 if TYPE_CHECKING:
     import numpy as np
 
-SUMMARY = "test whether a conclusion about languages and labels survives masking and filling"
+SUMMARY = "test whether a conclusion about languages and labels holds after masking and filling"
 _LETTERS, _FEWEST, _MOST = (1, 4), 2, 50
 
 
@@ -56,15 +66,15 @@ class ConclusionFiles(StageFiles):
     """A labelled text, and what was made of it."""
 
     pair: str
-    """the languages, as ISO 639-1 codes; the first one's share is tested: mr,en"""
+    """languages of the text as ISO 639-1 codes, such as mr,en; the share of the first one is tested"""
     input: Annotated[str, READ]
-    """the text, one a line"""
+    """the text, one sentence a line"""
     labels: Annotated[str, READ]
-    """the label of each line, one a line"""
+    """labels of the lines, one a line"""
     versions: Annotated[list[str], READ] = Field(default_factory=list)
-    """masked and filled texts of the same lines"""
+    """masked and filled versions of the same lines"""
     language_labels: Annotated[str | None, READ] = None
-    """lines whose words have languages, to learn these from, as for 'palimpsest languages --labels'"""
+    """lines with the language of each word, to learn from, as for 'palimpsest languages --labels'"""
 
 
 def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,12 +1,21 @@
-"""Tell which language each word of a text has, and how the text mixes its languages.
+"""Find the language of each word of a text, and measure how the text mixes its languages.
 
-Two languages or more are named; nothing else is needed. A line of the output is an object, {"words": [...],
-"languages": ["de", "tr", "mixed", "name", null, ...], "code_mixing_index": 50.0, "switch_points": [1]}, over
-white-space words, and in Chinese and Japanese over those that a dictionary divides; "mixed" is a stem of one
-language with an ending of the other, "name" a name, null punctuation or a number. The words of the text stand in the
-output: it is as private as the text. Numbers alone go to standard output and into the report.
+Name two languages or more with --pair; nothing else is needed. The languages are learned from the
+text and from word frequencies of the package wordfreq. One of them may be a language that wordfreq
+lacks, under any code. It is then learned from the text alone.
 
-A language that wordfreq has no list of may be one of them under any code: it is learned from the text.
+--output writes one JSON object a line:
+
+  {"words": [...], "languages": ["de", "tr", "mixed", "name", null, ...],
+   "code_mixing_index": 50.0, "switch_points": [1]}
+
+  "mixed"   stem of one language with an ending of the other
+  "name"    a name
+  null      punctuation or a number
+
+Words are divided at white space, and in Chinese and Japanese also by a dictionary. The output
+contains the words of the text, so it is as private as the text. The terminal and the report get
+numbers only.
 
 Examples:
   palimpsest languages --pair de,tr --input talk.txt --output tags.jsonl
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
     from tasks.audit.figure import Figure
     from tasks.languages.mixing import Mixing
 
-SUMMARY = "tell the language of each word of a text that mixes several"
+SUMMARY = "find the language of each word of a mixed-language text"
 
 
 class LanguageSettings(Settings):
@@ -48,16 +57,16 @@ class LanguagesFiles(StageFiles):
     """A text, and what is known of it."""
 
     pair: str
-    """the languages, as ISO 639-1 codes: de,tr"""
+    """languages of the text as ISO 639-1 codes, such as de,tr"""
     input: Annotated[str, READ]
     """text, one sentence a line"""
     output: Annotated[str | None, WRITE] = None
-    """write the words and their languages here, readable for the owner alone"""
+    """file for the words and their languages, which only you can read"""
     labels: Annotated[str | None, READ] = None
-    """lines whose words have languages, to learn from as well: JSON lines as in --output, or a published table"""
+    """lines with the language of each word, to learn from as well: JSON lines as in --output, or a published table"""
     gold: Annotated[str | None, READ] = None
-    """such lines to be scored by: F1 of each language and of switch points, precision and recall of names; none of
-    them is learned from"""
+    """lines as for --labels, used for scores only: F1 of each language and of switch points, precision and recall of
+    names"""
 
 
 def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,10 +1,13 @@
 """Mask the private words of a text.
 
-Every masked word becomes a marker, [MASK] or its class such as [PERSON]; everything else, punctuation and white space
-included, stays as it is, and so do the number and order of the lines. Line ends become line feeds, the last line gets
-one, and a byte order mark goes. A marker that the text itself contains is
-escaped ([\\MASK]) and comes back as it was when the text is filled. 'palimpsest preview' shows what would be masked,
-and why.
+The technique (--technique) decides which words are private. The end of this help lists the
+techniques. 'palimpsest preview' shows which words a technique would mask, and why.
+
+A marker replaces each masked word: [MASK], or its class, such as [PERSON]. All other characters
+stay, with punctuation and white space. The number and order of the lines stay too. Line ends become
+line feeds, the last line gets one, and a byte order mark is removed.
+
+A marker that the text itself contains is escaped ([\\MASK]). 'palimpsest fill' restores it.
 
 Examples:
   palimpsest mask --technique allow_list --input mail.txt --output masked.txt
@@ -43,15 +46,15 @@ class MaskFiles(StageFiles):
     input: Annotated[str, READ_STREAM]
     """text, one sentence a line"""
     output: Annotated[str, WRITE_STREAM]
-    """masked text, as private as the text itself"""
+    """masked text; as private as the text itself"""
     word_counts: Annotated[str | None, READ] = None
-    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    """word counts of generic text, for vocabulary_threshold only"""
     sidecar: Annotated[str | None, WRITE] = None
-    """what was masked and where, as private as the text itself"""
+    """file for the masked words and their places; as private as the text itself"""
     kept_words: Annotated[str | None, WRITE] = None
-    """the words that are never masked, one a line"""
+    """file for the words that are never masked, one a line"""
     languages: str | None = None
-    """languages that the text mixes: en,es; the report says how much of each is masked"""
+    """languages of a mixed text, such as en,es; the report has the share masked of each"""
 
 
 def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: ResourceSettings) -> Report:

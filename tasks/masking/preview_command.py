@@ -1,11 +1,17 @@
-"""Show what a technique would mask, and why, word by word.
+"""Show which words of a text a technique would mask, and why.
 
-Every line is shown with its masked words in colour (plain where the output is no terminal), then as it would be
-written, then one row for each masked word: the word, its class, its marker, and the reason: the list it is not on, its
-rank in a vocabulary, the entity type and the model or recogniser that tagged it, with a score where there is one.
+The preview has for each line:
 
-The output is the private text itself, and so is the page of --html: it is one file that needs no network, readable by
-its owner alone (mode 0600). Nothing else is written. 'palimpsest mask --help' explains the techniques.
+- the line, with its masked words in colour, or without colour if the output is no terminal;
+- the line as 'palimpsest mask' would write it;
+- a row for each masked word, with the word, its class, its marker and the reason.
+
+The reason depends on the technique. It is the list that lacks the word, the rank of the word in a
+vocabulary, or the entity type. An entity type comes with the model or recogniser that found it, and
+with its score if there is one.
+
+The preview contains the private text itself. So does the page that --html writes: one file that
+needs no network, and that only you can read (mode 0600). Nothing else is written.
 
 Examples:
   palimpsest preview --technique allow_list --input mail.txt
@@ -112,7 +118,7 @@ def _columns(piece: Piece, word: Finding | KeptWord) -> tuple[str, str, str]:
     return (piece.text, word.label, piece.marker) if isinstance(word, Finding) else (piece.text, "kept", "")
 
 
-SUMMARY = "show what a technique would mask, and why"
+SUMMARY = "show which words a technique would mask, and why"
 
 
 class PreviewFiles(StageFiles):
@@ -121,15 +127,15 @@ class PreviewFiles(StageFiles):
     input: Annotated[str, READ_STREAM]
     """text, one sentence a line"""
     word_counts: Annotated[str | None, READ] = None
-    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    """word counts of generic text, for vocabulary_threshold only"""
     html: Annotated[str | None, WRITE] = None
-    """write the preview as a page as well; as private as the text"""
+    """file for the preview as a page; as private as the text"""
     lines: int = Field(default=20, ge=1)
-    """how many lines are shown"""
+    """number of lines to show"""
     all_words: bool = False
-    """say of kept words, too, why they are kept"""
+    """show all other words too, with the reason why they stay unmasked"""
     languages: str | None = None
-    """languages that the text mixes: en,es; each word is shown with its own, as the lines shown tell it"""
+    """languages of a mixed text, such as en,es; each word is shown with its language, detected in the lines shown"""
 
 
 def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:

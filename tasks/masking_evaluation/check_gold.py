@@ -1,7 +1,8 @@
-"""Check a labelled file, count its labels, and put it where the graph expects it.
+"""Check a labelled file, count its labels, and write its lines to --output.
 
-All bad lines are named at once, with their numbers and the reason, and no text. The report says how many spans each
-label has, which class of marker it stands for, and which labels no mapping knows.
+The setting source names the file. One error lists all bad lines, with number and reason, and
+without text. The report has for each label the number of spans and the class of marker that it maps
+to. It also lists labels without a class.
 
 Examples:
   palimpsest check-gold --set source=mail-labelled.jsonl
@@ -26,7 +27,7 @@ class CheckGoldFiles(StageFiles):
     """Where a labelled file goes; where it comes from is a setting."""
 
     output: Annotated[str | None, WRITE] = None
-    """write the lines here, readable for the owner alone"""
+    """file for the checked lines, which only you can read"""
 
 
 def check_gold(settings: GoldSet, files: CheckGoldFiles, cell: Cell, resources: ResourceSettings) -> Report:

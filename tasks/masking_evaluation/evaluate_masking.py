@@ -1,16 +1,29 @@
-"""Measure how well a technique masks: hold it against labelled text.
+"""Measure how well a technique masks, against labelled text (gold).
 
-The gold file has JSON lines {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}. Recall, precision
-and F2 (to miss a private word is worse than to mask one too many) are over words, spans, entities and documents; a
-span, entity or document counts as found only if every word of it is masked, whatever the class of the marker. Beside
-them stand the recall of each label, scores where the class has to be right, the share of words masked where nothing
-is private, speed, memory and the size of the model. Undefined is null. Every label of the gold is private unless
-the gold set's labels say otherwise. A line is a document, unless lines have a key "document".
+A gold file has JSON lines:
 
-"token_in_scope" leaves out masked words of classes that the gold does not annotate at all: a gold set of names does
-not say that a masked date is wrong. The headline "token" leaves out nothing.
+  {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}
 
-The output holds numbers only. --errors writes the words themselves, for developers, to a private file.
+Every label is private, unless the labels of the gold set say otherwise. A line is a document,
+unless the lines have a key "document".
+
+The report has recall, precision and F2 over words, spans, entities and documents. F2 counts a
+missed private word as worse than a word masked in excess. A span, entity or document is found only
+if all its words are masked. The class of the marker does not matter.
+
+The report also has:
+
+- recall of each label;
+- scores that require the right class;
+- the share of words masked where nothing is private;
+- speed, memory and size of the model.
+
+"token" leaves out nothing. "token_in_scope" leaves out masked words of classes that the gold does
+not annotate. For example, a gold set of names does not say that a masked date is wrong. An
+undefined score is null.
+
+The output has numbers only. --errors writes the words themselves, for developers, to a private
+file.
 
 examples:
   palimpsest evaluate-masking --technique allow_list --gold gold.jsonl
@@ -48,15 +61,15 @@ class EvaluateMaskingFiles(StageFiles):
     """What the evaluation of a technique reads and writes."""
 
     gold: Annotated[list[str], READ] = Field(default_factory=list)
-    """labelled file; several are pooled"""
+    """labelled files; several are pooled"""
     gold_set: str | None = None
-    """a key of masking_evaluation.gold_sets: its file where no --gold is given, and its labels"""
+    """key of masking_evaluation.gold_sets: gives the labels, and the file if there is no --gold"""
     clean: Annotated[str | None, READ] = None
-    """text that holds nothing private: how much of it is masked?"""
+    """text without anything private, to measure the share of it that is masked"""
     word_counts: Annotated[str | None, READ] = None
-    """counts of generic text's words; vocabulary_threshold alone reads them"""
+    """word counts of generic text, for vocabulary_threshold only"""
     errors: Annotated[str | None, WRITE] = None
-    """write missed and over-masked words in context; as private as the gold itself"""
+    """file for missed and over-masked words in context; as private as the gold itself"""
 
 
 def evaluate_masking(

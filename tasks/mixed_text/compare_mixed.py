@@ -1,12 +1,18 @@
-"""Compare texts that mix languages, made and real, by what they teach a language model about switches.
+"""Compare generated and real mixed-language text by how well a language model learns switches from it.
 
-Equally many words of each text are added to text in one language, a trigram model with modified Kneser-Ney smoothing is
-made of both, and its perplexity on real test text is held against that of the model without them: over known words at
-switch points, and in lines that are mixed and not. Beside it stand splices of random lines, cut anywhere, which is what
-a text has to beat, and how often people switch. The words are drawn several times; intervals are paired, over test
-lines and draws.
+The command tests each text in three steps:
 
-The report holds numbers alone.
+1. The same number of words of each text is added to lines in one language each (--base).
+2. A trigram model with modified Kneser-Ney smoothing is made of both.
+3. Its perplexity on real test text is divided by that of the model of --base alone.
+
+The perplexity is over known words. It is measured at switch points, in mixed lines, and in lines of
+one language. The words are drawn several times. Intervals are paired, over test lines and draws.
+
+The report also has two references. One is random splices of lines in two languages, cut anywhere. A
+useful text gives a lower perplexity than they do. The other is how often people switch (--people).
+
+The report has numbers only.
 
 Example:
   palimpsest compare-mixed --pair en,es --base spanish_and_english.txt --test test.txt --people real.txt \\
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from tasks.language_model.vocabulary import Vocabulary
     from tasks.languages.word_languages import WordLanguages
 
-SUMMARY = "compare generated text that mixes languages with real text by what it teaches a language model"
+SUMMARY = "compare generated and real mixed-language text by what a language model learns from it"
 _SPLICES, _SWITCHES, _SAMPLE = "random splices", "switch points", 20_000
 
 
@@ -62,15 +68,15 @@ class CompareMixedFiles(StageFiles):
     """Texts, one sentence a line."""
 
     pair: str
-    """the languages, as ISO 639-1 codes: en,es"""
+    """languages of the texts as ISO 639-1 codes, such as en,es"""
     base: Annotated[str, READ]
-    """lines in one of the languages each, which all models read"""
+    """lines in one of the languages each, which all models learn from"""
     test: Annotated[str, READ]
-    """text of people that mixes the languages, which the models are tested on"""
+    """real text that mixes the languages, to test the models on"""
     texts: Annotated[list[str], READ] = Field(min_length=1)
-    """texts to be added, each alone"""
+    """texts to compare; each is added alone"""
     people: Annotated[str | None, READ] = None
-    """text of people that mixes the languages: added as well, and how often it switches is what texts are held to"""
+    """real text that mixes the languages: it is compared too, and its rate of switches is the reference"""
 
 
 def compare_mixed(

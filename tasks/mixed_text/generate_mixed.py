@@ -1,16 +1,28 @@
-"""Make synthetic text that mixes two languages: from text in one language each, or by a language model of your own.
+"""Make synthetic text that mixes two languages.
 
-From text: lines in one of the languages are spliced where people switch, and as often. Where that is, is counted in a
-corpus that mixes them, masked or not, or was counted before (--mixed). With --dictionary (lines of
-word<TAB>translation, in either direction) an island begins with a translation of the word in whose place it stands, and
-text in one language is enough: then islands are words of the dictionary alone.
+Choose one of three sources:
 
-By a language model: --answers names a file of its answers. Prompts whose answers it has not go to endpoint.url, which
-speaks OpenAI's protocol; without an address the file has to have them all, and the same lines come out. --recorded
-reads text that somebody else recorded: JSON lines with a "text", or plain lines.
+- --text: lines in one language each, which the command splices.
+- --answers: answers of a language model of your own.
+- --recorded: text that was recorded, as JSON lines with a "text" or as plain lines.
 
-Lines in one language, with much of a third one, that repeat themselves or an earlier line, and refusals are left out
-and counted. The output holds words of the text, and the statistics numbers about it: both are as private as it is.
+--text needs --mixed, a corpus that mixes the languages, masked or not. The command counts there
+where and how often people switch, and splices lines accordingly. --write-statistics saves these
+counts, and --mixed reads them too.
+
+--dictionary has lines of word<TAB>translation, in either direction. A spliced-in passage, an
+island, then begins with a translation of the word that it replaces. With a dictionary, text in one
+language is enough: islands then consist of words of the dictionary only.
+
+--answers names a file. Prompts without an answer in it are sent to endpoint.url, which uses
+OpenAI's protocol. Without an address the file must have all answers, and the result is always the
+same.
+
+Some lines are left out and counted. They are in one language or have much of a third one, they
+repeat themselves or an earlier line, or they are refusals.
+
+The output has words of the text, and the statistics have numbers about it. Both are as private as
+the text.
 
 Examples:
   palimpsest generate-mixed --pair en,es --mixed masked.txt --text talk.txt --output synthetic.txt
@@ -38,7 +50,7 @@ from tasks.settings.seeds import Seed
 if TYPE_CHECKING:
     from tasks.mixed_text.switching import SwitchStatistics
 
-SUMMARY = "make synthetic text that mixes two languages, by the statistics of a corpus or a language model"
+SUMMARY = "make synthetic text that mixes two languages, from text or by a language model"
 _SAMPLE = 20_000
 _THIRD_TIMES, _THIRD_LEAST, _THIRD_WORDS, _THIRD_SHARE = 30.0, 1e-5, 3, 0.3
 """A word is one of a third language where it is so many times as frequent there as in both of the pair, and so frequent
@@ -71,22 +83,21 @@ class GenerateMixedFiles(StageFiles):
     """What text is made of, and where it goes."""
 
     pair: str
-    """the languages, as ISO 639-1 codes: en,es"""
+    """the two languages as ISO 639-1 codes, such as en,es"""
     output: Annotated[str, WRITE]
-    """write the lines here, readable for the owner alone"""
+    """file for the lines, which only you can read"""
     text: Annotated[list[str], READ] = Field(default_factory=list)
-    """texts whose lines in one of the languages are spliced"""
+    """texts whose lines in one language are spliced"""
     mixed: Annotated[str | None, READ] = None
-    """text that mixes the languages, masked or not, to learn from where people switch; or what --write-statistics
-    has written of it"""
+    """text that mixes the languages, masked or not, to learn where people switch; or a file of --write-statistics"""
     write_statistics: Annotated[str | None, WRITE] = None
-    """write what is learned from --mixed: numbers over words of published lists"""
+    """file for the counts from --mixed: numbers over words of published lists"""
     dictionary: Annotated[str | None, READ] = None
-    """words of one language and of the other, a pair a line with a tab between"""
+    """pairs of a word and its translation, one a line with a tab between"""
     recorded: Annotated[str | None, READ] = None
-    """text that was recorded, in place of all this: JSON lines with a "text", or plain lines"""
+    """recorded text instead of --text: JSON lines with a "text", or plain lines"""
     answers: Annotated[str | None, Role(writes=True)] = None
-    """answers of a language model, in place of all this: read, and those that are missing asked for and added"""
+    """file with answers of a language model, instead of --text; missing answers are requested and added"""
 
 
 def generate_mixed(

@@ -1,9 +1,14 @@
-"""Write cells.yaml, the cells of the experiment by step, as params.yaml asks for them; dvc.yaml runs over them.
+"""Write cells.yaml, which lists the cells of the experiment by step, from params.yaml.
 
-'palimpsest plan' and 'palimpsest run' do so too, before they read the graph, so that this is for those who change
-'compare' and use DVC alone. With --check nothing is written but a file whose content is always the same: that is the
-first stage of the graph, so that nothing runs where params.yaml has a mistake or cells.yaml is older. Names in
-params.yaml become parts of the commands of stages, which DVC hands to a shell.
+dvc.yaml runs a stage for each cell. 'palimpsest plan' and 'palimpsest run' write cells.yaml too,
+before they read the graph. So this command is only for those who change 'compare' and use DVC
+alone.
+
+--check writes no cells.yaml. It fails if params.yaml has a mistake or cells.yaml is out of date.
+Otherwise it writes a file whose content is always the same. This is the first stage of the graph,
+so that nothing runs in these two cases.
+
+Names in params.yaml become parts of the commands of stages, which DVC passes to a shell.
 
 Examples:
   palimpsest cells
@@ -14,7 +19,7 @@ from typing import Annotated
 
 from tasks.options import WRITE, Command, Options
 
-SUMMARY = "write cells.yaml as params.yaml asks for it, or check both"
+SUMMARY = "write cells.yaml from params.yaml, or check both"
 STAGE = "cells"
 """What the graph calls the stage of this command. Its output says nothing of its inputs."""
 
@@ -23,7 +28,7 @@ class CellsOptions(Options):
     """What is checked and written."""
 
     check: Annotated[str | None, WRITE] = None
-    """write no cells.yaml, and fail where it is older; this file is written where there is no mistake, for DVC"""
+    """file to write, for DVC, if there is no mistake; cells.yaml is not written, and must be up to date"""
 
 
 def run(options: CellsOptions) -> None:

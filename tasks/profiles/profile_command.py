@@ -1,14 +1,18 @@
-"""Write params.yaml for a profile: other sizes, models and corpora, with the same code and the same graph.
+"""Write params.yaml for a profile: other sizes, models and corpora, with the same code and graph.
 
-Profiles are files in profiles/. A section that a profile names replaces the one in params.yaml; the others stay.
-The best place for a large experiment is a clone of its own, so that its results lie beside those of the default:
+Profiles are files in profiles/. A section that a profile names replaces that section of
+params.yaml. In the section 'compare', only the keys that the profile names are replaced. All other
+sections stay. cells.yaml is written too.
 
+Use a clone for a large experiment, as in the example. The results of the default then remain.
+
+'git checkout params.yaml' restores the default. DVC's cache still has its results.
+
+Example:
   git clone . ../palimpsest-paper && cd ../palimpsest-paper
-  palimpsest doctor --profile paper      what is missing, and how to get it
-  palimpsest profile paper               write params.yaml, and cells.yaml as it asks
-  palimpsest plan                        what will run
-
-'git checkout params.yaml' brings the default back; DVC's cache still has its results then.
+  palimpsest doctor --profile paper      lists everything that is missing, and how to get it
+  palimpsest profile paper               writes params.yaml and cells.yaml
+  palimpsest plan                        lists the stages that will run
 """
 
 import re
@@ -135,9 +139,9 @@ class ProfileOptions(Options):
     """Which profile."""
 
     name: Annotated[str | None, Argument(positional=True)] = None
-    """the profile; without it, the profiles are listed"""
+    """the profile; without a name, the profiles are listed"""
     force: bool = False
-    """replace a params.yaml with changes that git has not got"""
+    """replace params.yaml even if it has changes that git does not have"""
 
 
 def run(options: ProfileOptions) -> None:

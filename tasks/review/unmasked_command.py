@@ -1,8 +1,11 @@
-"""Count the identifiers that each masking technique leaves unmasked in a private text.
+"""Estimate how many identifiers each masking technique leaves unmasked in a private text.
 
-Where a person has reviewed lines of the text ('palimpsest review'), the figures are estimates by that review, with
-intervals at 95 %. Else the reference reader counts: the technique 'every_tagger', whose findings its sidecar holds. Its
-counts are corrected for its precision and recall on other kinds of text, and the interval is the range over these.
+--cell dataset=NAME names the corpus. If a person has reviewed lines of it ('palimpsest review'),
+the figures are estimates from that review, with 95 % intervals.
+
+Otherwise the reference reader counts. It is the technique 'every_tagger', and its sidecar has its
+findings. The counts are corrected for its precision and recall on other kinds of text. The interval
+is the range over these kinds.
 
 example:
   palimpsest unmasked --cell dataset=mail --text data/private/corpora/mail/train.txt \\
@@ -23,7 +26,7 @@ from tasks.settings.resources import ResourceSettings
 
 _KNOWN = ["en"]
 """Languages of the reference reader."""
-SUMMARY = "count the identifiers that each masking technique leaves unmasked"
+SUMMARY = "estimate how many identifiers each masking technique leaves unmasked"
 
 
 class UnmaskedFiles(StageFiles):
@@ -32,9 +35,9 @@ class UnmaskedFiles(StageFiles):
     text: Annotated[str, READ]
     """private text, one sentence a line"""
     masked: Annotated[str, READ]
-    """masked texts of it, a folder with its sidecar for each technique"""
+    """masked texts made from it, a folder with a sidecar for each technique"""
     reader: Annotated[str, READ]
-    """folder of the text as 'every_tagger' masks it: its sidecar holds what the reference reader finds"""
+    """folder of the text masked by 'every_tagger', whose sidecar has the findings of the reference reader"""
 
 
 def unmasked(settings: Settings, files: UnmaskedFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,10 +1,19 @@
-"""Train a tagger of private words on labelled text, and test it on a part that it has not seen.
+"""Train a tagger of private words on labelled text, and test it on a held-out part.
 
-Labelled text is JSON lines, {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, such as 'palimpsest
-generate-labelled' writes. --set kind=crf trains a conditional random field (fast, small), --set kind=word_classifier a
-classifier of words on a Transformer encoder (finds more), --set kind=spacy trains the recogniser of a spaCy pipeline
-further, or a new one with --set base=null. The result is the folder that 'palimpsest mask --technique crf --set
-tagger.model=FOLDER' (or --technique word_classifier, spacy) takes.
+Labelled text has JSON lines. 'palimpsest generate-labelled' writes such files:
+
+  {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}
+
+Choose the kind of tagger:
+
+  --set kind=crf               conditional random field: fast and small.
+  --set kind=word_classifier   classifier of words on a Transformer encoder: finds more.
+  --set kind=spacy             recogniser of a spaCy pipeline, trained further.
+
+With kind=spacy, --set base=null trains a new recogniser instead.
+
+The result is a folder. Use it with 'palimpsest mask --technique crf --set tagger.model=FOLDER'. For
+the other kinds, the technique is word_classifier or spacy.
 
 Examples:
   palimpsest generate-labelled --set sentences=20000 --output labelled
@@ -67,9 +76,9 @@ class TrainTaggerFiles(StageFiles):
     labelled: Annotated[str, READ]
     """folder with train.jsonl and test.jsonl"""
     output: Annotated[str, Role(writes=True, replaced=True)]
-    """folder where the tagger goes, in place of what is there"""
+    """folder for the tagger; an earlier folder there is replaced"""
     rehearsal_text: Annotated[str | None, READ] = None
-    """generic text that the base of a spaCy pipeline rehearses on"""
+    """generic text that the base of a spaCy pipeline rehearses on, so that it does not forget its types"""
 
 
 def train_tagger(

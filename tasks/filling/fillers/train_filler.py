@@ -1,10 +1,13 @@
-"""Prepare a masked or causal language model for filling, and write it to a folder of its own.
+"""Prepare a language model for filling, and write it to a folder of its own.
 
-A masked language model that brings its head is copied as it is. For a pretrained body without a head (a sentence
-encoder, for example) train_head adds one and trains it, with the body, to guess masked words of generic text.
+The model decides what is done:
 
-A causal language model (LLaMA, GPT-2) is copied too, from GGUF as well, or tuned with lora on prompts: an
-instruction, a sentence with a few words replaced by [MASK], and the sentence itself. Lines with markers are left out.
+- A masked language model with a head is copied as it is.
+- A masked language model without a head, such as a sentence encoder, gets one by the setting
+  train_head. Head and body are trained together, to guess masked words of generic text.
+- A causal language model (LLaMA, GPT-2) is copied as it is, also from GGUF.
+- With the setting lora, a causal model is tuned on prompts. A prompt is an instruction, a sentence
+  with a few words replaced by [MASK], and the sentence itself. Lines with markers are left out.
 
 Examples:
   palimpsest train-filler --model bert-base-uncased --output fillers/bert
@@ -34,7 +37,7 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
-SUMMARY = "prepare a masked or causal language model for filling, training a head or tuning with LoRA"
+SUMMARY = "prepare a language model for filling: copy it, train a head, or tune it with LoRA"
 AnyFiller = MaskedLanguageModelFiller | CausalLanguageModelFiller
 
 
@@ -42,13 +45,13 @@ class TrainFillerFiles(StageFiles):
     """What the preparation of a filler reads and writes."""
 
     output: Annotated[str, WRITE_FOLDER]
-    """where the filler goes"""
+    """folder for the filler"""
     model: Annotated[str | None, READ_MODEL] = None
-    """hub name, folder, or package:NAME/FOLDER (or from --params)"""
+    """the model: hub name, folder, or package:NAME/FOLDER; with --params, that of the settings"""
     input: Annotated[str | None, READ] = None
     """generic text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
-    """held-out generic text that the finished filler is tested on"""
+    """held-out generic text to test the finished filler on"""
 
 
 def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resources: ResourceSettings) -> Report:

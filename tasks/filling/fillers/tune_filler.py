@@ -1,17 +1,19 @@
-"""Fine-tune a filler on masked in-domain text, without looking at any masked word.
+"""Fine-tune a filler on masked text of your domain, without reading any masked word.
 
-Two kinds of text can be made from a masked corpus (paper 3.2, FT):
+Two kinds of training text can be made from a masked corpus (paper 3.2, FT):
 
-  text: unmasked   the sentences without any marker
-  text: filled     the whole corpus, its markers filled by the filler as it is first, by the method that is set
+  --set text=unmasked   the sentences without any marker.
+  --set text=filled     the whole corpus, filled by the filler before tuning (setting method).
 
-A masked language model learns, body and head, to guess words of that text; a causal one is tuned with LoRA on prompts:
-an instruction, a sentence with a few words replaced by [MASK], and the sentence itself. The result is a filler's folder
-like that of 'palimpsest train-filler', and can be the base of another round.
+A masked language model learns to guess words of that text, with body and head. A causal one is
+tuned with LoRA on prompts: an instruction, a sentence with a few words replaced by [MASK], and the
+sentence itself. The result is a folder like that of 'palimpsest train-filler'. It can be the base
+of another round.
 
-A share of the sentences (held_out_share) is never trained on, the same ones in every round. The report says how well
-words of these sentences that were never masked are guessed before and after. That says nothing of how good the
-substitutes are: only a language model trained on the filled text does.
+A share of the sentences (held_out_share) is never trained on, the same ones in every round. The
+report says how well the filler guesses words of these sentences before and after. It guesses only
+words that were never masked. So these figures do not measure how good the substitutes are. Only a
+language model that was trained on the filled text shows that.
 
 Examples:
   palimpsest tune-filler --base fillers/minilm --input masked.txt --output fillers/minilm_tuned
@@ -36,7 +38,7 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
-SUMMARY = "fine-tune a filler on masked in-domain text, as it is or filled"
+SUMMARY = "fine-tune a filler on masked in-domain text"
 AnyTuning = MaskedLanguageModelTuning | CausalLanguageModelTuning
 _NEEDS_SIDECAR = "restoration"
 """In the name of every number of a fill that only the sidecar tells."""
@@ -50,9 +52,9 @@ class TuneFiles(GenericFiles):
     input: Annotated[str, READ]
     """masked text, one sentence a line"""
     output: Annotated[str, WRITE_FOLDER]
-    """where the tuned filler goes"""
+    """folder for the tuned filler"""
     kept_words: Annotated[str | None, READ] = None
-    """as for 'palimpsest fill'; this, word counts and generic text are read with text=filled alone"""
+    """as for 'palimpsest fill'; read with text=filled only, as are word counts and generic text"""
     word_counts: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'"""
 
