@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, get_origin
 
 import yaml
@@ -89,35 +89,39 @@ def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, An
 def setting_lines(kind: object) -> list[str]:
     """What ``--set`` takes: each key with the text that stands under its field, and its default.
 
-    Of several kinds, first what all of them know, and below each kind what it alone knows.
+    Of several kinds, first what all of them have, then what several have, and below each kind what it alone has.
     """
     lines = _lines_of(_models(kind), "", "  ")
     return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
 
 
 def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> list[str]:
-    if not models:
-        return []
     if len(models) == 1 and not prefix:
-        return _fields_lines(models[0], [], prefix, indent)
-    shared = [
-        name
-        for name, info in models[0].model_fields.items()
-        if name != "kind" and all(repr(model.model_fields.get(name)) == repr(info) for model in models)
-    ]
-    lines = _fields_lines(models[0], [name for name in models[0].model_fields if name not in shared], prefix, indent)
+        return _fields_lines(models[0], set(models[0].model_fields), prefix, indent)
+    # Fields by the kinds that have them alike, those of most kinds first.
+    fields: dict[tuple[str, str], list[type[Settings]]] = {}
     for model in models:
-        named = "kind" in model.model_fields
-        lines += [f"{indent}{prefix}kind={kind_of(model)}"] if named else []
-        lines += _fields_lines(model, shared, prefix, indent + "  " if named else indent)
+        for name, info in model.model_fields.items():
+            fields.setdefault((name, repr(info)), []).append(model)
+    groups: dict[tuple[type[Settings], ...], set[str]] = {(model,): set() for model in models}
+    for (name, _), having in fields.items():
+        groups.setdefault(tuple(having), set()).add(name)
+    lines = []
+    for having, names in sorted(groups.items(), key=lambda group: -len(group[0])):
+        kinds = ", ".join(kind_of(model) for model in having if "kind" in model.model_fields)
+        is_shared = len(having) == len(models) or not kinds
+        found = _fields_lines(having[0], names, prefix, indent if is_shared else f"{indent}  ")
+        if not is_shared and (found or len(having) == 1):
+            lines.append(f"{indent}{prefix}kind={kinds}")
+        lines += found
     return lines
 
 
-def _fields_lines(model: type[Settings], left_out: Sequence[str], prefix: str, indent: str) -> list[str]:
-    """The keys of one class: plain ones first, then those below."""
+def _fields_lines(model: type[Settings], names: Collection[str], prefix: str, indent: str) -> list[str]:
+    """The named keys of one class: plain ones first, then those below."""
     plain, nested = [], []
     for name, info in model.model_fields.items():
-        if name == "kind" or name in left_out:
+        if name == "kind" or name not in names:
             continue
         below = _models(info.annotation)
         if below and get_origin(info.annotation) is not list:
