@@ -29,8 +29,11 @@ from tests.project_copy import ROOT, copy_project
 STORED = ROOT / ".palimpsest" / "goldens"
 SHOWN = 40
 """Differences that are printed."""
-_OF_A_RUN = re.compile(r"(^|_)(seconds|second|commit|memory_bytes|key|date|when|started|runs?|version|ready_made_at)$")
+_OF_A_RUN = re.compile(
+    r"(^|_)(seconds|second|commit|memory_bytes|key|date|when|started|runs?|version|ready_made_at|hash|real_time_factor)$"
+)
 """Ends of names of values that each run or commit has for itself."""
+_KEY = "data/private/keys/clone_key"
 _PAGES = ("results/report.html", "results/published.json", "results/cells.ok")
 """Outputs that show the numbers of other outputs."""
 
@@ -39,7 +42,7 @@ def main() -> int:
     """Run the experiment unless it is there, and compare; exit status 1 where something differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=("small", "default"))
-    parser.add_argument("--folder", type=Path, help="a checkout whose experiment has run")
+    parser.add_argument("--folder", type=Path, help="a checkout whose experiment has run; another key rounds otherwise")
     asked = parser.parse_args()
     if asked.folder:
         return compared(asked.experiment, fingerprint(asked.folder))
@@ -49,6 +52,10 @@ def main() -> int:
         close_private_folders(folder)
         if asked.experiment == "small":
             merge_parameters(folder)
+        # Rounding and hashes in reports depend on the key of a clone.
+        (folder / _KEY).parent.mkdir(parents=True)
+        (folder / _KEY).write_bytes(bytes(32))
+        (folder / _KEY).chmod(0o600)
         variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
         if code := subprocess.run(["palimpsest", "run"], cwd=folder, env=variables).returncode:
             return code
@@ -123,6 +130,9 @@ def differences(golden: Any, found: Any, path: str = "") -> Iterator[str]:
                 yield f"{inner}: new"
             else:
                 yield from differences(golden[name], found[name], inner)
+    elif isinstance(golden, list) and isinstance(found, list) and len(golden) == len(found):
+        for number, pair in enumerate(zip(golden, found, strict=True)):
+            yield from differences(*pair, f"{path}/{number}")
     elif golden != found:
         yield f"{path}: {shortened(golden)}, now {shortened(found)}"
 
