@@ -1,11 +1,16 @@
-"""Compare detectors: which one should mask your text?
+"""Write tables and a plot that compare detectors, to show which one should mask your text.
 
-Reads the reports that 'palimpsest evaluate-masking' wrote below results/reports for several techniques and gold sets,
-and writes to docs/detectors.md a table for each gold set (F2 with its interval, recall, precision, over-masking, speed,
-memory, size of the model), and beside it a plot of F2 against speed. Where there are reports of 'palimpsest mask' too,
-a table shows the share of words that each technique masks in each corpus, below the paper's. Numbers only, never text.
+The command reads the reports that 'palimpsest evaluate-masking' wrote below results/reports, for
+several techniques and gold sets. It writes to docs/detectors.md:
 
-A file that is there already keeps its own text: the tables go between the two lines
+- A table for each gold set: F2 with its interval, recall, precision, over-masking, speed, memory,
+  size of the model.
+- A table of the share of words that each technique masks in each corpus, below the paper's shares.
+  It needs reports of 'palimpsest mask'.
+
+A plot of F2 against speed goes to docs/detectors.svg. Tables and plot have numbers only, and never
+text. If docs/detectors.md exists, only the text between these two lines is replaced:
+
   <!-- palimpsest compare-detectors: begin -->
   <!-- palimpsest compare-detectors: end -->
 

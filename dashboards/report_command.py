@@ -1,8 +1,9 @@
-"""Write the report page, results/report.html, and say which cell to release.
+"""Write the report page, results/report.html, and print which cell to release.
 
-One file without anything from elsewhere, to be opened in a browser, sent or printed: the tables with intervals, what
-they say of the paper's claims, plots, the paper's tables beside ours, and how each number was made. It holds numbers
-and made-up sentences, never text of a corpus.
+The page is one file that loads nothing from elsewhere. Open it in a browser, send it or print it.
+It has tables with intervals, verdicts on the paper's claims, plots, the paper's tables with ours,
+and the origin of each number. It contains numbers and made-up sentences, and never text of a
+corpus.
 
 example:
   palimpsest report

@@ -1,11 +1,14 @@
-"""Read a sample of a private text, mark its identifiers, and see how many a technique leaves unmasked, with intervals.
+"""Read a sample of a private text, to estimate how many identifiers a technique leaves unmasked.
 
-The page opens on this machine's loopback interface, under an address with a random token. Ctrl-C ends it; each line is
-saved as soon as it is read, so a review can go on later. --terminal does the same without a browser. Set
-PALIMPSEST_REVIEW_PASSWORD to have the page ask for a password too.
+You mark the identifiers of each line on a page. The estimates have intervals. The page is on this
+machine's loopback interface, under an address with a random token. If PALIMPSEST_REVIEW_PASSWORD is
+set, the page asks for this password too. --terminal does the same without a browser.
 
-The record lies in data/private/review/CORPUS.jsonl: offsets, classes, the reviewer's name and times, and no text. One
-review gives the recall of every technique, whatever cell it is begun from.
+Each line is saved as soon as it is read. Ctrl-C ends the review, and you can continue it later. One
+review gives the recall of every technique, from whichever cell you start it.
+
+The record is data/private/review/CORPUS.jsonl. It has offsets, classes, the reviewer's name and
+times, and no text.
 
 Examples:
   palimpsest review chat/every_tagger                        the page
@@ -29,7 +32,7 @@ from tasks.options import WRITE, Argument, Command, Options
 if TYPE_CHECKING:
     from tasks.review.reading import Reading
 
-SUMMARY = "read a sample of a corpus: how many identifiers does a technique leave unmasked?"
+SUMMARY = "read a sample of a corpus, to estimate how many identifiers a technique leaves unmasked"
 PASSWORD = "PALIMPSEST_REVIEW_PASSWORD"
 """Environment variable with the password that the page asks for."""
 PORT = "PALIMPSEST_REVIEW_PORT"
@@ -42,33 +45,33 @@ class ReviewOptions(Options):
     cell: Annotated[str, Argument(positional=True, metavar="CELL")]
     """a cell as tables name it, or CORPUS/TECHNIQUE"""
     reviewer: str | None = None
-    """who reads; recorded with each line (default: your user name)"""
+    """name of the reviewer, recorded with each line (default: your user name)"""
     lines: int | None = Field(default=None, ge=1)
-    """stop when you have read so many lines in all; with --export: how many lines are written"""
+    """stop when you have read so many lines in all; with --export: number of lines to write"""
     more: int | None = Field(default=None, ge=1)
-    """stop when you have read so many lines more"""
+    """stop when you have read so many more lines"""
     second: bool = False
-    """read lines that another reviewer has read, for the agreement of two"""
+    """read lines that another reviewer has read, to measure the agreement of two"""
     no_suggestions: bool = False
-    """do not mark what the reference reader finds"""
+    """do not mark the findings of the reference reader"""
     seed: int = 1
-    """seed of the order of lines, for a review that begins"""
+    """seed of the order of lines, for a new review"""
     terminal: bool = False
     """read in the terminal, without a browser"""
     browser: bool = False
     """open the page in the browser of this machine"""
     status: bool = False
-    """print how many lines are read, the estimates and the agreement"""
+    """print the number of lines read, the estimates and the agreement"""
     differences: bool = False
     """print where two reviewers differ: line numbers and offsets; with --terminal the words too"""
     export: str | None = None
-    """write lines for an annotation tool: label-studio, doccano, prodigy; or the reviewed lines as gold"""
+    """write lines for an annotation tool (label-studio, doccano, prodigy), or the reviewed lines as gold"""
     output: Annotated[str | None, WRITE] = None
-    """file that --export writes; it holds private text and has mode 0600"""
+    """file for --export; it contains private text and has mode 0600"""
     reviewed: bool = False
-    """with --export: the lines that are reviewed, not those that are next"""
+    """with --export: write the reviewed lines, not the next ones"""
     import_: Annotated[list[str], Argument(metavar="FORMAT FILE")] = Field(default_factory=list)
-    """take reviewed lines from a file: label-studio, doccano, prodigy or gold, and its path"""
+    """take reviewed lines from a file: its format (label-studio, doccano, prodigy or gold) and its path"""
     labels: Annotated[list[str], Argument(metavar="FROM=TO")] = Field(default_factory=list)
     """with --import: classes for labels of the file"""
 

@@ -1,9 +1,13 @@
-"""Mask the first sentences of your own text in three ways, fill each in two, and show them on a page with the reasons.
+"""Mask and fill the first sentences of your own text, and show them on a page with the reasons.
 
-Nothing has to be set up: it uses what the package ships, and needs no params.yaml. Three techniques mask: a list of
-common words, a conditional random field, and a small Transformer. What they mask is filled by surrogates and by a small
-masked language model. The page shows the raw text, so it is readable for you alone (mode 0600).
+Nothing has to be set up. The command uses only lists and models that ship with palimpsest, and
+needs no params.yaml. Three techniques mask: a list of common words, a conditional random field, and
+a small Transformer. Two methods fill the masked words: surrogates, and a small masked language
+model.
 
+The page shows the raw text, so it is readable by you alone (mode 0600).
+
+examples:
     palimpsest try mail.txt
     palimpsest try tickets.csv --text-field description
 """
@@ -36,11 +40,11 @@ class TryOptions(Options):
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
     """your text: plain text, mail, JSON lines, CSV, TSV or Parquet, a file or a folder"""
     text_field: str | None = None
-    """field or column that holds the text, where it has an unusual name"""
+    """field or column with the text, if it has an unusual name"""
     document_field: str | None = None
     """field or column that names the document of each text"""
     output: Annotated[str, WRITE] = "try.html"
-    """the page"""
+    """file for the page"""
 
 
 def run(options: TryOptions) -> None:

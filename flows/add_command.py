@@ -1,9 +1,12 @@
-"""Put private text under DVC so that it never leaves: no 'dvc push' sends it, and no other user reads it.
+"""Put private text under DVC, so that no 'dvc push' sends it and no other user can read it.
 
-The file or folder lies in data/raw already and stays there; DVC keeps a copy in its cache, and NAME.dvc with its hash
-goes into git. Without 'push: false' in that file, as after a bare 'dvc add', a push would send the text, so
-'palimpsest run' refuses it. After a change of the text, add it again.
+The file or folder must be in data/raw, and stays there. DVC puts a copy into its cache. NAME.dvc
+contains the hash of the text, and goes into git. It also contains 'push: false'. Without that, as
+after a bare 'dvc add', a push would send the text. So 'palimpsest run' refuses such a text.
 
+Add the text again after each change.
+
+example:
     palimpsest add data/raw/mail.txt
 """
 
@@ -25,7 +28,7 @@ class AddOptions(Options):
     """What is added."""
 
     text: Annotated[list[str], Argument(positional=True, metavar="FILE")]
-    """a file or folder in data/raw"""
+    """file or folder in data/raw"""
 
 
 def run(options: AddOptions) -> int:

@@ -1,11 +1,20 @@
-"""Remove what this clone has of one corpus, and say what is beyond reach.
+"""Remove the data of one corpus from this clone, and list the places that this does not reach.
 
-Goes: what dvc.yaml makes of the corpus, in this and in earlier comparisons, with tables and pages of all corpora (the
-next run makes them without it); copies in DVC's cache that no other corpus has; its entries in dvc.lock and in DVC's
-cache of runs; DVC experiments that hold it; MLflow runs, files and registered models; logs, unfinished work, noisy
-counts and releases; entries of dvc.lock and uncommitted changes that were kept with numbers ('palimpsest restore'). The
-raw text stays, unless --source is given, and DVC no longer tracks it. Key and ledger stay: what has left has left.
+Without --yes, the command only lists the data, with sizes. With --yes, it removes:
 
+- outputs that dvc.yaml makes of the corpus, also in earlier comparisons.
+- tables and pages of all corpora. The next run makes them without this corpus.
+- copies in DVC's cache that no other corpus has.
+- entries of the corpus in dvc.lock and in DVC's cache of runs.
+- DVC experiments that contain the corpus.
+- its MLflow runs, with their files and registered models.
+- its logs, unfinished work, reviews, noisy counts and releases.
+- stored states for 'palimpsest restore': entries of dvc.lock and uncommitted changes.
+
+The raw text remains, and DVC no longer tracks it. --source removes it too. The key and the ledger
+remain, since a release cannot be recalled.
+
+examples:
     palimpsest forget mail         say what would be removed
     palimpsest forget mail --yes   remove it
 """
@@ -23,16 +32,16 @@ from typing import Annotated
 
 from tasks.options import Argument, Command, Options
 
-SUMMARY = "remove what this clone has of one corpus, and say what is beyond reach"
+SUMMARY = "remove the data of one corpus from this clone, and list the places out of reach"
 
 
 class ForgetOptions(Options):
     """What is forgotten."""
 
     corpus: Annotated[str, Argument(positional=True)]
-    """its name under corpora in params.yaml, now or earlier"""
+    """name of the corpus under corpora in params.yaml, now or earlier"""
     yes: bool = False
-    """remove it; without, only say what would be removed"""
+    """remove the data; without it, only list them"""
     source: bool = False
     """remove the raw text too"""
 

@@ -1,9 +1,11 @@
-"""Begin an experiment on your own text: look at it, put it under DVC, and write params.yaml for it.
+"""Start an experiment on your own text: read it, put it under DVC, and write params.yaml for it.
 
-FILE is plain text, mail (.eml, .mbox), JSON lines, CSV, TSV or Parquet; a folder holds such files. What lies elsewhere
-is copied into data/raw, readable for you alone, and DVC never pushes it. In params.yaml the corpus is added and becomes
-what is compared; what else stands there stays.
+FILE is plain text, mail (.eml, .mbox), JSON lines, CSV, TSV or Parquet, or a folder of such files.
+If it is not in data/raw, it is copied there, readable by you alone. DVC never pushes it. The
+command adds the corpus to params.yaml, and makes it the corpus that is compared. All other settings
+remain.
 
+examples:
     palimpsest init mail ~/mail.txt
     palimpsest init tickets ~/tickets.csv --text-field description
     palimpsest run
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from tasks.corpora.languages import Languages
     from tasks.corpora.sources.text_files import FilesCorpus
 
-SUMMARY = "begin an experiment on your own text: look at it, version it, write params.yaml"
+SUMMARY = "start an experiment on your own text: read it, version it, write params.yaml"
 
 _FEWEST_SENTENCES = 30
 _FEW_SENTENCES = 2000
@@ -41,11 +43,11 @@ class InitOptions(Options):
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
     """your text: a file or a folder"""
     text_field: str | None = None
-    """field or column that holds the text, where it has an unusual name"""
+    """field or column with the text, if it has an unusual name"""
     document_field: str | None = None
     """field or column that names the document of each text"""
     force: bool = False
-    """replace a corpus of this name, and changes of params.yaml that git has not got"""
+    """replace a corpus of this name, and changes of params.yaml that git does not have"""
 
 
 def run(options: InitOptions) -> None:

@@ -1,9 +1,12 @@
-"""Show which stages of the experiment would run, which would not, and why. Nothing is started, and nothing changed but
-cells.yaml, which is brought to what params.yaml asks for.
+"""Show which stages of the experiment would run, which would not, and why.
 
-A stage runs when its command, one of its parameters or one of its inputs changed, or an output is missing, since DVC
-recorded it in dvc.lock. Stages behind it run if their inputs come out different.
+DVC records each stage in dvc.lock. A stage runs if its command, one of its parameters or one of its
+inputs changed since then, or if an output is missing. Stages that depend on it run only if their
+inputs come out different.
 
+Nothing is started. Only cells.yaml may change: it is updated from params.yaml.
+
+examples:
     palimpsest plan                       all stages
     palimpsest plan fill                  the stages of one step, with what they need
     palimpsest plan '*@chat-allow_list*'  stages by pattern, with what they need
@@ -29,10 +32,10 @@ class SelectionOptions(Options):
     """The stages that a command is about."""
 
     stages: Annotated[list[str], Argument(positional=True, metavar="STAGE")] = Field(default_factory=list)
-    """a stage, a step or a pattern with * and ?; what it depends on is included (default: all stages)"""
+    """a stage, a step or a pattern with * and ?, with the stages that it depends on (default: all stages)"""
     only: Annotated[list[str], Argument(again=True, metavar="KEY=VALUE[,VALUE]")] = Field(default_factory=list)
-    """only stages with these values of a dimension of the graph (dataset, technique, filler, method, seed, …), or of
-    'stage' or 'step', with what they depend on; where it is given several times, all must fit"""
+    """only stages with these values of a dimension (dataset, technique, filler, method, seed, …), 'stage' or 'step',
+    with those that they depend on. A stage must match every --only"""
 
     @property
     def selection(self) -> Selection:

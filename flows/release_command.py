@@ -1,14 +1,20 @@
-"""Check one cell of the experiment and write it to releases/NAME: the only thing that may leave.
+"""Check one cell of the experiment, and write it to releases/NAME, the only output that may leave.
 
-An experiment is private: several maskings of one text restore it together. A release is one filled text of a corpus,
-with its model if wanted, a card for the recipient, a dossier for the person who approves it, and an entry in the
-ledger. Without CELL it is the cell that the verdict recommends.
+An experiment is private: several maskings of one text together restore it. A release is one filled
+text of a corpus, with its model on request. It has a card for the recipient, a dossier for the
+person who approves it, and an entry in the ledger. Without CELL, the command releases the cell that
+the verdict recommends.
 
-It is refused where files and reports do not match, where more direct identifiers are unmasked than
-release.unmasked_direct allows, where attacks found more than release.at_most allows, where lines were released before
-(--also), and where the sum of epsilons would exceed release.epsilon_budget. A refusal says what to do.
+The command refuses a cell in these cases:
 
-The folder is tracked by DVC; nothing is sent anywhere. 'palimpsest ledger' lists the releases.
+- Files and reports do not match.
+- More direct identifiers are unmasked than release.unmasked_direct allows.
+- Attacks found more than release.at_most allows.
+- Lines were released before, in a release that --also does not name.
+- The sum of epsilons would exceed release.epsilon_budget.
+
+A refusal names the remedy. DVC tracks the folder, and nothing is sent anywhere. 'palimpsest ledger'
+lists the releases.
 
 examples:
   palimpsest release --name chat-2026
@@ -26,22 +32,22 @@ from tasks.errors import ParameterError, ResourceError
 from tasks.options import Argument, Command, Options
 from tasks.results.report_index import REPORTS
 
-SUMMARY = "check one filled text, and write it to releases/ with card and dossier, to be shared"
+SUMMARY = "check one filled text, and write it to releases/ for sharing, with card and dossier"
 
 
 class ReleaseOptions(Options):
     """What is released, and what its card says."""
 
     cell: Annotated[str | None, Argument(positional=True)] = None
-    """the cell whose filled text is released, as tables name it (default: the one that the verdict recommends)"""
+    """cell whose filled text is released, as tables name it (default: the one that the verdict recommends)"""
     name: str
     """name of the release: letters, digits, hyphens, underscores"""
     with_model: bool = False
     """release the adapted language model too"""
     also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
-    """accept what it shows together with this earlier release of the same lines"""
+    """earlier release of the same lines; accept all that both releases together show"""
     approved_by: Annotated[list[str], Argument(again=True, metavar="PERSON")] = Field(default_factory=list)
-    """name of a person who approves it, for dossier and ledger"""
+    """name of a person who approves the release, for dossier and ledger"""
 
 
 def run(options: ReleaseOptions) -> int:

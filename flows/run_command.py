@@ -1,9 +1,13 @@
-"""Run the experiment: print the plan, run what has to run in parallel, and end with the state of every stage.
+"""Run the stages of the experiment that changed, several at once.
 
-The graph is the one in dvc.yaml. Each stage runs through DVC, so nothing is done twice, and stopping or killing a
-run loses only the stages that were running. Prefect decides when a stage starts; without PREFECT_API_URL, a Prefect
-profile or the server of 'palimpsest up' a temporary server is used. 'dvc repro' does the same work one stage at a time.
+The command prints the plan, runs the stages, and ends with the state of every stage. The graph is
+in dvc.yaml. Each stage runs through DVC, so nothing is done twice. If a run is stopped or killed,
+only the stages that were running are lost. 'dvc repro' does the same work, one stage at a time.
 
+Prefect decides when a stage starts. PREFECT_API_URL, a Prefect profile or 'palimpsest up' sets its
+server. Without them, the run starts a temporary server.
+
+examples:
     palimpsest run                 everything that changed
     palimpsest run --jobs 4        four stages at once
     palimpsest run summarise       one stage, with what it needs
@@ -36,17 +40,17 @@ from pydantic import Field
 
 from tasks.options import Argument, Command
 
-SUMMARY = "run the experiment: what changed, in parallel"
+SUMMARY = "run the stages of the experiment that changed, several at once"
 
 
 class RunOptions(SelectionOptions):
     """What is run, and how."""
 
     jobs: Annotated[int | None, Field(ge=1)] = None
-    """stages at once (default: resources.parallel_stages of params.yaml)"""
+    """number of stages at once (default: resources.parallel_stages of params.yaml)"""
     set_: Annotated[list[str], Argument(again=True, metavar="KEY.PATH=VALUE")] = Field(default_factory=list)
-    """a value of params.yaml for this run alone, as YAML. The run is recorded as a DVC experiment, and params.yaml is
-    put back afterwards"""
+    """a value of params.yaml for this run only, as YAML. The run is recorded as a DVC experiment, and params.yaml is
+    restored afterwards"""
     json_: bool = False
     """print the states as JSON instead of text"""
 

@@ -1,9 +1,16 @@
-"""Offer the experiment's deployments to Prefect from this machine, until Ctrl-C: on their schedules and by click.
+"""Offer the experiment's deployments to Prefect from this machine, until Ctrl-C.
 
-The deployments are those of prefect.yaml: a nightly comparison, a run when the data changed, and one to start by hand
-with a form in Prefect's UI. Their runs work in this folder, one after the other, as 'palimpsest run' does. It needs a
-Prefect server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedules pause when this command ends.
+Prefect then starts runs on schedules, or when you ask for them. prefect.yaml has three deployments:
 
+- nightly: the comparison, every night.
+- new-data: a run when the data changed.
+- once: a run that you start by hand, with a form in Prefect's UI.
+
+Runs work in this folder, one after the other, as 'palimpsest run' does. The command needs a Prefect
+server that stays: 'palimpsest up prefect', or PREFECT_API_URL. Schedules pause when the command
+ends.
+
+examples:
     palimpsest serve
     palimpsest serve once nightly      some of them
     prefect deployment run experiment/once -p 'only=["technique=entity_tagger"]'

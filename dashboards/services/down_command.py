@@ -1,7 +1,9 @@
-"""Stop the services that 'palimpsest up' has started in this checkout, and nothing else.
+"""Stop the services that 'palimpsest up' started in this checkout, and nothing else.
 
-Each is stopped by the number of its process, after a check that the process is still the one that was started.
+Each service is stopped by its process number, after a check that the process is still the one that
+was started.
 
+examples:
     palimpsest down            both
     palimpsest down mlflow     MLflow alone
 """
@@ -9,7 +11,7 @@ Each is stopped by the number of its process, after a check that the process is 
 from dashboards.services.up_command import ServicesOptions
 from tasks.options import Command
 
-SUMMARY = "stop what 'palimpsest up' has started"
+SUMMARY = "stop the services that 'palimpsest up' started"
 
 
 def run(options: ServicesOptions) -> None:

@@ -1,18 +1,22 @@
 """Start Prefect and MLflow on this machine's loopback interface, and wait until each answers.
 
-What runs already stays as it is. 'palimpsest down' stops what this started, and nothing else. 'palimpsest run' and
-'palimpsest serve' in this folder report to the Prefect server that this has started.
+A service that runs already stays as it is. 'palimpsest run' and 'palimpsest serve' in this folder
+report to the Prefect server that this command started. 'palimpsest down' stops the services that
+this command started, and nothing else.
 
-Prefect always asks for a password. With --password, for a machine that others use too, MLflow asks as well; so it does
-with --host, which lets other machines reach both. Passwords are random, and lie in
-.palimpsest/services/passwords, readable by you alone, unless the environment has them: PREFECT_SERVER_API_AUTH_STRING
-(USER:PASSWORD), MLFLOW_AUTH_ADMIN_PASSWORD. Other programs of yours log in after
+Prefect always asks for a password. With --password, MLflow asks too: use it on a machine that
+others use. With --host, other machines reach both services, and both ask for a password. Passwords
+are random. They are in .palimpsest/services/passwords, readable by you alone. To set them yourself,
+use the environment variables PREFECT_SERVER_API_AUTH_STRING (USER:PASSWORD) and
+MLFLOW_AUTH_ADMIN_PASSWORD. Other programs of yours log in after
 
     set -a; . .palimpsest/services/passwords; set +a
 
-Other ports by environment: PALIMPSEST_PREFECT_PORT, PALIMPSEST_MLFLOW_PORT. A server of your own
-that PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names is used instead of starting another.
+The environment variables PALIMPSEST_PREFECT_PORT and PALIMPSEST_MLFLOW_PORT set other ports. If
+PREFECT_API_URL, MLFLOW_TRACKING_URI or tracking.uri names a server of yours, it is used, and none
+is started.
 
+examples:
     palimpsest up              both
     palimpsest up mlflow       MLflow alone
 """

@@ -1,5 +1,6 @@
-"""What a run shows while it works: one bar on a terminal, one short line per ended stage elsewhere, and
-how long it will still take, from how long its stages took the last time and in this run so far.
+"""Progress of a run: one bar on a terminal, elsewhere one short line for each stage that has ended.
+
+The time left is estimated from the times of the stages in earlier runs and in this run.
 """
 
 import json

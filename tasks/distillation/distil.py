@@ -1,10 +1,19 @@
-"""Write text by a language model, or by a contrast of two, in place of a private text (corpus inverse distillation).
+"""Write text by a language model, to replace a private text (corpus inverse distillation).
 
-Every word is drawn by how probable --model finds it, times how much more probable than --unwanted does. Text of a model
-that never saw private words is as private as that model; text of one that saw them quotes what it has by heart, and the
-more so where its own probabilities say which words count (--mask-model, alpha). Lines that quote the private text
-are dropped and drawn anew: those with a private word (--sidecar) among some words of one of its lines, and whole lines.
-A line that is dropped tells a little too, by its absence.
+The model (--model) draws every word by its probability. With a second model (--unwanted), a word is
+more probable the more --model prefers it to --unwanted. The setting strength is the weight of this
+contrast.
+
+The output has as many lines as the private text (--private). Lines that quote it are dropped, and
+others are drawn instead. A line quotes it in two cases:
+
+- It is a whole private line.
+- It repeats some words of one private line, with a private word (--sidecar) among them. The setting
+  scanned_words is their number.
+
+Text of a model that never saw private words is as private as that model. Text of a model that saw
+them quotes words that it has learned by heart. It quotes more if probabilities of such a model
+decide which words count (--mask-model, alpha). A dropped line reveals a little too, by its absence.
 
 examples:
   palimpsest adapt --model models/pretrained --input masked.txt --markers ignore --output models/of_masked
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
     from tasks.distillation.contrast import Weighted
     from tasks.language_model.language_models import Words
 
-SUMMARY = "write text by a language model, or a contrast of two, in place of a private text"
+SUMMARY = "write text by a language model, or a contrast of two, to replace a private text"
 _MOST_DRAWN = 5
 """Times as many lines as are wanted; where most are dropped, the model has the private text by heart."""
 
@@ -39,17 +48,17 @@ class DistilFiles(StageFiles):
     """Models that write, and the private text that is not to be quoted."""
 
     model: Annotated[str, READ_MODEL]
-    """the model that writes: a Transformer of ours or a causal one of Hugging Face's"""
+    """model that writes: a Transformer of palimpsest or a causal model of Hugging Face"""
     unwanted: Annotated[str | None, READ_MODEL] = None
-    """a model that it is held against"""
+    """second model; words that --model prefers to it become more probable"""
     mask_model: Annotated[str | None, READ_MODEL] = None
-    """with alpha above 0: the model whose probabilities say which words count (default: --model)"""
+    """with alpha above 0: the model whose probabilities decide which words count (default: --model)"""
     private: Annotated[str, READ]
-    """private text, one sentence a line: as many lines are written, and none that quotes it"""
+    """private text, one sentence a line; as many lines are written, and none quotes it"""
     sidecar: Annotated[str | None, READ] = None
-    """what is private in it, as 'palimpsest mask --sidecar' writes it"""
+    """private words of --private, as 'palimpsest mask --sidecar' writes them"""
     output: Annotated[str, WRITE]
-    """text to write, one sentence a line"""
+    """file for the text, one sentence a line"""
 
 
 def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,7 +1,8 @@
-"""List the releases of each corpus with their approvals and the sum of their epsilons, or record a withdrawal.
+"""List the releases with their approvals and epsilons, or record a withdrawal.
 
-Epsilons of different noisy counts add up for each unit, a line or a document, whatever its corpus is called; the budget
-is release.epsilon_budget. A withdrawn release stays in the sum.
+For each corpus, the command prints the sum of epsilons. Epsilons of different noisy counts add up
+for each unit, a line or a document, under any name of the corpus. The setting
+release.epsilon_budget is the budget of the sum. A withdrawn release remains in the sum.
 
 examples:
   palimpsest ledger
@@ -16,7 +17,7 @@ from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.privacy.ledger import Release, epsilon_spent, linked_to, read_ledger, withdraw
 
-SUMMARY = "list the releases, approvals and epsilons, or withdraw a release"
+SUMMARY = "list releases with their approvals and epsilons, or record a withdrawal"
 
 
 class LedgerOptions(Options):
@@ -25,7 +26,7 @@ class LedgerOptions(Options):
     withdraw: Annotated[str | None, Argument(metavar="NAME")] = None
     """record that this release was withdrawn now; delete it yourself where it was shared"""
     reason: str | None = None
-    """why it was withdrawn"""
+    """reason of the withdrawal"""
 
 
 def run(options: LedgerOptions) -> None:

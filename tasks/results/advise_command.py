@@ -1,8 +1,9 @@
-"""Say which cell to release, at what quality and leakage, and whether it can be released now.
+"""Show which cell to release, its quality and leakage, and whether it can be released now.
 
-The same as the box on the report page, asked again: a review, a release or a changed limit since then counts. Limits
-are in params.yaml (release.unmasked_direct, release.at_most). --at-most replaces the latter for this question. They
-hold for the upper ends of 95 % intervals.
+The answer is the box of the report page, computed again. It includes reviews, releases and changed
+limits since then. The limits are in params.yaml (release.unmasked_direct, release.at_most).
+--at-most replaces release.at_most for this question. Each limit applies to the upper end of a 95 %
+interval.
 
 examples:
   palimpsest advise
@@ -16,7 +17,7 @@ from pydantic import Field
 
 from tasks.options import Argument, Command, Options
 
-SUMMARY = "say which cell to release, at what quality and leakage"
+SUMMARY = "show which cell to release, its quality and leakage"
 
 
 class AdviseOptions(Options):

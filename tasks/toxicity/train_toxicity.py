@@ -1,12 +1,24 @@
-"""Train a classifier that tells offensive texts, and measure how far it can be believed.
+"""Train a classifier of offensive text, and measure how reliable it is.
 
-Labelled texts are JSON lines, or a table (.csv, .tsv) with a line of names: a text and a label (or toxic), or a toxic
-sentence and its neutral versions, of which none falls into the other part. The classifier is measured on a held-out
-part, on each text of another origin (--other), which is what counts, and on neutral sentences with first names in them,
-made from templates: what takes a name for an insult finds toxicity in every story about people. Cases that were written
-to mislead classifiers (--cases, as HateCheck's) are counted by what they test, and prove nothing.
+Labelled texts are JSON lines, or a table (.csv, .tsv) with a line of column names. A row has one of
+two forms:
 
-The report holds numbers and the names of files and tests, no text.
+- a text and a label, named text and label (or toxic).
+- a toxic sentence and its neutral versions, named toxic and neutral. They are never divided between
+  training and held-out part.
+
+The classifier is measured on three kinds of text:
+
+- A held-out part of the labelled texts.
+- Each text of another origin (--other). 'palimpsest toxicity' accepts a classifier by this
+  measurement alone.
+- Neutral sentences with first names, made from templates. A classifier that takes names for insults
+  would find toxicity in every story about people.
+
+Cases that were written to mislead classifiers (--cases, such as HateCheck's) are counted by the
+'functionality' that they test. They do not decide whether the classifier is accepted.
+
+The report has numbers and the names of files and tests, but no text.
 
 example:
   palimpsest train-toxicity --labelled paradetox.jsonl --other surge_comments.jsonl --cases hatecheck_cases.jsonl \\
@@ -31,7 +43,7 @@ if TYPE_CHECKING:
     from tasks.toxicity.classifier import Classifier
     from tasks.toxicity.labelled_texts import LabelledText
 
-SUMMARY = "train a classifier that tells offensive texts, and measure how far it can be believed"
+SUMMARY = "train a classifier of offensive text, and measure how reliable it is"
 _SAMPLES, _CONFIDENCE, _FEWEST = 1000, 0.95, 10
 _SOMEBODY = "someone"
 
@@ -59,13 +71,13 @@ class TrainToxicityFiles(StageFiles):
     labelled: Annotated[str, READ]
     """labelled texts to learn from; a part is held out"""
     other: Annotated[list[str], READ] = Field(default_factory=list)
-    """labelled texts of another origin, to measure it on"""
+    """labelled texts of another origin, to measure the classifier on"""
     cases: Annotated[str | None, READ] = None
     """labelled cases, each with the 'functionality' that it tests"""
     output: Annotated[str, WRITE_FOLDER]
-    """folder of the classifier to write; an earlier one there is replaced"""
+    """folder for the classifier; an earlier one there is replaced"""
     prompts: Annotated[str | None, WRITE] = None
-    """write first halves of offensive held-out texts here, for 'palimpsest toxicity', readable for the owner alone"""
+    """file for first halves of offensive held-out texts, as prompts of 'palimpsest toxicity'; readable by you alone"""
 
 
 def train_toxicity(

@@ -1,8 +1,11 @@
-"""Attack a model that was made to forget: does a little training, or rounding its weights, bring the text back?
+"""Attack a model that was made to forget a text, to measure whether the text comes back.
 
-An attacker who has a few of the lines (--known; default: some of --forget by lot) trains the model on them for some
-steps, and reads the others off more easily than before if they are only hidden. Shown is the perplexity of the lines
-that he does not know, beside what --base finds that never read them: what is below that is still known.
+There are two attacks: a little training, and rounding the weights to four bits. For the training,
+an attacker has a few of the lines (--known). By default, these are some lines of --forget, drawn at
+random. If the other lines are only hidden, the model then finds them more probable than before.
+
+The output has the perplexity of the lines that the attacker does not know. Compare it with that of
+--base, a model that never read them. A lower perplexity means that the model still knows the lines.
 
 example:
   palimpsest attack --model models/forgotten --base models/pretrained --forget leave.txt
@@ -18,20 +21,20 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.unlearning.settings import UnlearningSettings
 
-SUMMARY = "attack a model that was made to forget: does the text come back?"
+SUMMARY = "attack a model that was made to forget, to measure whether the text comes back"
 
 
 class AttackedFiles(StageFiles):
     """A model, and what it was made to forget."""
 
     model: Annotated[str, READ_MODEL]
-    """the model that has forgotten"""
+    """model that was made to forget"""
     base: Annotated[str, READ_MODEL]
-    """one that never read the text: what it was adapted from, or one that was adapted without"""
+    """model that never read the text: the one that --model was adapted from, or one that was adapted without it"""
     forget: Annotated[str, READ]
-    """text that it was made to forget, one sentence a line"""
+    """text that --model was made to forget, one sentence a line"""
     known: Annotated[str | None, READ] = None
-    """lines that the attacker has: some of them, or others of their form"""
+    """lines that the attacker has: some of --forget, or others of the same form"""
 
 
 def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,11 +1,18 @@
-"""Compare ways to make a language model forget: what is left of it, what it costs, and what comes back.
+"""Compare methods that make a language model forget: what remains, what it costs, what comes back.
 
-Secrets are planted into a corpus, and some of its lines are to be forgotten with them. One model is trained on all of
-it and has to forget, another is trained on the rest alone: no way to forget can do better than that one, and with a
-small model none is cheaper. Every method goes as far as a budget of perplexity on valid text allows; then it is asked
-what it still knows of the secrets and lines, and once more after attacks. The sweep over strengths stays in the report.
+The command plants secrets into a corpus. The secrets and some lines of the corpus are to be
+forgotten. Two models are trained for this:
 
-All models and texts are private and thrown away; the report holds numbers alone.
+- One is trained on everything, and must forget.
+- The other is retrained on the rest alone. No method can do better, and with a small model none is
+  cheaper.
+
+The parameter file names the methods (compare.unlearned). Each method goes as far as a budget of
+perplexity on valid text allows. Then the command measures how much the model still knows of the
+secrets and lines. It measures this again after attacks. The report has every strength that was
+tried.
+
+All models and texts are private, and are deleted at the end. The report has numbers only.
 
 example:
   palimpsest compare-unlearning --params params.yaml --cell dataset=chat --base models/pretrained \\
@@ -36,7 +43,7 @@ from tasks.unlearning.settings import UnlearningSettings
 if TYPE_CHECKING:
     from tasks.unlearning.trial import PrivateLine, Trial
 
-SUMMARY = "compare ways to make a language model forget: what is left, what it costs, what comes back"
+SUMMARY = "compare methods that make a language model forget: what remains, and what it costs"
 STAGE = "compare-unlearning"
 
 
@@ -50,7 +57,7 @@ class ComparedFiles(StageFiles):
     base: Annotated[str, READ_MODEL]
     """language model before adaptation"""
     word_counts: Annotated[str, READ]
-    """counts of generic words, which secrets are made of"""
+    """word counts of generic text; the secrets are made of its words"""
 
 
 class ComparedSettings(UnlearningSettings):

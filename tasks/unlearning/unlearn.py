@@ -1,9 +1,13 @@
-"""Make a language model forget a text that it was trained on, and keep the rest.
+"""Make a language model forget a text that it was trained on, and retain the rest.
 
-The way to forget goes as far as the perplexity of a valid text allows: of its strengths the last is taken that costs
-at most --budget, a share of the perplexity before. 'palimpsest compare-unlearning' says of your own corpus which way
-leaves least. A model that was made to forget is as private as before: training on a few of the lines brings most of the
-others back. Only a model that never read the text, trained anew on what may stay, is free of it.
+The end of this help lists the methods. A method is tried with rising strengths. The result is the
+model of the last strength that raises the perplexity of --valid by at most --budget, a share of the
+perplexity before. 'palimpsest compare-unlearning' shows which method leaves least on your own
+corpus.
+
+A model that was made to forget is as private as before. Training on a few of the lines brings most
+of the others back. Only a model that never read the text is free of it: one that was retrained
+without it.
 
 examples:
   palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --sidecar leave.jsonl
@@ -33,21 +37,21 @@ class UnlearnFiles(StageFiles):
     """A model, what it has to forget, and what it keeps."""
 
     model: Annotated[str, READ_MODEL]
-    """the model that has to forget, a Transformer of ours or a causal one of Hugging Face's"""
+    """model that must forget: a Transformer of palimpsest or a causal model of Hugging Face"""
     base: Annotated[str, READ_MODEL]
-    """the model that it was adapted from"""
+    """model that --model was adapted from"""
     forget: Annotated[str, READ]
     """text to forget, one sentence a line"""
     sidecar: Annotated[str | None, READ] = None
-    """what is private in it, as 'palimpsest mask --sidecar' writes it; without it all words are"""
+    """private words of --forget, as 'palimpsest mask --sidecar' writes them (default: all words)"""
     refilled: Annotated[str | None, READ] = None
-    """the same text with other words in the private places, in one copy or several, as 'palimpsest fill' writes it"""
+    """--forget with other words in the private places, in one copy or several, as 'palimpsest fill' writes it"""
     retain: Annotated[str, READ]
-    """text that it may know, one sentence a line"""
+    """text that the model may know, one sentence a line"""
     valid: Annotated[str, READ]
-    """text that perplexity is measured on, one sentence a line"""
+    """text to measure perplexity on, one sentence a line"""
     output: Annotated[str, WRITE_FOLDER]
-    """model folder to write; an earlier model there is replaced"""
+    """folder for the model; an earlier model there is replaced"""
     budget: Annotated[float, Field(ge=0)] = 0.05
     """share by which the perplexity may rise"""
 

@@ -1,15 +1,23 @@
-"""Hold the paper's eight claims against results/summary.json, one verdict each, with the numbers.
+"""Test the paper's eight claims on results/summary.json, and give a verdict with numbers for each.
 
-A claim is judged by differences between cells of the same seed and their intervals: a paired bootstrap over the test
-sentences, from the scores that evaluation wrote, and the spread over seeds where there are several. The verdicts are
-confirmed, not confirmed, contradicted, and not tested where the cells that a claim is about are missing or cannot be
-compared.
+Claims are tested by differences between cells of the same seed, and their intervals. An interval is
+a paired bootstrap over the test sentences, from the scores that evaluation wrote. If there are
+several seeds, it includes the spread over seeds. The verdicts are:
 
-Beyond the claims it says how much of the gap between Baseline1 and Oracle each way of filling closes, which is the
-best for each technique, and how many masked words it happens to write, beside guessing by frequency. Data sets with
-speech have a table of word error rates in the shape of the paper's Table 6, and what can be won with n-best lists at
-all. What models were made to forget (palimpsest compare-unlearning) stands behind it, with the claims of corpus inverse
-distillation.
+- confirmed.
+- not confirmed.
+- contradicted.
+- not tested: cells of the claim are missing or cannot be compared.
+
+The findings also have:
+
+- the share of the gap between Baseline1 and Oracle that each way of filling closes.
+- the best way of filling for each technique.
+- the masked words that each fill happens to write, compared with guessing by frequency.
+- word error rates of data sets with speech, in the form of the paper's Table 6, and the gain that
+  n-best lists allow.
+- results of unlearning ('palimpsest compare-unlearning'), with the claims of corpus inverse
+  distillation.
 
 example:
   palimpsest findings --output findings.md
@@ -20,14 +28,14 @@ from typing import Annotated
 from tasks.options import WRITE, Command, Options
 from tasks.results.summary.summary_file import SUMMARY_FILE
 
-SUMMARY = "hold the paper's claims against a summary, one verdict each"
+SUMMARY = "test the paper's claims on the results, and give a verdict for each"
 
 
 class FindingsOptions(Options):
     """What is written."""
 
     output: Annotated[str | None, WRITE] = None
-    """write the findings as Markdown"""
+    """file for the findings as Markdown"""
 
 
 def run(options: FindingsOptions) -> None:

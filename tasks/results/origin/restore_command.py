@@ -1,9 +1,12 @@
-"""Bring back the state that a number comes from: its code, parameters, dvc.lock, and the files that DVC's cache has.
+"""Restore the state that a number comes from: code, parameters, dvc.lock, and files in DVC's cache.
 
-RUN is a name that 'palimpsest where-from' takes: a cell, a key, the id of an MLflow run, a stage or a report. The
-state goes into a new folder beside this checkout, a git worktree, so nothing here is touched; with --folder . it goes
-into this checkout, which must have no uncommitted changes. Files that are in no cache are named, with what makes
-them anew. Nothing is computed.
+RUN is a name that 'palimpsest where-from' takes: a cell, a key, an MLflow run id, a stage or a
+report. The state goes into a new folder next to this checkout, a git worktree. This checkout does
+not change. With --folder . the state goes into this checkout, which must have no uncommitted
+changes.
+
+Nothing is computed. The command lists the files that are in no cache, and prints how to make them
+again.
 
 examples:
   palimpsest restore chat/allow_list/minilm-top_k-1
@@ -31,7 +34,7 @@ from tasks.results.origin.restored_state import (
 )
 from tasks.results.origin.where_from_command import resolve, tracked_lock
 
-SUMMARY = "bring back the code, parameters and files that a number comes from"
+SUMMARY = "restore the code, parameters and files that a number comes from"
 
 
 class RestoreOptions(Options):
@@ -40,10 +43,10 @@ class RestoreOptions(Options):
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
     folder: Annotated[str | None, WRITE_FOLDER] = None
-    """new folder to bring it back into, or this checkout, which must have no uncommitted changes (default: a new one
-    beside this checkout)"""
+    """new folder for the state, or this checkout without uncommitted changes (default: a new folder next to this
+    checkout)"""
     pull: bool = False
-    """get files that are not here from DVC's remote"""
+    """fetch missing files from DVC's remote"""
 
 
 def run(options: RestoreOptions) -> None:

@@ -1,8 +1,15 @@
-"""Say where a number comes from: commit, parameters, inputs back to the sources, machine, and how to make it again.
+"""Show where a number comes from: commit, parameters, inputs, machine, and how to make it again.
 
-RUN is a cell as the table names it (chat/allow_list/minilm-top_k-1), the key of a run (the cell, '#' and twelve
-digits), the id of a run in MLflow, a stage of dvc.yaml, or the name of a report. All but runs of earlier states are
-answered from the reports alone; those are answered from MLflow.
+RUN is one of these names:
+
+- a cell as tables name it, such as chat/allow_list/minilm-top_k-1.
+- the key of a run: the cell, '#' and twelve digits.
+- the id of a run in MLflow.
+- a stage of dvc.yaml.
+- the name of a report.
+
+Inputs are followed back to the sources. The answer comes from the reports. Only for runs of earlier
+states it comes from MLflow.
 
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
@@ -39,7 +46,7 @@ from tasks.spelling import nearest
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-SUMMARY = "say where a number comes from, and how to make it again"
+SUMMARY = "show where a number comes from, and how to make it again"
 
 
 class WhereFromOptions(Options):

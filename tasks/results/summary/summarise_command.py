@@ -1,10 +1,15 @@
-"""Make one table of all measured cells.
+"""Write one table of all measured cells.
 
-Which cells there are comes from the section 'compare' of params.yaml. For each of them the reports of masking,
-filling, training and evaluation are read; a report that is missing is an error, never a shorter table. Each cell is
-also compared with Oracle and with Baseline1 of the same technique and seed, sentence by sentence, by a paired
-bootstrap over the scores that evaluation wrote. Word error rates of data sets with speech are compared in the same
-way with those of the recogniser alone, with the pretrained model and with Oracle.
+The section compare of params.yaml defines the cells. The command reads the reports of masking,
+filling, training and evaluation of each cell. A missing report is an error, so the table is always
+complete.
+
+Each cell is compared with Oracle and with Baseline1 of the same technique and seed. The comparison
+is by sentence: a paired bootstrap over the scores that evaluation wrote. Word error rates of data
+sets with speech are compared in the same way with three others. These are the recogniser alone, the
+recogniser with the pretrained model, and the recogniser with Oracle.
+
+The table goes to results/summary.json and results/summary.md, and is printed.
 
 example:
   palimpsest summarise
@@ -21,7 +26,7 @@ from tasks.results.summary.summary_document import document, print_tables
 from tasks.results.summary.summary_file import SUMMARY_FILE
 from tasks.results.summary.summary_rows import summary_rows
 
-SUMMARY = "make one table of all measured cells"
+SUMMARY = "write one table of all measured cells"
 SECTIONS = ("compare", "evaluation", "tuned_fillers")
 """Key paths of ``params.yaml`` that the stage reads."""
 

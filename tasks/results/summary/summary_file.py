@@ -1,5 +1,6 @@
-"""``summary.json`` as others read it: rows with a cell each. What MLflow's table of runs shows of them under
-``…/runs?viewStateShareKey=palimpsest``, and its addresses.
+"""Read ``summary.json``, whose rows have a cell each; and the view of them in MLflow's table of runs.
+
+The view is at ``…/runs?viewStateShareKey=palimpsest``. Addresses of runs are made here too.
 """
 
 import json

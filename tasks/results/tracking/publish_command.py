@@ -1,12 +1,13 @@
-"""Bring MLflow to the state of the reports: one run per cell, and one for each way to forget.
+"""Update MLflow from the reports: one run for each cell, and one for each unlearning method.
 
-The reports are the truth and MLflow is a view of them. Runs are found by a key made of the cell and a hash of what
-led to it, so publishing again changes nothing, and an empty or lost store is filled again. Curves that training did
-not log live are taken from the reports. Runs of an earlier state of a cell stay and get the tag
-palimpsest.current = false.
+The reports are authoritative, and MLflow is a view of them. Each run has a key, made of the cell
+and a hash of everything that led to it. So publishing again changes nothing, and fills an empty or
+lost store again. If training did not log its curves live, they come from the reports. Runs of an
+earlier state of a cell remain, with the tag palimpsest.current = false.
 
-Numbers, parameters, keyed hashes and plots are sent, and of texts only the made-up sentences of 'palimpsest examples'.
-Language models are copied where 'palimpsest release' has released them. docs/tracking.md lists all that is sent.
+Numbers, parameters, keyed hashes and plots are sent. The only texts that are sent are the made-up
+sentences of 'palimpsest examples'. Language models are copied only if 'palimpsest release' has
+released them. docs/tracking.md lists everything that is sent.
 
 example:
   palimpsest publish
@@ -25,7 +26,7 @@ from tasks.results.tracking.model_registry import released_models
 from tasks.results.tracking.publication import publish
 from tasks.results.tracking.run_record import run_records
 
-SUMMARY = "bring MLflow to the state of the reports"
+SUMMARY = "update MLflow from the reports"
 
 
 def run(_: Options) -> None:

@@ -1,19 +1,30 @@
-"""Bring recordings in: a manifest of a published corpus of speech, or of recordings of your own, checked.
+"""Check recordings and write a manifest of them, or synthesise speech from a text.
 
-Reads LibriSpeech and the Wall Street Journal corpus as published (the latter's recordings converted from shorten),
-SMS-WSJ's lists, Kaldi's data folders, lines with their times in recordings of conversations, and manifests: JSON lines
-{"utterance_id", "audio", "text"} with audio paths relative to the manifest. WAV, FLAC, OGG, MP3 and AIFF, any sample
-rate. Every recording's header is checked; what cannot be used is left out, counted and named in the report. The
-recordings stay where they are, and the output is a folder with manifest.jsonl; utterances that are parts of a longer
-recording are cut out of it and lie in a folder segments beside the manifest.
+The setting source names the data. The setting kind says how it is stored:
 
-The kind synthetic speaks a text of one sentence a line instead, by eSpeak NG, to train and test a recogniser without
-data: the output is a folder with a FLAC file per sentence beside manifest.jsonl, in which every utterance is marked as
-synthetic. The voice sets train, dev and test share no accent and no timbre. Sentences with digits (how a number is read
-is open), without words, in another script, too short or too long are left out and counted. Same text, same seed, same
-recordings.
+- manifest: JSON lines {"utterance_id", "audio", "text"}, with audio paths relative to the file.
+  This is the default.
+- librispeech: LibriSpeech as published.
+- wsj: the Wall Street Journal corpus as published, with its recordings converted from shorten.
+- sms_wsj: lists of SMS-WSJ.
+- kaldi: a data folder of Kaldi.
+- timed_lines: lines with their times in recordings of conversations.
+- parquet: Parquet files that contain the recordings.
+- synthetic: a text with one sentence a line. eSpeak NG speaks it, to train and test a recogniser
+  without data.
 
-Manifest and recordings are for you alone (modes 0700 and 0600).
+Recordings are WAV, FLAC, OGG, MP3 or AIFF, of any sample rate. The command checks the header of
+every recording. It leaves out recordings that it cannot use, and the report counts and names them.
+The output is a folder with manifest.jsonl. Recordings stay where they are. Utterances that are
+parts of longer recordings are cut out. They go to the folder segments next to the manifest, and so
+do recordings from Parquet files.
+
+With kind=synthetic, the folder gets a FLAC file for each sentence too. Every utterance is marked as
+synthetic. The voice sets train, dev and test share no accent and no timbre. Some sentences are left
+out and counted: those with digits, without words, in another script, too short or too long. The
+same text and seed give the same recordings.
+
+Manifest and recordings are readable by you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
@@ -52,14 +63,14 @@ from tasks.speech.audio.settings import (
 if TYPE_CHECKING:
     from tasks.speech.audio.manifest import Recordings
 
-SUMMARY = "bring recordings in: a checked manifest of published, own or synthetic speech"
+SUMMARY = "check recordings and write a manifest of them, or synthesise speech"
 
 
 class SpeechCorpusFiles(StageFiles):
     """Where recordings and manifest go; where they come from is a setting."""
 
     output: Annotated[str, Role(writes=True, files=("manifest.jsonl", "segments"))]
-    """folder for manifest.jsonl; of kind synthetic an earlier folder of recordings is replaced"""
+    """folder for manifest.jsonl and recordings; kind synthetic replaces an earlier folder of recordings"""
 
 
 def speech_corpus(

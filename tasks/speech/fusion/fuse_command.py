@@ -1,10 +1,17 @@
-"""Decode encoded speech with a transducer, fused with a language model inside the beam search.
+"""Decode encoded speech with a recogniser, fused with a language model inside the beam search.
 
-The weights of the language model, of the insertion bonus and of an internal language model are found on dev, by word
-error rate; then test is decoded once with them. --weights takes them from a file that 'palimpsest tune-fusion' wrote,
-and dev is not needed: language models that are compared should share one file. Without --model the recogniser decodes
-alone. The hypotheses are n-best lists, private as what was said is. The encoded speech comes from 'palimpsest
-encode-speech', the references from the manifest of the same speech.
+The speech comes from 'palimpsest encode-speech', and the references from the manifest of the same
+speech. Without --model, the recogniser decodes alone.
+
+With --model, fusion has weights: for the language model, for each word (insertion bonus), and for
+an internal language model (fusion.internal_lm). They come from one of two sources:
+
+- --dev and --dev-manifest: the command finds the weights on dev, by word error rate. Then it
+  decodes test once.
+- --weights: a file of 'palimpsest tune-fusion'. Use one file for all language models that you
+  compare.
+
+The hypotheses are n-best lists, and as private as the spoken words.
 
 examples:
   palimpsest fuse --recogniser models/recogniser --test test.safetensors --test-manifest test.jsonl --output alone.jsonl
@@ -24,7 +31,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.rescore_command import FusedFiles
 from tasks.speech.rescoring.settings import FuseSettings, FusionSettings
 
-SUMMARY = "decode speech, fused with a language model"
+SUMMARY = "decode encoded speech, fused with a language model"
 
 
 class FuseFiles(FusedFiles):
@@ -43,9 +50,10 @@ class FuseFiles(FusedFiles):
     test_manifest: Annotated[str, READ]
     """manifest or n-best lists with the references of --test"""
     source: Annotated[str | None, READ_MODEL] = None
-    """the recogniser's own training text, for fusion.internal_lm=lodr; a language model of it, for density_ratio"""
+    """training text of the recogniser, for fusion.internal_lm=lodr; a language model of that text, for density_ratio"""
     output: Annotated[str, WRITE]
-    """n-best lists to write (JSON lines), beside them their errors, aligned, with the ending .errors.txt: private"""
+    """file for the n-best lists (JSON lines), private; their aligned errors go to a second file, with the ending
+    .errors.txt"""
 
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,8 +1,10 @@
-"""Find the weights of fusion on dev, with one language model, for all language models that are compared.
+"""Find the weights of fusion on dev, once for all language models that are compared.
 
-Dev is decoded with the language model at several weights, and the weights with the fewest word errors are written to a
-small private file. 'palimpsest fuse --weights FILE' decodes with them. One file for all language models of a comparison
-keeps chance differences between tuned weights out of their word error rates.
+The command decodes dev with one language model at several weights. It writes the weights with the
+fewest word errors to a small private file. 'palimpsest fuse --weights FILE' decodes with them.
+
+Use one file for all language models of a comparison. If each model has its own weights, they differ
+by chance, and so do the word error rates.
 
 examples:
   palimpsest tune-fusion --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
@@ -32,13 +34,13 @@ class TuneFusionFiles(StageFiles):
     model: Annotated[str, READ_MODEL]
     """language model to find the weights with: folder of any kind, package:NAME/FOLDER or name on the hub"""
     source: Annotated[str | None, READ_MODEL] = None
-    """the recogniser's own training text, for fusion.internal_lm=lodr; a language model of it, for density_ratio"""
+    """training text of the recogniser, for fusion.internal_lm=lodr; a language model of that text, for density_ratio"""
     dev: Annotated[str, READ]
     """encoded speech to find the weights on"""
     dev_manifest: Annotated[str, READ]
     """manifest or n-best lists with the references of --dev"""
     output: Annotated[str, WRITE]
-    """file of the weights (JSON) to write: private"""
+    """file for the weights (JSON), private"""
 
 
 def tune_fusion(

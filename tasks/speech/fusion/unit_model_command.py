@@ -1,11 +1,15 @@
 """Make a language model over the units of a recogniser, for 'palimpsest fuse'.
 
-Its vocabulary is the recogniser's pieces, so every unit has its probability at once: nothing is looked ahead, and no
-word is unknown. Models of words cannot be compared with it by perplexity: it counts pieces. The model of a private text
-is private.
+The units are the word pieces that the recogniser emits. In the beam search, such a model gives
+every unit its probability at once. It needs no look-ahead, and no word is unknown. The setting kind
+chooses the model:
 
-Kind ngram counts, with modified Kneser-Ney smoothing; kind transformer trains the network that 'pretrain' trains on
-words, and --model names such a folder to be trained on: that is adaptation.
+- kind=ngram, the default, counts the units of the text, with modified Kneser-Ney smoothing.
+- kind=transformer trains the network that 'palimpsest pretrain' trains on words. With --model, it
+  trains such a model further (adaptation).
+
+Its perplexity counts pieces, so it does not compare with the perplexity of a model of words. The
+model of a private text is private.
 
 examples:
   palimpsest unit-language-model --recogniser models/recogniser --input train.txt --output models/units
@@ -48,9 +52,9 @@ class UnitModelFiles(TrainedFolder):
     input: Annotated[str, READ]
     """text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
-    """plain text to measure progress on; a result depends on it with patience"""
+    """plain text to measure progress on; with patience, the result depends on it"""
     model: Annotated[str | None, READ] = None
-    """kind transformer: a model over these units to be trained on"""
+    """kind transformer: a model over these units to train further"""
 
 
 def unit_language_model(

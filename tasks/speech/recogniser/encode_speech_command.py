@@ -1,11 +1,16 @@
-"""Run a recogniser's encoder over the recordings of a manifest, once; every system decodes from the file it writes.
+"""Run a recogniser's encoder over recordings, once for all systems that decode them.
 
+'palimpsest fuse', 'palimpsest tune-fusion' and 'palimpsest stream' decode the file that this
+command writes. Utterances are encoded whole. --set streaming=true encodes them segment by segment,
+as if they were being spoken. The result is the same up to rounding.
+
+An utterance that is too short for one encoded frame gets no frames. It remains in the test set, and
+its words will be missing. The report counts such utterances.
+
+The file shows which words were spoken. So it is private (mode 0600).
+
+example:
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded
-
-Utterances are encoded whole, or with --set streaming=true as if they were being spoken, a segment at a time: what comes
-out is the same up to rounding. An utterance that is too short for one encoded frame is kept without frames, and
-counted: its words will be missing, not its place in the test set. The file is private (mode 0600), since it says what
-was spoken.
 """
 
 import sys
@@ -18,7 +23,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import EncodingSettings
 
-SUMMARY = "encode recordings with a recogniser, to be decoded by any system"
+SUMMARY = "encode recordings with a recogniser, once for all systems that decode them"
 _BATCH_SECONDS = 60.0
 
 
@@ -26,11 +31,11 @@ class EncodingFiles(StageFiles):
     """What is encoded, and where it goes."""
 
     recogniser: Annotated[str, READ]
-    """recogniser folder, made by train-recogniser"""
+    """recogniser folder of 'palimpsest train-recogniser'"""
     manifest: Annotated[str, READ]
-    """recordings: a file of JSON lines"""
+    """manifest of the recordings (JSON lines)"""
     output: Annotated[str, WRITE]
-    """file to write (safetensors)"""
+    """file for the encoded speech (safetensors)"""
 
 
 def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, resources: ResourceSettings) -> Report:

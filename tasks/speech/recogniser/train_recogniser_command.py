@@ -1,8 +1,16 @@
-"""Train a recogniser: an Emformer transducer, from scratch or on from the weights of another (begin_with).
+"""Train a recogniser (an Emformer transducer), or take a pretrained one.
 
-It learns from recordings (--manifest) or from the sentences of a text, which are spoken anew in every epoch by a
-synthesiser (--input); what is trained so is labelled synthetic. The folder that it writes holds weights, units and
-feature statistics. Kind emformer_bundle takes torchaudio's pretrained one as it comes, and reads no speech.
+Training starts from new weights, or from those of another recogniser (setting begin_with). The
+recogniser learns from one of two sources:
+
+- --manifest: recordings.
+- --input: sentences of a text. A synthesiser speaks them again in every epoch.
+
+A recogniser that learned from synthetic speech is labelled synthetic. The output folder has its
+weights, units and feature statistics.
+
+--set kind=emformer_bundle takes the pretrained recogniser of torchaudio as it is. It reads no
+speech.
 
 examples:
   palimpsest train-recogniser --input generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
@@ -24,18 +32,18 @@ from tasks.speech.recogniser.settings import EmformerBundle, RecogniserSettings,
 from tasks.training.ranks.plan import RankPlan
 from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_resources, usual_kind
 
-SUMMARY = "train the recogniser, or fetch a pretrained one"
+SUMMARY = "train a recogniser, or take a pretrained one"
 
 
 class RecogniserFiles(TrainedFolder):
     """What a recogniser learns from, and where it goes."""
 
     manifest: Annotated[str | None, READ] = None
-    """recordings to train on: a file of JSON lines"""
+    """manifest of the recordings to train on (JSON lines)"""
     input: Annotated[str | None, READ] = None
-    """text whose sentences are spoken by a synthesiser, one sentence a line"""
+    """text for the synthesiser, one sentence a line"""
     valid: Annotated[str | None, READ] = None
-    """held-out manifest or text, as the training speech is one, to measure progress on"""
+    """held-out manifest (with --manifest) or text (with --input), to measure progress on"""
 
 
 def train_recogniser(

@@ -1,8 +1,13 @@
-"""Check a recogniser's n-best lists, say what is in them, and put them where the graph expects them.
+"""Check n-best lists of a recogniser, and measure how much a language model can improve them.
 
-All bad lines are named at once, with the reason and without their text. The report says what any language model can
-win here: how wrong the recogniser's own choice is, how wrong the best hypothesis of every list (oracle), and how many
-lists begin with their best hypothesis already. The lists are private, as what was said is.
+The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names all of
+them, with the reasons and without their text. The report has:
+
+- word error rate of the recogniser's own choice.
+- word error rate of the best hypothesis of every list (oracle).
+- share of the lists whose first hypothesis is their best one.
+
+With --output, the checked lists are written to a file. They are as private as the spoken words.
 
 examples:
   palimpsest check-nbest --set source=lists.jsonl.gz
@@ -19,14 +24,14 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import NbestSource
 
-SUMMARY = "check n-best lists and say what can be won by choosing among them"
+SUMMARY = "check n-best lists, and measure how much a language model can improve them"
 
 
 class NbestFiles(StageFiles):
     """Where the lists go; where they come from is a setting."""
 
     output: Annotated[str | None, WRITE] = None
-    """file to write the lists to, readable for the owner alone"""
+    """file for the lists, readable by you alone"""
 
 
 def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,15 +1,27 @@
 """Choose among a recogniser's hypotheses with a language model: rescoring of n-best lists.
 
-The lists are JSON lines, plain or compressed, from any recogniser: {"utterance_id", "reference", "hypotheses":
-[{"text", "score"}]}. Weights of the language model, of each word and of each unknown word are tuned on the lists of
---dev, frozen, and applied to those of --nbest once. The model is a folder of any kind (pretrain, adapt), or a causal
-model of Hugging Face's by folder, package or name. A rescoring.source_model is subtracted: the language that the
-recogniser has learned itself (density ratio; with an n-gram model of order 2, LODR). Beside the result stand the
-recogniser's own choice, an insertion bonus tuned alone, and the best that the lists hold (oracle). Without --model the
-result is the recogniser's own choice. In the report, rates are shares: 0.2 is 20 %.
+The lists are JSON lines of any recogniser, plain or compressed:
 
---weights takes the weights from the report of an earlier 'palimpsest rescore' in the place of --dev. The lists then
-need no reference: the choice is written to --output, and nothing is measured.
+  {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}
+
+The language model is a folder of any kind ('palimpsest pretrain', 'palimpsest adapt'). Or it is a
+causal model of Hugging Face: a folder, a package or a name on the hub.
+
+The language model, each word and each unknown word have a weight. The weights are tuned on the
+lists of --dev and frozen. Then they are applied to the lists of --nbest, once. The setting
+rescoring.source_model subtracts a model of the language that the recogniser has learned itself.
+This is the density ratio, or LODR with an n-gram model of order 2.
+
+Compare the result with three other figures of the report:
+
+- the recogniser's own choice. Without --model, this is the result.
+- the choice with an insertion bonus that was tuned alone.
+- the best hypothesis of every list (oracle).
+
+Rates in the report are shares: 0.2 is 20 %.
+
+--weights takes the weights from the report of an earlier 'palimpsest rescore', instead of --dev.
+The lists then need no reference. The choice is written to --output, and nothing is measured.
 
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
@@ -42,9 +54,9 @@ class FusedFiles(ErrorFiles):
     model: Annotated[str | None, READ_MODEL] = None
     """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
     vocabulary_hash: str | None = None
-    """what the hash of the model's vocabulary has to begin with, 8 digits or more; another model is refused"""
+    """first 8 digits or more of the hash of the model's vocabulary; a model with another one is refused"""
     training_text: Annotated[list[str], READ] = Field(default_factory=list)
-    """what the model was trained on: its overlap with the test references is measured"""
+    """texts that the model was trained on; their overlap with the test references is measured"""
 
     def check_model(self, limited: bool, *others: str) -> None:
         """``ParameterError`` where an option (``others`` among them) has no use without a model, or a limit no text."""
@@ -65,14 +77,14 @@ class RescoreFiles(FusedFiles):
     nbest: Annotated[str, READ]
     """n-best lists of the test set"""
     dev: Annotated[str | None, READ] = None
-    """n-best lists that the weights are tuned on"""
+    """n-best lists to tune the weights on"""
     weights: Annotated[str | None, READ] = None
-    """report of an earlier rescoring, whose weights choose among lists without references; in the place of --dev"""
+    """report of an earlier rescoring with its weights, instead of --dev; the lists then need no references"""
     references: Annotated[str | None, READ] = None
-    """manifest of the test set: an utterance without a list counts as deleted"""
+    """manifest of the test set; an utterance without a list counts as deleted"""
     output: Annotated[str | None, WRITE] = None
-    """file to write the chosen hypotheses to as JSON lines, beside it their errors, aligned, with the ending
-    .errors.txt: private"""
+    """file for the chosen hypotheses (JSON lines), private; their aligned errors go to a second file, with the ending
+    .errors.txt"""
 
 
 def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:

@@ -1,11 +1,26 @@
-"""Measure what a recogniser shows while speech is being spoken: how often it changes, how late it is, how right.
+"""Measure partial results of a recogniser while speech is spoken: changes, lag and word errors.
 
-Every so many seconds all that was heard is decoded again, and the last k words are held back. Less is taken back with a
-larger k, and everything comes later. The report has, for each k, the normalised erasure, the average lag, and the word
-errors where nothing that was shown is taken back, each with its interval, with recognition by the distance to a masked
-word (--sidecar) and to a switch of language (word_errors.languages). Any recogniser's partial results can be measured,
-JSON lines {"utterance_id", "partials": [{"seconds": 0.64, "text": "good"}, ...]} with the whole result last; without
-them the speech that 'palimpsest encode-speech' encoded is decoded, a beginning at a time, as its encoder would hear it.
+A live recogniser decodes all audio so far again and again (setting step_seconds). So words are
+shown, and may be taken back later. If the last k words are held back (setting held_back), less is
+taken back, and all words come later. The report has for each k:
+
+- normalised erasure: words taken back, divided by words of the final results.
+- average lag in seconds.
+- word errors and lag if no shown word is taken back.
+
+Each of these figures has its confidence interval. --sidecar adds recognition by the distance to a
+masked word. The setting word_errors.languages adds recognition by the distance to a switch of
+language.
+
+The partial results come from one of two sources:
+
+- --partials: a file of any recogniser, with a JSON line for each utterance.
+- --recogniser and --encoded: speech that 'palimpsest encode-speech' encoded. The command decodes
+  longer and longer beginnings of it, as the encoder would hear them.
+
+A line of --partials has this form, with the result of the whole utterance last:
+
+  {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, ...]}
 
 examples:
   palimpsest stream --recogniser models/recogniser --encoded test.safetensors --references test/manifest.jsonl
@@ -34,7 +49,7 @@ if TYPE_CHECKING:
     from tasks.speech.recogniser.recogniser import Recogniser
     from tasks.speech.streaming.partial_results import Partial
 
-SUMMARY = "measure partial results of speech that is being spoken: erasure, lag and errors"
+SUMMARY = "measure partial results while speech is being spoken: changes, lag and word errors"
 ALL = "all"
 
 
@@ -53,16 +68,16 @@ class StreamFiles(ErrorFiles):
     """Partial results, or what they are made of, and what was said."""
 
     references: Annotated[str, READ]
-    """manifest or n-best lists: what was said"""
+    """manifest or n-best lists with the references"""
     partials: Annotated[str | None, READ] = None
-    """partial results of any recogniser"""
+    """partial results of any recogniser (JSON lines)"""
     recogniser: Annotated[str | None, READ] = None
     """recogniser that encoded the speech"""
     encoded: Annotated[str | None, READ] = None
     """encoded speech to decode"""
     output: Annotated[str | None, WRITE] = None
-    """partial results to write (JSON lines), beside them the errors of the whole ones, aligned, with the ending
-    .errors.txt: private"""
+    """file for the partial results (JSON lines), private; the aligned errors of the final results go to a second file,
+    with the ending .errors.txt"""
 
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:

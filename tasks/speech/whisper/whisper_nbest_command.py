@@ -1,11 +1,21 @@
-"""Decode recordings with Whisper to n-best lists, which 'palimpsest rescore' chooses from with a language model.
+"""Decode recordings with Whisper, and write n-best lists of hypotheses.
 
-The model is a name on the hub (openai/whisper-tiny.en), a folder, package:NAME/PATH, or an original checkpoint of
-OpenAI's (tiny.en.pt; its vocabulary is a setting, or comes from the installed package openai-whisper). Scores are
-log-probabilities in nats, corrected for the length as in Whisper's own code: the mean over the pieces of a hypothesis,
-times the pieces of the best one. Hypotheses that differ in case and punctuation only are one. Whisper writes numbers
-in digits and abbreviates titles: --set no_digits=true makes it spell numbers out; "Mr." stays, and is counted.
-Recordings longer than 30 s are cut where it is quiet, and named in the report. The lists are private (mode 0600).
+'palimpsest rescore' chooses among the hypotheses with a language model. --model names Whisper in
+one of these forms:
+
+- openai/whisper-tiny.en: a name on the hub.
+- FOLDER: a folder with a model.
+- package:NAME/PATH: a folder or file in an installed package.
+- tiny.en.pt: an original checkpoint of OpenAI. The setting vocabulary names its vocabulary. Without
+  it, the vocabulary comes from the installed package openai-whisper.
+
+Scores are log-probabilities in nats, corrected for length as in Whisper's own code. A score is the
+mean over the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that
+differ only in case and punctuation count as one.
+
+Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
+out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut at
+quiet places, and the report names them. The lists are private (mode 0600).
 
 examples:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --output test.jsonl.gz
@@ -26,7 +36,7 @@ from tasks.speech.rescoring.settings import WhisperSettings
 if TYPE_CHECKING:
     from tasks.speech.whisper.transcription import Transcripts
 
-SUMMARY = "decode recordings with Whisper to n-best lists"
+SUMMARY = "decode recordings with Whisper, and write n-best lists"
 _NAMED = 10
 
 
@@ -34,11 +44,11 @@ class WhisperFiles(StageFiles):
     """What is decoded, with which model, and where the lists go."""
 
     manifest: Annotated[str, READ]
-    """recordings: a file of JSON lines"""
+    """manifest of the recordings (JSON lines)"""
     model: Annotated[str, READ_MODEL]
     """Whisper model: hub name, folder, package:NAME/PATH or .pt file"""
     output: Annotated[str, WRITE]
-    """lists to write: .jsonl or .jsonl.gz"""
+    """file for the n-best lists: .jsonl or .jsonl.gz"""
 
 
 def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, resources: ResourceSettings) -> Report:

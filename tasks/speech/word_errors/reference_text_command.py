@@ -1,7 +1,7 @@
-"""Write the references of a test set as a text, one a line, so that they can be masked.
+"""Write the references of a test set as a text, one a line, to mask them.
 
-The lines stand in the order of the manifest or of the n-best lists, as 'palimpsest word-error-rate --sidecar' expects
-the sidecar of a technique. The text is private.
+The lines have the order of the manifest or of the n-best lists. 'palimpsest word-error-rate
+--sidecar' expects the sidecar of a technique in this order. The text is private.
 
 example:
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
@@ -24,9 +24,9 @@ class ReferenceFiles(StageFiles):
     """Where references stand, and where their text goes."""
 
     references: Annotated[str, READ]
-    """manifest or n-best lists: what was said"""
+    """manifest or n-best lists with the references"""
     output: Annotated[str, WRITE]
-    """text to write"""
+    """file for the text"""
 
 
 def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:

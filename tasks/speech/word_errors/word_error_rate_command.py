@@ -1,11 +1,18 @@
-"""Measure how many words a recogniser gets wrong: the word error rate, with its confidence interval.
+"""Measure the word error rate of a recogniser, with its confidence interval.
 
-References and hypotheses are found by utterance id. References stand in a manifest or in n-best lists, hypotheses in
-JSON lines {"utterance_id", "text"} or in n-best lists, where the highest score counts; both are normalised as the
-language model's text is. Given the sidecars of the references, the words that each technique masks are told apart;
-given the languages that they mix, so are words by language, at switches of language and behind one: a line of a
-manifest may say them ("languages": a letter or code for each word), else they are told from all references together.
-docs/word_error_rate.md says what is counted.
+References and hypotheses are paired by utterance id. References are in a manifest or in n-best
+lists. Hypotheses are in JSON lines {"utterance_id", "text"}, or in n-best lists, where the highest
+score counts. Both are normalised as the text of the language model is.
+
+Two options divide the words, and measure each group:
+
+- --sidecar: words that each technique masks.
+- --set 'languages=[en, es]': words of each language, words at a switch of language, and words after
+  a switch.
+
+A manifest may give the languages of the words ("languages": a letter or code for each word).
+Otherwise they are inferred from all references together. docs/word_error_rate.md defines the
+numbers.
 
 examples:
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl
@@ -31,17 +38,17 @@ from tasks.speech.rescoring.settings import WordErrorSettings
 if TYPE_CHECKING:
     from tasks.speech.word_errors.word_errors import UtteranceErrors, WordGroups
 
-SUMMARY = "measure how many words a recogniser gets wrong"
+SUMMARY = "measure the word error rate of a recogniser"
 
 
 class ErrorFiles(StageFiles):
-    """What stands beside a word error rate, whatever recognised the words."""
+    """Words that are measured separately, and errors by utterance, for any recogniser."""
 
     sidecar: Annotated[str | None, READ] = None
-    """sidecar of the references, or folder with one for each technique, TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl:
-    what it masks is measured apart"""
+    """sidecar of the references, or folder with TECHNIQUE.jsonl or TECHNIQUE/sidecar.jsonl for each technique; masked
+    words are measured separately"""
     counts: Annotated[str | None, WRITE] = None
-    """file to write the errors of each utterance to: ids and numbers, to compare systems"""
+    """file for the errors of each utterance, to compare systems: ids and numbers only"""
 
     def word_groups(self, references: Mapping[str, str], path: str, settings: WordErrorSettings) -> "WordGroups":
         """The words of the references that are told apart; ``path``: the manifest or lists that they stand in."""
@@ -79,9 +86,9 @@ class WordErrorFiles(ErrorFiles):
     """What the measurement reads and writes."""
 
     references: Annotated[str, READ]
-    """manifest or n-best lists: what was said"""
+    """manifest or n-best lists with the references"""
     hypotheses: Annotated[str, READ]
-    """JSON lines with text, or n-best lists: what was recognised"""
+    """JSON lines with text, or n-best lists, with the hypotheses"""
 
 
 def word_error_rate(
