@@ -37,7 +37,6 @@ def folder(tmp_path_factory):
         write_nbest(folder / f"{name}.jsonl", lists)
     save_ngram(folder / "ngram")
     save_transformer(folder / "sentences")
-    save_transformer(folder / "stream", context="stream")
     save_causal(folder / "causal", "gpt2")
     return folder
 
@@ -88,7 +87,6 @@ CUT = {
 WHOLE = {
     "list": mask("--technique", "allow_list"),
     "language_lists": mask("--technique", "language_lists", text="mixed.txt"),
-    "stream": perplexity("stream"),
 }
 
 
@@ -112,7 +110,6 @@ def test_a_cluster_writes_what_one_process_writes(stage, cluster, monkeypatch):
 def test_what_learns_from_the_text_or_costs_nothing_sees_it_whole(monkeypatch):
     alone = {name: written(stage) for name, stage in WHOLE.items()}
     monkeypatch.setattr(masked_lines, "computed", None)
-    monkeypatch.setattr(divided_model, "computed", None)
     nowhere = ["--set", 'resources.cluster={"address": "127.0.0.1:1", "private_nodes": "private"}']
     assert {name: written(stage, *nowhere) for name, stage in WHOLE.items()} == alone
 

@@ -50,6 +50,15 @@ def test_titles_and_summaries_have_no_idioms():
     assert not [one for one in (*titles, *summaries) if IDIOMS.search(one)]
 
 
+@pytest.mark.parametrize("name", [*cli.COMMANDS, *cli.plugin_commands()])
+def test_a_help_has_short_sentences_without_idioms(name):
+    module = importlib.import_module({**cli.COMMANDS, **cli.plugin_commands()}[name])
+    text = re.split(r"\n\s*[Ee]xamples?:", module.__doc__)[0]
+    found = [" ".join(one.split()) for one in re.split(r"(?<=[.!?:;])\s+(?=[A-Z`'-])|\n\s*\n", text)]
+    assert not [one for one in found if len(re.findall(r"[\w'-]+", re.sub(r"'[^']*'|`[^`]*`", "X", one))) > LONGEST]
+    assert not [one for one in found if IDIOMS.search(one)]
+
+
 def test_idioms_and_long_sentences_are_found():
     page = "## In clear\n\nWhoever reads it was told. Short.\n\n| told |\n\n- " + "word " * 26 + ".\n"
     found = sentences(page)

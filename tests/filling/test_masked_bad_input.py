@@ -16,7 +16,7 @@ from tasks.errors import ModelError
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import ORDERS, MaskedFiller
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import masked_accuracy
 from tasks.filling.masked_sentence import read_masked_line
@@ -143,27 +143,24 @@ def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
 
 
 def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
-    for order in sorted(ORDERS):
-        for value in [float("nan"), float("inf"), float("-inf")]:
-            model = random_bert(WORD_PIECES)
-            decoder = model.cls.predictions.decoder
-            decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
-            with torch.no_grad():
-                # Only sentences with this word are touched.
-                model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
-            candidates = candidate_words(WORD_PIECES, name="tiny")
-            language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-            filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64, order=order)
-            lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
-            sentences = [
-                read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)
-            ]
-            filler.fill([*sentences[:2], sentences[4]], lambda _: None)
-            with pytest.raises(
-                ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
-            ) as error:
-                filler.fill(sentences, lambda _: None)
-            assert "paris" not in str(error.value)
+    for value in [float("nan"), float("inf"), float("-inf")]:
+        model = random_bert(WORD_PIECES)
+        decoder = model.cls.predictions.decoder
+        decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
+        with torch.no_grad():
+            # Only sentences with this word are touched.
+            model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
+        candidates = candidate_words(WORD_PIECES, name="tiny")
+        language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
+        filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64)
+        lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
+        sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
+        filler.fill([*sentences[:2], sentences[4]], lambda _: None)
+        with pytest.raises(
+            ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
+        ) as error:
+            filler.fill(sentences, lambda _: None)
+        assert "paris" not in str(error.value)
 
 
 def test_an_accuracy_of_what_is_no_number_is_an_error():

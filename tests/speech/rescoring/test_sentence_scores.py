@@ -9,11 +9,7 @@ from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.language_models import open_language_model
 from tasks.language_model.transformer.scoring import TransformerScorer
 
-MAKERS = {
-    "transformer": save_transformer,
-    "stream": lambda folder: save_transformer(folder, context="stream"),
-    "ngram": save_ngram,
-}
+MAKERS = {"transformer": save_transformer, "ngram": save_ngram}
 
 
 def own_scores(model: str, hypothesis: tuple[str, ...], folder) -> float:
@@ -34,9 +30,6 @@ def test_as_the_models_own_code(tmp_path, kind):
     found = scorer.score_sentences(groups)
     for group, scores in zip(groups, found, strict=True):
         expected = [own_scores(model, words, tmp_path) for words in group]
-        if kind == "stream":
-            # By itself, the running text of one sentence is that sentence, but for how windows are cut.
-            group, scores, expected = group[:2], scores[:2], expected[:2]
         np.testing.assert_allclose(scores, expected, atol=1e-4)
     assert found[-1][0] == found[-1][1]
     assert scorer.unknown_words(("the", "bob", "zed")) == 2
