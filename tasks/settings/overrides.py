@@ -104,8 +104,8 @@ def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> lis
         for name, info in model.model_fields.items():
             fields.setdefault((name, repr(info)), []).append(model)
     groups: dict[tuple[type[Settings], ...], set[str]] = {(model,): set() for model in models}
-    for (name, _), having in fields.items():
-        groups.setdefault(tuple(having), set()).add(name)
+    for (name, _), alike in fields.items():
+        groups.setdefault(tuple(alike), set()).add(name)
     lines = []
     for having, names in sorted(groups.items(), key=lambda group: -len(group[0])):
         kinds = ", ".join(kind_of(model) for model in having if "kind" in model.model_fields)
