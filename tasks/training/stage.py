@@ -111,8 +111,7 @@ class TrainingCommand(StageCommand[AnySettings, AnyFiles]):
         if plan.to_be_started:
             from tasks.training.ranks.processes import start_ranks
 
-            start_ranks(partial(self.carry_out, invocation), plan)
-            return Report()
+            return start_ranks(partial(self.carry_out, invocation), plan)
         later: list[Callable[[], None]] = []
         with invocation.recorded() as recorded:
             curve = Curve()

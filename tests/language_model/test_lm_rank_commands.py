@@ -49,8 +49,9 @@ def test_two_devices_one_run_and_the_same_perplexity(folder, tmp_path):
         process = start(options(folder, name, *more))
         out, shown[name] = process.communicate()
         assert (process.returncode, out) == (0, ""), shown[name]
-    # One rank alone says what was done, in the words that one process has for it.
-    assert shown["two"].count("\n") == shown["one"].count("\n") == 1, shown["two"]
+    # One rank alone says what was done, in the words that one process has for it, with its warnings.
+    assert shown["two"].count("\n") == shown["one"].count("\n") == 2, shown["two"]
+    assert "warning: 11 of 50 lines of --valid are in --input too" in shown["two"]
     assert "steps" in shown["two"]
     one, two = (read_report(folder / f"{name}.json")["measured"] for name in ("one", "two"))
     assert (two["devices"], two["strategy"]) == (2, "ddp")

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from tasks.errors import PalimpsestError, ResourceError, StageError
 from tasks.training.ranks.plan import RankPlan
 
+Result = TypeVar("Result")
 _TERMINATED = 128 + signal.SIGTERM
 _HERE = "127.0.0.1"
 _TERMINATION_SECONDS = 600
@@ -28,8 +29,8 @@ class LostRankError(ResourceError):
     """Another process of the same training has ended."""
 
 
-def start_ranks(run: Callable[[], Any], plan: RankPlan) -> None:
-    """Run ``run()`` in ``plan.devices`` processes and wait for them.
+def start_ranks(run: Callable[[], Result], plan: RankPlan) -> Result:
+    """The result of ``run()`` in the first of ``plan.devices`` processes, which all run it.
 
     ``run`` can be pickled. The first failure ends all: a user error is raised as it was, a process that a signal ended
     is named in a ``ResourceError``, any other failure, which has printed its own line, in a ``StageError``. After
@@ -46,7 +47,8 @@ def start_ranks(run: Callable[[], Any], plan: RankPlan) -> None:
             local_addr=_HERE, max_restarts=0, shutdown_timeout=_TERMINATION_SECONDS,
         )  # fmt: skip
         try:
-            elastic_launch(config, _rank_main)(run, folder)
+            results: dict[int, Result] = elastic_launch(config, _rank_main)(run, folder)
+            return results[0]
         except SignalException as ended:
             if ended.sigval == signal.SIGINT:
                 raise KeyboardInterrupt from None
@@ -66,7 +68,7 @@ def start_ranks(run: Callable[[], Any], plan: RankPlan) -> None:
             raise StageError(f"{of} ended with exit status {failure.exitcode}; its own message stands above") from None
 
 
-def _rank_main(run: Callable[[], Any], folder: str) -> None:
+def _rank_main(run: Callable[[], Result], folder: str) -> Result:
     """One process: run the command and, where a user error ends it, leave the error for the process that waits."""
     from tqdm import tqdm
 
@@ -77,7 +79,7 @@ def _rank_main(run: Callable[[], Any], folder: str) -> None:
     telemetry.switch_off()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        run()
+        return run()
     except (PalimpsestError, OSError) as error:
         (Path(folder) / os.environ["RANK"]).write_bytes(pickle.dumps(error))
         if isinstance(error, LostRankError):
