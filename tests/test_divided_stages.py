@@ -44,12 +44,19 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster():
     """Options that name a cluster of two nodes."""
-    pytest.importorskip("ray", reason="Ray is an extra: '.[cluster]'")
-    from ray_nodes import ray_nodes
+    from ray_nodes import ENVIRONMENT, ray_nodes
 
-    with pytest.MonkeyPatch.context() as patch, ray_nodes() as nodes:
-        for name, value in nodes.environment.items():
+    with pytest.MonkeyPatch.context() as patch:
+        # Ray reads its environment as it is imported.
+        for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)
+        pytest.importorskip("ray", reason="Ray is an extra: '.[cluster]'")
+        yield from _two_nodes(patch, ray_nodes)
+
+
+def _two_nodes(patch, ray_nodes):
+    with ray_nodes() as nodes:
+        patch.setenv("RAY_TMPDIR", str(nodes.folder))
         nodes.add(1, private=1)
         nodes.add(1, private=1)
         yield ["--set", f"resources.cluster={json.dumps({'address': nodes.address, 'private_nodes': 'private'})}"]
