@@ -177,7 +177,7 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(cl
     started = time.monotonic()
     type_in(init)
     type_in(run)
-    assert time.monotonic() - started < 60 * minutes
+    seconds = time.monotonic() - started
     if asked := re.search(r"palimpsest review (mail)/(\w+)", Path("results/verdict.txt").read_text(encoding="utf-8")):
         type_in(release, status=1)
         reading = Reading(*asked.groups(), "Ada", read_parameters().release.unmasked_direct)
@@ -190,6 +190,7 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(cl
     assert printed.endswith("--name mail-1")
     type_in(printed)
     assert Path("releases/mail-1/DOSSIER.md").is_file()
+    assert seconds < 60 * minutes
 
 
 @pytest.mark.parametrize("name", ["2024", "no", "1e5", "null", "0x1F", "On"])
