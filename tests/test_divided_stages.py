@@ -1,6 +1,6 @@
 """Every stage that is cut into parts writes the same on a cluster as in one process."""
 
-import importlib
+import importlib.util
 import json
 import random
 from pathlib import Path
@@ -44,19 +44,14 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster():
     """Options that name a cluster of two nodes."""
-    from ray_nodes import ENVIRONMENT, ray_nodes
+    # Ray reads its environment as it is imported, so it is looked for without that.
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is an extra: '.[cluster]'")
+    from ray_nodes import ray_nodes
 
-    with pytest.MonkeyPatch.context() as patch:
-        # Ray reads its environment as it is imported.
-        for name, value in ENVIRONMENT.items():
+    with pytest.MonkeyPatch.context() as patch, ray_nodes() as nodes:
+        for name, value in nodes.environment.items():
             patch.setenv(name, value)
-        pytest.importorskip("ray", reason="Ray is an extra: '.[cluster]'")
-        yield from _two_nodes(patch, ray_nodes)
-
-
-def _two_nodes(patch, ray_nodes):
-    with ray_nodes() as nodes:
-        patch.setenv("RAY_TMPDIR", str(nodes.folder))
         nodes.add(1, private=1)
         nodes.add(1, private=1)
         yield ["--set", f"resources.cluster={json.dumps({'address': nodes.address, 'private_nodes': 'private'})}"]
