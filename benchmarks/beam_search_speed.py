@@ -32,10 +32,11 @@ def run() -> list[dict[str, Any]]:
     import torch
     from torchaudio.models import RNNTBeamSearch
 
-    from tasks.speech.fusion.prefix_score import SpelledUnits
-    from tasks.speech.fusion.shallow_fusion import FusionWeights, ShallowFusion
+    from tasks.speech.fusion.scorers import weighted
+    from tasks.speech.fusion.unit_scorers import SpelledUnits, WordCounts
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.rescoring.settings import SearchSettings
+    from tasks.speech.rescoring.weight_grid import LM, WORD_COUNT
     from tasks.speech.search.beam_search import beam_search
 
     recogniser = load_recogniser(RECOGNISER)
@@ -43,7 +44,7 @@ def run() -> list[dict[str, Any]]:
     texts, encoded = _speech(recogniser)
     settings = SearchSettings(beam_width=BEAM, nbest=BEAM)
     units = SpelledUnits(recogniser.units)
-    fusion = ShallowFusion(FusionWeights(0.3, 1.0), units, _look_ahead(units))
+    fusion = weighted({WORD_COUNT: WordCounts(units), LM: _look_ahead(units)}, {WORD_COUNT: 1.0, LM: 0.3})
     peer = RNNTBeamSearch(model, blank, step_max_tokens=PEER_UNITS_A_FRAME)
 
     @torch.inference_mode()
@@ -143,4 +144,4 @@ def _look_ahead(units: Any) -> Any:
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *words))
     model = TransformerLanguageModel(ArchitectureSettings(), len(vocabulary))
     model.initialise(5)
-    return WordLookahead(TransformerNextWord(model, vocabulary), units, -9.2)
+    return WordLookahead(TransformerNextWord(model, vocabulary), units)

@@ -69,9 +69,13 @@ def plain_lines() -> list[str]:
     """Other sentences of the text that ``masked_lines`` is from."""
     from itertools import islice
 
-    from tasks.corpora.sources.chitchat import Chitchat
+    from tasks.corpora.sources.chitchat import ChitchatCorpus
 
-    texts = (text for document in Chitchat().documents() for text in document.texts)
+    texts = (
+        text
+        for document in ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents()
+        for text in document.texts
+    )
     lines = [line for line in islice(texts, 100000) if 30 < len(line) < 150 and line.isascii() and "\n" not in line]
     return lines[7::97]
 

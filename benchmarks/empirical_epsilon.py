@@ -1,11 +1,9 @@
-"""How much noisy counts, a fill made of them and word replacement really tell: a lower bound of epsilon beside the
-promised one.
+"""How much noisy counts and a fill made of them really tell: a lower bound of epsilon beside the promised one.
 
-Two corpora that differ by the words behind the markers of one line (or two words that are replaced), many keys each; an
-event is seen ``one`` times in the first and ``other`` times in the second. The bound is log of the least probability of
-the first by the largest of the second, each at 97.5 % (Clopper and Pearson 1934), so together at 95 %. A bound above
-the promise refutes it; one near it says that no noise is wasted. For the fill the event is chosen on half of the runs,
-and bounded on the other.
+Two corpora that differ by the words behind the markers of one line, many keys each; an event is seen ``one`` times in
+the first and ``other`` times in the second. The bound is log of the least probability of the first by the largest of
+the second, each at 97.5 % (Clopper and Pearson 1934), so together at 95 %. A bound above the promise refutes it; one
+near it says that no noise is wasted. For the fill the event is chosen on half of the runs, and bounded on the other.
 """
 
 import math
@@ -16,12 +14,9 @@ from scipy.stats import beta
 
 from benchmarks.turns import row
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.choice import with_spans
 from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_counts
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.metric import Metric, MetricFiller, WordEmbeddings
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import NoisyCounts
 
@@ -30,8 +25,6 @@ RUNS = 3000
 WORDS = ("digits", "spectral")
 PUBLIC = WordFrequencies.of([("the", 900), ("digits", 10), ("spectral", 10), ("queue", 40)])
 KEPT = KeptWords(["the"])
-NEAR = ("monday", "tuesday", "friday", "doctor", "nurse", "paris")
-"""Words that are replaced and written; the first two are told apart."""
 PLACES = 20
 """Markers of the corpus that is filled; one of them is told apart."""
 
@@ -46,14 +39,7 @@ def run() -> list[dict[str, Any]]:
     rows.append(
         _row(f"epsilon of a unigram fill as published, 1 promised, {RUNS:,} runs a side", _bound_of_fills(1.0), 1.0)
     )
-    return [*rows, *rows_of_words()]
-
-
-def rows_of_words() -> list[dict[str, Any]]:
-    """Those of word replacement."""
-    name = f"epsilon of SanText, 8 for each unit of distance promised, {KEYS:,} draws a side"
-    other = f"epsilon of CusText, groups of 3, 3 promised, {KEYS:,} draws a side"
-    return [_row(name, *_bound_of_words(8.0)), _row(other, *_bound_of_words(3.0, 3))]
+    return rows
 
 
 def lower_bound(one: int, of_one: int, other: int, of_other: int) -> float:
@@ -115,23 +101,3 @@ def _more_of_the_first(word: str, epsilon: float, number: int) -> int:
     filler = UnigramFiller({None: off_list}, MarkerRandomness(number))
     written = [filler.draw(Place(line, 0)).word for line in range(1, PLACES + 1)]
     return written.count(WORDS[0]) - written.count(WORDS[1])
-
-
-def _bound_of_words(epsilon: float, customized: int | None = None) -> tuple[float, float]:
-    """Bound, and what is promised of two words: epsilon times their distance, or epsilon within a group."""
-    embeddings = WordEmbeddings.load()
-    known = WordFrequencies.of((word, 9 - place) for place, word in enumerate(NEAR))
-    public = embeddings.vocabulary(known, np.ones(len(NEAR), dtype=bool))
-    settings = Metric(kind="metric", epsilon=epsilon, customized=customized)
-    counts = []
-    for seed, word in enumerate(NEAR[:2]):
-        filler = MetricFiller(embeddings, public, settings, MarkerRandomness(seed, b"benchmark"))
-        masked = [MaskedSpan(0, len(word), "MASK", "list", word, 0)]
-        lines = (read_masked_line("[MASK]", number, merge_markers=False) for number in range(1, KEYS + 1))
-        sentences = [with_spans(line, masked) for line in lines]
-        counts.append([fill.word for (fill,) in filler.fill(sentences, lambda slots: None)].count(NEAR[0]))
-    one, other = (embeddings.of(word) for word in NEAR[:2])
-    assert one is not None, "a word of the vocabulary"
-    assert other is not None, "a word of the vocabulary"
-    distance = math.dist(one, other)
-    return lower_bound(counts[0], KEYS, counts[1], KEYS), epsilon if customized else epsilon * distance

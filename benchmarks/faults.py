@@ -3,8 +3,7 @@
     python -m benchmarks.faults                 half an hour; writes results/faults.json and docs/faults.md
     python -m benchmarks.faults --moments 2     a quick look, written nowhere unless --output says where
 
-It runs ``tests/faults``, which use real servers; what a machine lacks (PostgreSQL, mounting, a C compiler) is
-skipped, and counted as skipped.
+It runs ``tests/faults``; a machine without the right to mount a disk skips those on a full disk, and counts them.
 """
 
 import argparse

@@ -93,11 +93,11 @@ def masked_lines() -> list[str]:
     """Real typed sentences with every sixth word masked: 1 to 5 markers each."""
     from itertools import islice
 
-    from tasks.corpora.sources.chitchat import Chitchat
+    from tasks.corpora.sources.chitchat import ChitchatCorpus
     from tasks.corpora.words import word_spans
 
     lines: list[str] = []
-    for document in Chitchat().documents():
+    for document in ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents():
         for sentence in document.texts:
             spans = word_spans(sentence)
             if 6 <= len(spans) <= 30 and sentence.isascii() and "\n" not in sentence and "[" not in sentence:
@@ -153,12 +153,13 @@ def _peak_mebibytes(folder: Path, lines: Sequence[str], count: int) -> float:
 
 
 def fill_ours(language_model: Any, candidates: Any, lines: Sequence[str]) -> list[list[str]]:
+    from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_sentence import read_masked_line
-    from tasks.filling.methods.top_1 import BestWord
+    from tasks.filling.methods.top_1 import best_word
 
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-    filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64)
+    filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=64)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences, lambda _: None)]
 
 

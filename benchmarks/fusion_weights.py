@@ -19,40 +19,36 @@ from typing import Any
 import numpy as np
 
 from tasks.records.stage_report import environment, write_json
-from tasks.speech.fusion.fused_model import FusedModel
-from tasks.speech.fusion.shallow_fusion import FusionWeights
-from tasks.speech.fusion.transcribed_speech import TranscribedSpeech, errors_of_units, read_transcribed
-from tasks.speech.fusion.tuning import ListErrors, grid_of, mean_of_best
+from tasks.speech.fusion.scorers import fusion_scorers
+from tasks.speech.fusion.tuning import DevLists, Point, grid_of
+from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
-from tasks.speech.rescoring.settings import FusionSettings, SearchSettings
-from tasks.speech.search.beam_search import recognise
+from tasks.speech.rescoring.settings import FusionSettings, TuneFusionSettings
+from tasks.speech.rescoring.weight_grid import mean_of_best
 from tasks.speech.word_errors.error_counts_file import read_errors
-from tasks.speech.word_errors.word_errors import ALL, MASKED, UtteranceErrors, paired_difference, word_error_rate
+from tasks.speech.word_errors.word_errors import ALL, MASKED, ErrorTable, mean_over_seeds, paired_difference_over_seeds
 from tasks.torch_setup import set_up_torch
 
 ORACLE, PRETRAINED = "oracle-1", "pretrained"
-DECODED = (FusionWeights(0.5, 2.0), FusionWeights(0.8, 3.0), FusionWeights(0.7, 1.0), FusionWeights(0.3, 1.0))
+DECODED = ((0.5, 2.0, 0.0), (0.8, 3.0, 0.0), (0.7, 1.0, 0.0), (0.3, 1.0, 0.0))
 """Weights that dev is decoded with; test only with the first two."""
 DRAWS, RESAMPLES, DEV_UTTERANCES = 300, 40, (150, 300)
 SETTINGS = FusionSettings()
 
 
-def list_errors(
-    model: FusedModel, speech: TranscribedSpeech, recogniser: Recogniser, points: Sequence[FusionWeights]
-) -> np.ndarray:
+def list_errors(model: str, speech: TranscribedSpeech, recogniser: Recogniser, points: Sequence[Point]) -> np.ndarray:
     """Word errors (P, U) at each point of the grid, by the lists of decodings at ``points``."""
-    references = [speech.references[name] for name in speech.encoded.utterance_ids]
-    lists = ListErrors(lambda found: errors_of_units(found, references, recogniser.units), normalised=True)
-    for weights in points:
-        lists.add(recognise(recogniser, speech.frames, SearchSettings(), model.fusion(weights)))
+    scorers, _ = fusion_scorers(model, SETTINGS.internal_lm, recogniser)
+    lists = DevLists(scorers, recogniser, speech)
+    for point in points:
+        lists.decode(point, TuneFusionSettings())
     return lists.errors(grid_of(SETTINGS))
 
 
 def compared(dev: dict[str, np.ndarray], test: dict[str, np.ndarray], words: int, size: int) -> list[dict[str, Any]]:
     """For each way to tune on ``size`` utterances: differences to Oracle, in points, over draws of dev."""
-    points = grid_of(SETTINGS)
-    places = np.array([(point.lm_weight, point.insertion_bonus) for point in points])
+    places = np.array([point[:2] for point in grid_of(SETTINGS)])
     adapted = [name for name in dev if name != PRETRAINED]
     shared = {"each model its own": None, "pretrained model": [PRETRAINED], "Oracle": [ORACLE],
               "all models, errors added up": list(dev), "adapted models, errors added up": adapted}  # fmt: skip
@@ -60,8 +56,8 @@ def compared(dev: dict[str, np.ndarray], test: dict[str, np.ndarray], words: int
     draws = [generator.integers(0, dev[ORACLE].shape[1], size) for _ in range(DRAWS)]
 
     def rate(name: str, tuned_on: Sequence[str], draw: np.ndarray, resamples: int) -> float:
-        chosen, _ = mean_of_best(points, sum(dev[one][:, draw] for one in tuned_on), resamples)  # type: ignore[arg-type]
-        apart = np.abs(places - (chosen.lm_weight, chosen.insertion_bonus)) / (0.1, 0.5)
+        chosen, _ = mean_of_best(places, sum(dev[one][:, draw] for one in tuned_on), resamples, 2)  # type: ignore[arg-type]
+        apart = np.abs(places - chosen) / (0.1, 0.5)
         return 100 * float(test[name][apart.sum(axis=1).argmin()].sum()) / words
 
     rows: list[dict[str, Any]] = []
@@ -84,12 +80,13 @@ def compared(dev: dict[str, np.ndarray], test: dict[str, np.ndarray], words: int
 def paired(folder: Path) -> dict[str, Any]:
     """Of a run: word error rates and differences to Oracle with intervals, in per cent, of all and of masked words."""
     found = {
-        path.name.removesuffix(".errors.tsv"): read_errors(path)[0] for path in sorted(folder.glob("**/*.errors.tsv"))
+        path.name.removesuffix(".errors.tsv"): read_errors(path) for path in sorted(folder.glob("**/*.errors.tsv"))
     }
 
-    def numbers(errors: UtteranceErrors, group: str) -> list[float]:
-        apart = paired_difference(errors, found[ORACLE], 1000, 0.95, 1, group)
-        return [round(100 * float(part or 0), 2) for part in (word_error_rate(errors, group), *apart)]
+    def numbers(errors: ErrorTable, group: str) -> list[float]:
+        rate, *_ = mean_over_seeds([errors], 1000, 0.95, 1, group)
+        apart = paired_difference_over_seeds([(errors, found[ORACLE])], 1000, 0.95, 1, group)
+        return [round(100 * float(part or 0), 2) for part in (rate, *apart)]
 
     groups = {"wer": ALL, "masked_by_allow_list": f"{MASKED}:allow_list"}
     return {name: {key: numbers(one, group) for key, group in groups.items()} for name, one in found.items()}
@@ -104,10 +101,7 @@ def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
         manifest = options.references / part / "manifest.jsonl"
         speech[part] = read_transcribed(str(options.speech / f"{part}.safetensors"), str(manifest), recogniser)
         errors[part] = {
-            Path(folder).name: list_errors(
-                FusedModel(folder, None, SETTINGS, recogniser), speech[part], recogniser, points
-            )
-            for folder in options.models
+            Path(folder).name: list_errors(folder, speech[part], recogniser, points) for folder in options.models
         }
     test = speech["test"]
     words = sum(len(test.references[name].split()) for name in test.encoded.utterance_ids)

@@ -13,7 +13,7 @@ An identifier counts as found if every one of its words is masked. Three kinds o
 Intervals are Wilson's at 95 % and take identifiers for independent; sentences of one form are alike, so they are
 somewhat narrow. The output has numbers and labels only, never text.
 
-    python -m tasks.tagger_training.build_shipped crf --gold GOLD --held-out held_out --output crf
+    python -m benchmarks.build_shipped crf --gold GOLD --held-out held_out --output crf
     python -m benchmarks.identifier_recall --templates data/labelled/test.jsonl --held-out held_out --crf crf
     python -m benchmarks.identifier_recall --page docs/privacy.md    # the table, from the stored numbers
 """

@@ -109,8 +109,8 @@ def _train_ours(case: Case, full_logits: bool) -> dict[str, float]:
     import torch
     from torch.nn import functional
 
+    from tasks.language_model import training as trainer
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training import trainer
 
     model, text = example(case.workload)
     settings = TrainingSettings(batch_tokens=BATCH_TOKENS, learning_rate=LEARNING_RATE, dropout=0.0)

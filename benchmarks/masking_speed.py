@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.turns import compared, row
 from tasks.corpora.division import normalise
 from tasks.corpora.masked_text import escape
-from tasks.corpora.sources.chitchat import Chitchat
+from tasks.corpora.sources.chitchat import ChitchatCorpus
 from tasks.corpora.words import count_words, fold, word_spans
 
 ROUNDS = 5
@@ -39,7 +39,12 @@ def run() -> list[dict[str, Any]]:
 
 def messages() -> list[str]:
     """258,000 typed messages, 2.5 million words."""
-    return [line for document in Chitchat().documents() for line in map(normalise, document.texts) if line]
+    return [
+        line
+        for document in ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents()
+        for line in map(normalise, document.texts)
+        if line
+    ]
 
 
 def write_vocabulary(path: Path) -> Path:

@@ -6,11 +6,9 @@ numbers, parameters and inputs that both leave in the store are compared before 
 """
 
 import os
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchmarks.turns import row
@@ -39,7 +37,7 @@ def run() -> list[dict[str, Any]]:
         # Last, since it writes the store's address into the environment.
         fluent = seconds(lambda: log_fluently(records[:PEER_RUNS], peer)) * RUNS / PEER_RUNS
         del os.environ["MLFLOW_TRACKING_URI"]
-        if contents(Path(folder) / "few.db") != contents(Path(folder) / "peer.db"):
+        if contents(few) != contents(peer):
             raise RuntimeError("the two ways of publishing leave different numbers, parameters or inputs")
     return [
         row(f"publish {RUNS} runs", made, fluent, "s", fluent / made, f"< {LIMIT_SECONDS:.0f} s", made < LIMIT_SECONDS),
@@ -95,18 +93,26 @@ def record(number: int) -> RunRecord:
     )
 
 
-def contents(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+def contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
     """The numbers, parameters and inputs of a store, by the names of their runs."""
-    questions = {
-        "params": "select r.name, t.key, t.value from params t join runs r using (run_uuid)",
-        "metrics": "select r.name, t.key, t.value, t.step from metrics t join runs r using (run_uuid)",
-        "latest": "select r.name, t.key, t.value, t.step from latest_metrics t join runs r using (run_uuid)",
-        "inputs": "select r.name, d.name, d.digest, t.name, t.value from inputs i join runs r "
-        "on i.destination_id = r.run_uuid join datasets d on i.source_id = d.dataset_uuid "
-        "join input_tags t using (input_uuid)",
-    }
-    with sqlite3.connect(path) as store:
-        return {name: sorted(store.execute(question).fetchall(), key=repr) for name, question in questions.items()}
+    with locked_store(settings) as store:
+        return sorted(
+            (
+                run.info.run_name,
+                sorted(run.data.params.items()),
+                sorted(run.data.metrics.items()),
+                sorted(
+                    (point.key, point.step, point.value)
+                    for name in run.data.metrics
+                    for point in store.client.get_metric_history(run.info.run_id, name)
+                ),
+                sorted(
+                    (entry.dataset.name, entry.dataset.digest, sorted((tag.key, tag.value) for tag in entry.tags))
+                    for entry in (run.inputs.dataset_inputs if run.inputs else [])
+                ),
+            )
+            for run in store.runs()
+        )
 
 
 def seconds(action: Callable[[], object]) -> float:

@@ -48,9 +48,14 @@ def messages(number: int) -> list[str]:
     from itertools import islice
 
     from tasks.corpora.division import normalise
-    from tasks.corpora.sources.chitchat import Chitchat
+    from tasks.corpora.sources.chitchat import ChitchatCorpus
 
-    texts = (line for document in Chitchat().documents() for line in map(normalise, document.texts) if line)
+    texts = (
+        line
+        for document in ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents()
+        for line in map(normalise, document.texts)
+        if line
+    )
     return list(islice(texts, number))
 
 

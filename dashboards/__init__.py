@@ -1,1 +1,1 @@
-"""How it is seen: the report page."""
+"""Presentation of results: the report page, other pages and services."""

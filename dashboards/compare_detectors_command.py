@@ -33,13 +33,12 @@ END = "<!-- palimpsest compare-detectors: end -->"
 
 
 PAGE = "docs/detectors.md"
-"""The tables; the plot goes beside them, with the ending .svg."""
+"""Page with the tables; the plot is next to it, with the ending .svg."""
 
 
 def run(_: Options) -> None:
     """Read the reports, write tables and plot."""
-    from dashboards.detector_plot import detector_plot
-    from dashboards.detectors import detector_results, detector_table, masked_share_table
+    from dashboards.detectors import detector_plot, detector_results, detector_table, masked_share_table
     from tasks.results.report_index import ReportIndex
 
     reports = list(ReportIndex(REPORTS).reports.values())
@@ -61,7 +60,7 @@ def run(_: Options) -> None:
 
 
 def _document(text: str) -> str:
-    """The file's own text with new tables between the two marks; a new file has nothing else."""
+    """The page's text with new tables between the two marks; a new page has nothing else."""
     block = f"{BEGIN}\n\n{text}\n\n{END}"
     if not Path(PAGE).exists():
         return f"{block}\n"

@@ -1,6 +1,4 @@
-"""Detectors side by side, from the reports of ``palimpsest evaluate-masking``, and how much each technique masks beside
-the paper's Table 2.
-"""
+"""Detectors compared, from the reports of ``palimpsest evaluate-masking``: tables, a plot, and masking rates."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,19 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboards.paper_results import MASKED_SHARES, TECHNIQUES
+from dashboards.plots import Axis, Point, figure, standalone
 from tasks.errors import CorpusError
 from tasks.masking.every_tagger import EVERY_TAGGER
 from tasks.results.grid import ABSENT, Grid, markdown, plain_grid
+from tasks.results.summary.estimate import Estimate
 from tasks.results.titles import technique_name
 
 STAGE = "evaluate_masking"
-
+_TECHNIQUES = ("allow_list", "vocabulary_threshold", "entity_tagger")
+_PAPER = {"Fisher": ("12.5", "1.3", "1.7"), "Reddit": ("22.7", "11.9", "4.2"), "WSJ": ("30.4", "11.2", "9.1")}
+"""Share of tokens masked, in per cent: Table 2 of Vats et al. (2023)."""
 
 _LEGEND = (
     "Token F2 counts words, with its {level} interval in brackets; *in scope* leaves out masked words of classes that "
     "the gold set does not annotate. Span F2: a span is found if all of its words are masked. Document recall: share "
-    "of the documents (a line each, where the file names none) with private words in which all of them are masked. "
+    "of the documents (a line each, if the file names none) with private words in which all of them are masked. "
     "Over-masking: share of words masked in lines that hold nothing private. Speed is finding the words to mask, with "
     "the model loaded (`palimpsest mask` is faster with a list). Memory is the whole process. The best F2 of "
     "each gold set is bold."
@@ -32,33 +33,23 @@ class DetectorResult:
     """One technique on one gold set."""
 
     technique: str
-    """Name for people; with the model where one name stands for several."""
-    kind: str
-    """``list``, ``tagger`` or ``combination``."""
+    """Name for people; with the model if several results have one name."""
     machine: str
     """Processor and threads."""
     measured: Mapping[str, Any]
-    """As the report has it; null is undefined."""
+    """Measurements of the report; null is undefined."""
 
     @property
     def gold_set(self) -> str:
-        """The labelled text that it was held against."""
+        """The labelled text of the evaluation."""
         return str(self.measured["gold_set"])
 
     @property
-    def f2(self) -> float | None:
-        """F2 over words."""
-        return self.measured["token"]["f2"]
-
-    @property
-    def f2_interval(self) -> list[float]:
-        """Its interval; empty without one."""
-        return self.measured["token"]["f2_ci"] or []
-
-    @property
-    def words_per_second(self) -> float | None:
-        """Of finding the words to mask."""
-        return self.measured["words_per_second"]
+    def f2(self) -> Estimate | None:
+        """F2 over words, with its interval if there is one."""
+        token = self.measured["token"]
+        low, high = token["f2_ci"] or (None, None)
+        return None if token["f2"] is None else Estimate(token["f2"], low, high, None, 1)
 
 
 def _rate(value: float) -> str:
@@ -70,7 +61,7 @@ def _share(value: float) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Three digits say enough of a speed."""
+    """A speed with three digits."""
     return f"{float(f'{value:.3g}'):,.0f}"
 
 
@@ -90,14 +81,14 @@ _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
     "peak memory": ("peak_memory_bytes", _size),
     "model": ("model_bytes", _size),
 }
-"""Columns of the table: where each stands in what was measured, and how it is written."""
+"""Columns of the table: field in the measurements, and format."""
 
 
 def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResult]:
-    """The results in the reports of that stage, by gold set and then by F2, the best first.
+    """The results in the reports of the evaluation, by gold set and then by F2, the best first.
 
-    Raises ``CorpusError`` where there is none, where two follow different protocols, and where a technique has two
-    results on one gold set that its model does not tell apart.
+    Raises ``CorpusError`` if there is none, if two follow different protocols, or if a technique has two results on one
+    gold set that its model does not distinguish.
     """
     found = [report for report in reports if report["stage"] == STAGE]
     if not found:
@@ -115,7 +106,11 @@ def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResul
     for (name, gold_set), count in Counter((result.technique, result.gold_set) for result in results).items():
         if count > 1:
             raise CorpusError(f"the reports hold {count} evaluations of {name!r} on {gold_set!r}; keep one of them")
-    return sorted(results, key=lambda result: (result.gold_set, -(result.f2 or 0.0), result.technique))
+    return sorted(results, key=_order)
+
+
+def _order(result: DetectorResult) -> tuple[str, float, str]:
+    return result.gold_set, -(result.f2.value if result.f2 else 0.0), result.technique
 
 
 def _name(report: Mapping[str, Any]) -> str:
@@ -123,7 +118,7 @@ def _name(report: Mapping[str, Any]) -> str:
 
 
 def _model(settings: Mapping[str, Any]) -> str:
-    """Model, list or parts of a technique, to tell two of one name apart."""
+    """Model, list or parts of a technique, to distinguish two of one name."""
     tagger = settings.get("tagger")
     if tagger:
         return _base(tagger["model"])
@@ -138,14 +133,8 @@ def _model(settings: Mapping[str, Any]) -> str:
 
 
 def _base(model: str) -> str:
-    """A hub name as it is, of a longer path its last part: where a folder lies on a machine is nobody's business."""
+    """A hub name unchanged, of a longer path its last part: the folder on a machine stays private."""
     return model if model.count("/") < 2 and not model.startswith((".", "/", "~")) else Path(model).name
-
-
-def _kind(settings: Mapping[str, Any]) -> str:
-    if settings["kind"] in ("combination", EVERY_TAGGER):
-        return "combination"
-    return "tagger" if "tagger" in settings else "list"
 
 
 def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
@@ -153,23 +142,20 @@ def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
     threads = measured["threads"]
     return DetectorResult(
         technique=_name(report) + (f" ({_model(settings)})" if with_model else ""),
-        kind=_kind(settings),
         machine=f"{report['environment']['processor']}, {threads} thread{'s' if threads > 1 else ''}",
         measured=measured,
     )
 
 
 def detector_grids(results: Sequence[DetectorResult], *, bold: bool = False) -> list[Grid]:
-    """One table per gold set, whose caption says its name and size; results come sorted, the best of each first."""
+    """One table per gold set, with its name and size as caption; results are sorted, the best of each first."""
     grids = []
     for gold_set in dict.fromkeys(result.gold_set for result in results):
         mine = [result for result in results if result.gold_set == gold_set]
         first = mine[0].measured
         size = f"{first['lines']:,} lines, {first['words']:,} words, {first['private_words']:,} of them private"
         rows = [_row(result, bold=bold and result.f2 == mine[0].f2) for result in mine]
-        grids.append(
-            plain_grid(f"{gold_set}: {size}", ["technique", *_COLUMNS], rows, label=f"Detectors on {gold_set}")
-        )
+        grids.append(plain_grid(f"{gold_set}: {size}", ["technique", *_COLUMNS], rows))
     return grids
 
 
@@ -194,7 +180,7 @@ def _legend(results: Sequence[DetectorResult]) -> str:
 
 
 def detector_legend(results: Sequence[DetectorResult]) -> str:
-    """What the columns mean, without markup."""
+    """The legend of the columns, without markup."""
     said = _legend(results).replace("*", "").replace("`", "")
     return said.replace("; the best F2 of each gold set is bold", "")
 
@@ -208,15 +194,27 @@ def _row(result: DetectorResult, *, bold: bool) -> list[str]:
         texts.append(ABSENT if value is None else written(value))
     if bold and result.f2 is not None:
         texts[1] = f"**{texts[1]}**"
-    if result.f2_interval:
-        texts[1] += " [{:.3f}, {:.3f}]".format(*result.f2_interval)
+    if result.measured["token"]["f2_ci"]:
+        texts[1] += " [{:.3f}, {:.3f}]".format(*result.measured["token"]["f2_ci"])
     return texts
 
 
-def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
-    """Share of words that each technique masked in each corpus, below the paper's Table 2; ``None`` without any.
+def detector_plot(results: Sequence[DetectorResult]) -> str:
+    """An SVG file with F2 against speed, a panel for each gold set, of all results that have both."""
+    panels: dict[str, list[Point]] = {}
+    for result in results:
+        speed = result.measured["words_per_second"]
+        if result.f2 is not None and speed:
+            point = Point(result.technique, Estimate(speed, None, None, None, 1), result.f2)
+            panels.setdefault(result.gold_set, []).append(point)
+    axes = Axis("words per second", 0, logarithmic=True), Axis("token F2", 3)
+    return standalone(figure(panels, "Token F2 against speed of masking, by gold set", *axes))
 
-    ``reports`` may hold those of other stages; only those of ``mask`` with a dataset are read.
+
+def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
+    """The masked share of words per technique and corpus, after the paper's Table 2; ``None`` without any.
+
+    ``reports`` may include those of other stages; only those of ``mask`` with a dataset are read.
     """
     shares: dict[str, dict[str, float | None]] = {}
     for report in reports:
@@ -225,11 +223,11 @@ def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
             shares.setdefault(cell["dataset"], {})[cell["technique"]] = report["measured"]["masked_fraction"]
     if not shares:
         return None
-    further = sorted({technique for row in shares.values() for technique in row} - set(TECHNIQUES))
-    techniques = [*TECHNIQUES, *further]
+    further = sorted({technique for row in shares.values() for technique in row} - set(_TECHNIQUES))
+    techniques = [*_TECHNIQUES, *further]
     rows = [
         [f"{corpus} (paper)", *(f"{share} %" for share in printed), *[ABSENT] * len(further)]
-        for corpus, printed in MASKED_SHARES.items()
+        for corpus, printed in _PAPER.items()
     ]
     for corpus in sorted(shares):
         row = [shares[corpus].get(technique) for technique in techniques]

@@ -1,68 +1,73 @@
-"""The page's tables that are not of one measure: fills, masked words, speech, and the paper's numbers beside ours."""
+"""The page's tables of several measures: leakage, fills, speech, and made-up examples."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Any
 
-from dashboards.paper_results import DATASETS, MASKED_SHARES, RESULTS, TECHNIQUES, printed
-from dashboards.plots import Drawing, interval_plots
+from markupsafe import Markup
+
+from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.records.cells import word_error_report
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading, plain_grid, words
-from tasks.results.measure import OTHER_PROTOCOL, PAGE, Measure, Row, follows_protocol
-from tasks.results.measures import measure, measures
+from tasks.results.leakage import attacked
+from tasks.results.measure import ABOVE, PAGE, Measure, Row
+from tasks.results.measures import leakage, measure, measures
 from tasks.results.report_index import ReportIndex
-from tasks.results.summary.estimate import Estimate, estimate
-from tasks.results.summary.summary_document import lists_note
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.tables import SIGNS, Line, Table, judgement, measure_grid, number_entry
-from tasks.results.titles import method_name, technique_name
+from tasks.results.tables import Table, number_entry
+from tasks.results.titles import cell_label, technique_name
+from tasks.results.verdict import Verdict
 
-WITHOUT_CAPITALS = (
-    "References of n-best lists are often written without capitals, and there a technique that tags names finds few of "
-    "them: its rate is then one of few words, and not of the names that were said."
-)
-"""What a reader must know of the rates on masked words where they come from n-best lists."""
-_SHORT_NAMES = {"allow_list": "allow", "vocabulary_threshold": "thresh.", "entity_tagger": "entity"}
+Piece = tuple[str, bool]
+"""A piece of a sentence, and whether masking or filling wrote it."""
 
 
-def masked_counts(table: Table) -> list[tuple[str, str, str, str]]:
-    """Of each technique: its name, how many test words it would mask, their share, and how many of them are unknown."""
-    return [
-        (technique_name(technique), f"{each['words']:,}", f"{each['share']:.1%}", f"{each['unknown_words']:,}")
-        for technique, _, each in _records(table, "masked_words")
+def readings_grid(verdict: Verdict) -> Grid:
+    """The leakage of the recommended cell."""
+    return plain_grid(
+        f"Leakage of {verdict.cell.path}",
+        ["Attack", "Result", "Chance level", Heading("Reading", words=True)],
+        [(each.attack, each.result, each.chance, each.reading) for each in verdict.leakage],
+        kind="plain readings",
+        caption_unseen=True,
+    )
+
+
+def leakage_grid(table: Table) -> Grid:
+    """Attacks as rows, attacked conditions as columns, each number with its chance level.
+
+    Without an attack: the identifiers that each technique leaves unmasked.
+    """
+    conditions = [
+        (Heading(line.label, technique_name(technique or "")), rows) for technique, line, rows in attacked(table)
     ]
+    if not conditions:
+        filled = [(name, line.by_technique[name]) for name in table.techniques for line in table.lines]
+        first = {name: rows for name, rows in reversed(filled) if rows and rows[0]["technique"]}
+        conditions = [(Heading(technique_name(name)), first[name]) for name in table.techniques if name in first]
+    found = {each.title: [_with_chance(each, rows) for _, rows in conditions] for each in leakage(PAGE)}
+    rows = [GridRow(title, entries) for title, entries in found.items() if any(e.text != ABSENT for e in entries)]
+    headings = [Heading("Attack"), *(heading for heading, _ in conditions)]
+    return Grid(f"Leakage of {table.dataset}", headings, rows, caption_unseen=True)
 
 
-def _records(table: Table, column: str) -> Iterator[tuple[str, Row, Mapping[str, Any]]]:
-    """Of each technique the first row that has a record of it in a column, and the record."""
-    for technique in table.techniques:
-        rows = [row for line in table.lines for row in line.by_technique[technique]]
-        row = next((row for row in rows if technique in (row.get(column) or {})), None)
-        if row is not None:
-            yield technique, row, row[column][technique]
-
-
-def fill_grid(table: Table) -> Grid:
-    """Per technique and method: markers, different fills, fills against the rule, masked words hit by coincidence."""
-    fields = ("markers", "distinct_fills", "fallback_count", "restoration_rate", "restoration_by_frequency")
-    rows = []
-    for technique in table.techniques:
-        for line in table.lines:
-            found = [estimate(line.by_technique[technique], name) for name in fields]
-            if line.group not in ("fill", "control") or found[0] is None:
-                continue
-            texts = [
-                _text(number, ".2%" if name.startswith("restoration") else ",.0f")
-                for name, number in zip(fields, found, strict=True)
-            ]
-            rows.append([technique_name(technique), line.label, *texts])
-    counts = ("Markers", "Different fills", "Against the off-list rule", "Coincidence", "Guess by frequency")
-    headings = ["Technique", *words("Method"), *counts]
-    return plain_grid("What was filled, by technique and method", headings, rows, label="Fills in numbers")
+def _with_chance(measure: Measure, rows: Sequence[Row]) -> Entry:
+    number, blind = measure.estimate(rows), measure.chance(rows)
+    shown = number_entry(number, measure.digits)
+    if number is None or blind is None:
+        return shown
+    chance = blind.value
+    interval = shown.interval.strip("[]").replace(", ", "–")
+    detail = f"{interval}{', ' if interval else ''}chance {chance:.{measure.digits}f}"
+    if number.low is None or number.low <= chance:
+        return replace(shown, detail=detail)
+    return replace(shown, detail=detail, sign=ABOVE, said="above chance", sign_kind="bad")
 
 
 def fluency_grid(table: Table) -> Grid:
-    """How well each fill reads, with intervals; empty where that was not measured."""
+    """The fluency of each fill, with intervals; empty if it was not measured."""
     shown = [each for each in measures() if each.step == "fluency" and not each.name.endswith("_before")]
     rows = []
     for technique in table.techniques:
@@ -70,214 +75,111 @@ def fluency_grid(table: Table) -> Grid:
             found = [each.estimate(line.by_technique[technique]) for each in shown]
             if any(found):
                 entries = [number_entry(number, each.digits) for number, each in zip(found, shown, strict=True)]
-                rows.append(GridRow(technique_name(technique), [Entry(line.label), *entries]))
-    headings = [Heading("Technique"), *words("Method"), *(Heading(each.title) for each in shown)]
-    return Grid("How well fills read", headings, rows, label="How well fills read")
-
-
-def _text(number: Estimate | None, form: str) -> str:
-    return format(number.value, form) if number else ABSENT
-
-
-def masked_share_grid(tables: Sequence[Table]) -> Grid:
-    """The share of words that each technique masked in our corpora, and in the paper's."""
-    techniques = list(dict.fromkeys([*(name for table in tables for name in table.techniques), *TECHNIQUES]))
-    rows = []
-    for table in tables:
-        shares = [table.masked_note(name, "{}") if name in table.techniques else "" for name in techniques]
-        entries = [Entry(share) for share in shares]
-        rows.append(GridRow(table.dataset, entries, "ours", tag="here"))
-    for corpus, numbers in MASKED_SHARES.items():
-        by_name = dict(zip(TECHNIQUES, numbers, strict=True))
-        rows.append(GridRow(corpus, [Entry(f"{by_name[name]}%" if name in by_name else "") for name in techniques]))
-    caption = "Share of words masked, here and in the paper’s Table 2"
-    headings = [Heading("Corpus"), *(Heading(technique_name(name)) for name in techniques)]
-    return Grid(caption, headings, rows, label="Share of words masked")
-
-
-def paper_grid(tables: Sequence[Table]) -> Grid:
-    """Tables 3 to 6 with our datasets in front; a row per method and filler, the same methods below each other."""
-    perplexity, wer = measure("perplexity"), measure("wer")
-    spoken = [table for table in tables if table.recogniser_alone is not None]
-    groups = [(Heading(table.dataset, "perplexity, here"), table.techniques) for table in tables]
-    for table in spoken:
-        what = f"word error rate in %, here, {table.kind_of_speech}"
-        groups.append((Heading(f"{table.dataset} speech", what), table.techniques))
-    groups += [(Heading(name, what), list(TECHNIQUES)) for name, what in DATASETS.items()]
-    headings = [
-        Heading(technique_name(name), edge=place == 0, short=_SHORT_NAMES.get(name, technique_name(name)))
-        for _, techniques in groups
-        for place, name in enumerate(techniques)
-    ]
-    ours = {_paper_name(line): line for table in tables for line in table.all_lines}
-    rows = []
-    for name in sorted([*RESULTS, *(name for name in ours if name not in RESULTS)], key=_order):
-        cells = [_our_cells(_line(table, name), table, perplexity) for table in tables]
-        cells += [_our_cells(_line(table, name), table, wer) for table in spoken]
-        cells += [_paper_cells(name, dataset) for dataset in DATASETS]
-        entries = [replace(cell, edge=place == 0) for group in cells for place, cell in enumerate(group)]
-        rows.append(GridRow(name, entries, "" if name in RESULTS else "ours"))
+                rows.append(GridRow(f"{line.label}, {technique_name(technique)}", entries))
     return Grid(
-        "Perplexities and word error rates of the paper, beside ours",
-        [Heading("Method"), *headings],
-        rows,
-        "plain paper",
-        "The paper’s tables beside ours",
-        caption_unseen=True,
-        groups=[(heading, len(techniques)) for heading, techniques in groups],
+        "How well fills read", [Heading("Fill"), *(Heading(each.title) for each in shown)], rows, caption_unseen=True
     )
 
 
-def _paper_name(line: Line) -> str:
-    return method_name(line.method) + (f", {line.filler}" if line.filler else "")
+def fill_grid(table: Table) -> Grid:
+    """Return, per fill: markers, distinct fills, fills against the rule, masked words matched by coincidence."""
+    columns = {
+        "markers": "Mask tokens",
+        "distinct_fills": "Distinct fills",
+        "fallback_count": "Against the off-list rule",
+        "restoration_rate": "Exact matches, %",
+        "restoration_by_frequency": "Exact matches by frequency, %",
+    }
+    rows = []
+    for technique in table.techniques:
+        for line in table.lines:
+            found = [measure(name).estimate(line.by_technique[technique]) for name in columns]
+            if line.group in ("fill", "control") and found[0] is not None:
+                texts = [
+                    ABSENT if number is None else format(number.value, ".2f" if measure(name).share else ",.0f")
+                    for name, number in zip(columns, found, strict=True)
+                ]
+                rows.append([f"{line.label}, {technique_name(technique)}", *texts])
+    return plain_grid("Fills in numbers", ["Fill", *columns.values()], rows)
 
 
-def _order(name: str) -> tuple[int, str, str]:
-    """References, baselines, Top-1, Top-K, fine-tuned ones, then what the paper does not have."""
-    method, _, filler = name.partition(", ")
-    known = list(dict.fromkeys(printed_name.partition(", ")[0] for printed_name in RESULTS))
-    return (known.index(method) if method in known else len(known), method if method not in known else "", filler)
-
-
-def _line(table: Table, name: str) -> Line | None:
-    return next((line for line in table.all_lines if _paper_name(line) == name), None)
-
-
-def _our_cells(line: Line | None, table: Table, measure: Measure) -> list[Entry]:
-    if line is None:
-        return [Entry("")] * len(table.techniques)
-    if line.group == "reference":
-        return [replace(_our_cell(line, table.techniques[0], measure), columns=len(table.techniques))]
-    return [_our_cell(line, technique, measure) for technique in table.techniques]
-
-
-def _our_cell(line: Line, technique: str, measure: Measure) -> Entry:
-    rows, reference = line.by_technique[technique], measure.reference
-    number = measure.estimate(rows)
-    if number is None:
-        return Entry("")
-    shown = number_entry(number, measure.digits)
-    if not follows_protocol(rows):
-        return replace(shown, sign=OTHER_PROTOCOL)
-    if reference is None or estimate(rows, reference.column) is None:
-        return shown
-    way = reference.way(rows)
-    return replace(shown, sign=SIGNS[way], said=reference.said(way), sign_kind=judgement(measure, way))
-
-
-def _paper_cells(name: str, dataset: str) -> list[Entry]:
-    entry = RESULTS.get(name, {}).get(dataset)
-    if isinstance(entry, str):
-        return [Entry(entry, columns=len(TECHNIQUES))]
-    return [Entry(printed(name, dataset, technique) or "") for technique in TECHNIQUES]
-
-
-@dataclass(frozen=True)
-class SpeechPart:
-    """All that the page shows of a dataset's speech."""
-
-    kind: str
-    """``synthetic speech`` or ``recorded speech``."""
-    lists: str
-    """A sentence on what can be won by choosing among n-best lists; empty where language models join the beam."""
-    utterances: str
-    words: str
-    rates: Grid
-    masked_rates: Grid | None
-    masked_counts: list[tuple[str, str, str]]
-    """Of each technique: its name, how many words of the references it would mask, and their share."""
-    without_capitals: str
-    """A sentence on references that hide names from a tagger; empty where they are ours."""
-    plots: list[Drawing]
-    systems: Grid
-    grids: list[Grid]
-    """What was tried on dev for each system: the word error rate of each pair of weights, in per cent."""
-
-
-def speech_part(table: Table, index: ReportIndex) -> SpeechPart | None:
-    """``None`` where the dataset has no speech."""
-    alone = table.recogniser_alone
-    if alone is None:
-        return None
-    rows = [row for found in alone.by_technique.values() for row in found]
-    wer, wer_masked = measure("wer"), measure("wer_masked")
-    about = f"Word error rate on {table.dataset} in per cent"
-    of_masked = f"{about} on words that the technique would mask, {table.kind_of_speech}"
-    masked = measure_grid(table, wer_masked, PAGE, of_masked)
-    return SpeechPart(
-        kind=table.kind_of_speech,
-        lists=lists_note(table),
-        utterances=f"{rows[0]['utterances']:,}",
-        words=f"{rows[0]['reference_words']:,}",
-        rates=measure_grid(table, wer, PAGE, f"{about}, {table.kind_of_speech}"),
-        masked_rates=None if masked.is_empty else masked,
-        masked_counts=[
-            (technique_name(technique), f"{each['words']:,}", f"{each['words'] / row['reference_words']:.1%}")
-            for technique, row, each in _records(table, "masked_word_errors")
-        ],
-        without_capitals=WITHOUT_CAPITALS if of_lists(rows) else "",
-        plots=interval_plots(table, wer, "word error rate in per cent"),
-        systems=_systems(table, index),
-        grids=list(_dev_grids(table, index)),
-    )
-
-
-def of_lists(rows: Sequence[Row]) -> bool:
-    """Whether word error rates come from n-best lists of another recogniser."""
-    return any(row.get("wer_best_of_lists") is not None for row in rows)
-
-
-def _each_system(
-    table: Table, index: ReportIndex
-) -> Iterator[tuple[Line, str, Sequence[Row], list[Mapping[str, Any]]]]:
-    """Every system once, with the name of its technique (references belong to none), its rows, and what the reports of
-    its seeds measured."""
+def systems_grid(table: Table, index: ReportIndex) -> Grid:
+    """Every system of speech once, with errors by kind, weights and speed."""
+    columns = ("insertions", "deletions", "substitutions", "character_error_rate", "lm_weight", "insertion_bonus")
+    rows = []
     for line in table.all_lines:
         for place, technique in enumerate(table.techniques):
-            rows = line.by_technique[technique]
-            if rows and (place == 0 or rows[0]["technique"] is not None):
-                names = [word_error_report(summarised_cell(row)).with_suffix("").as_posix() for row in rows]
-                measured = [index.reports[name]["measured"] for name in names if name in index.reports]
-                yield line, technique_name(technique) if rows[0]["technique"] else "", rows, measured
-
-
-def _systems(table: Table, index: ReportIndex) -> Grid:
-    rows = []
-    for line, technique, found, measured in _each_system(table, index):
-        factors = [each["real_time_factor"] for each in measured if each.get("real_time_factor") is not None]
-        texts = [_text(estimate(found, name), ",.0f") for name in ("insertions", "deletions", "substitutions")]
-        texts.append(_text(measure("character_error_rate").estimate(found), ".1f"))
-        texts += [_text(estimate(found, name), ".2f") for name in ("lm_weight", "insertion_bonus")]
-        texts.append(f"{sum(factors) / len(factors):.3f}" if factors else ABSENT)
-        rows.append(GridRow(line.label, [Entry(text) for text in (technique, *texts)], colour=line.colour))
-    kinds = f"Errors by kind, characters, weights, and seconds of search per second of {table.kind_of_speech}"
+            found = line.by_technique[technique]
+            if not found or found[0].get("wer") is None or (place and found[0]["technique"] is None):
+                continue
+            numbers = [(measure(name), measure(name).estimate(found)) for name in columns]
+            texts = [ABSENT if number is None else f"{number.value:,.{each.digits}f}" for each, number in numbers]
+            names = [word_error_report(summarised_cell(row)).with_suffix("").as_posix() for row in found]
+            measured = [index.reports[name]["measured"] for name in names if name in index.reports]
+            factors = [each["real_time_factor"] for each in measured if each.get("real_time_factor") is not None]
+            texts.append(f"{sum(factors) / len(factors):.3f}" if factors else ABSENT)
+            label = line.label + (f", {technique_name(technique)}" if found[0]["technique"] else "")
+            rows.append([label, *texts])
     headings = ("Insertions", "Deletions", "Substitutions", "Character errors, %", "Weight", "Insertion bonus")
-    heads = [Heading("Language model"), *words("Technique"), *map(Heading, headings)]
-    return Grid(kinds, [*heads, Heading("Real-time factor")], rows, label="Systems in numbers")
+    caption = f"Errors by kind, weights, and seconds of search per second of {table.kind_of_speech}"
+    return plain_grid(caption, ["Language model", *headings, "Real-time factor"], rows)
 
 
-def _dev_grids(table: Table, index: ReportIndex) -> Iterator[Grid]:
-    """Of weights that language models share, else one for each system, of its first seed."""
-    for name, label in (("adapted", "All adapted models, tuned with Oracle's"), ("pretrained", "Pretrained model")):
-        if shared := index.reports.get(f"tune_fusion/{table.dataset}/{name}"):
-            yield _dev_grid(label, shared["measured"]["dev"]["grid"], shared["measured"])
-    for line, technique, _, measured in _each_system(table, index):
-        points = (measured[0].get("dev") or {}).get("grid") if measured else None
-        if points:
-            yield _dev_grid(f"{line.label}, {technique}" if technique else line.label, points, measured[0])
+def examples_of(dataset: str, index: ReportIndex) -> dict[str, list[Grid]]:
+    """The made-up sentences by technique: a table for every sentence, raw, masked, and filled by every method.
+
+    Fills of all fillers are in one column, controls last. Empty without examples.
+    """
+    reports = [each for each in index.reports.values() if each["stage"] == "examples"]
+    reports = [each for each in reports if each["cell"]["dataset"] == dataset]
+    # Fillers of all techniques before those that are tuned on the text of one.
+    reports.sort(key=lambda report: report["cell"]["technique"] is not None)
+    raw: dict[str, list[str]] = {}
+    entries: dict[str, list[Mapping[str, Any]]] = {}
+    for report in reports:
+        for entry in report["measured"]["by_technique"]:
+            raw.setdefault(entry["technique"], report["measured"]["raw"])
+            entries.setdefault(entry["technique"], []).append(entry)
+    return {
+        technique: [
+            _sentence(place, text, technique_name(technique), entries[technique], several=len(reports) > 1)
+            for place, text in enumerate(texts)
+        ]
+        for technique, texts in raw.items()
+    }
 
 
-def _dev_grid(label: str, points: Sequence[Mapping[str, Any]], measured: Mapping[str, Any]) -> Grid:
-    weights = sorted({point["lm_weight"] for point in points})
-    bonuses = sorted({point["insertion_bonus"] for point in points})
-    rates: dict[tuple[float, float], float] = {}
-    for point in points:
-        place = point["lm_weight"], point["insertion_bonus"]
-        # With an internal language model several points share a place: the best of them stands there.
-        rates[place] = min(rates.get(place, point["wer"]), point["wer"])
-    texts = {place: f"{100 * rate:.1f}" for place, rate in rates.items()}
-    rows = [[f"{weight:g}", *(texts.get((weight, bonus), "") for bonus in bonuses)] for weight in weights]
-    headings = ["Weight", *(f"{bonus:g}" for bonus in bonuses)]
-    chosen = f"chosen are {measured['lm_weight']:g} and {measured['insertion_bonus']:g}"
-    what = f"word error rate on dev in per cent, by language model weight (down) and insertion bonus (across); {chosen}"
-    return plain_grid(f"{label}: {what}", headings, rows, label=f"Dev grid, {label}")
+def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[str, Any]], *, several: bool) -> Grid:
+    """One sentence, raw, masked and filled; a control is the same for every filler, and has one row."""
+    forms: dict[str, list[Piece]] = {"raw": [(raw, False)], "masked": _markers(entries[0]["masked"][place])}
+    controls: dict[str, list[Piece]] = {}
+    for entry in entries:
+        for fill in entry["filled"]:
+            pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
+            kind = controls if fill["filler"] is None else forms
+            kind.setdefault(cell_label(fill["method"], fill["filler"] if several else None), pieces)
+    rows = [(label, _marked(pieces)) for label, pieces in {**forms, **controls}.items()]
+    return plain_grid(f"Sentence {place + 1}, {technique}", ["", *words("")], rows, kind="plain text examples")
+
+
+def _marked(pieces: Sequence[Piece]) -> Markup:
+    return Markup("").join(Markup("<mark>{}</mark>").format(text) if marked else text for text, marked in pieces)
+
+
+def _markers(line: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    position = 0
+    for match in MARKER_PATTERN.finditer(line):
+        pieces += [(line[position : match.start()], False), (match.group(), True)]
+        position = match.end()
+    return [piece for piece in [*pieces, (line[position:], False)] if piece[0]]
+
+
+def filled_pieces(masked: str, filled: str) -> list[Piece]:
+    """A filled line, with the words that replace mask tokens marked."""
+    before, after = (re.findall(r"\[\w+(?::\w+)?\]|\w+|\W", line) for line in (masked, filled))
+    pieces: list[Piece] = []
+    for kind, _, _, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if text := "".join(after[start:end]):
+            pieces.append((text, kind != "equal"))
+    return pieces

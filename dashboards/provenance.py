@@ -1,4 +1,4 @@
-"""What the page says of where its numbers come from: corpora, models, settings, keys, hashes, costs and warnings."""
+"""Origin of the page's numbers: corpora, models, settings, keys, hashes, costs and warnings."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,14 +20,9 @@ _SOURCES = {
     "files": "text from own files",
     "mixture": "a mixture of such texts",
 }
-"""What the text of each kind of corpus really is."""
+"""Text of each kind of corpus."""
 
 _HASH_DIGITS = 12
-
-
-def sources(index: ReportIndex) -> list[tuple[str, str]]:
-    """Every corpus that a stage brought in: its name, and what its text really is."""
-    return [(name, _source(report)) for name, report in _corpora(index)]
 
 
 def _corpora(index: ReportIndex) -> list[tuple[str, Mapping[str, Any]]]:
@@ -41,7 +36,7 @@ def _source(report: Mapping[str, Any]) -> str:
 
 
 def corpora(index: ReportIndex) -> Grid:
-    """Every corpus that a stage brought in: source, sentences and words by part, what was left out."""
+    """Every corpus of a stage: source, sentences and words by part, texts left out."""
     rows = []
     for name, report in _corpora(index):
         measured, path = report["measured"], report["parameters"].get("source")
@@ -51,7 +46,7 @@ def corpora(index: ReportIndex) -> Grid:
         digest = _code(next(iter(report["outputs"].values()), "")[:_HASH_DIGITS])
         rows.append([name, escape(_source(report)) + pinned, _lines(parts), _lines(left_out) or ABSENT, digest])
     headings = words("What it is", "Sentences (words) by part", "Left out", "Keyed hash")
-    return plain_grid("Corpora", ["Name", *headings], rows)
+    return plain_grid("Corpora", ["Name", *headings], rows, kind="plain text")
 
 
 def _lines(texts: Iterable[str]) -> Markup:
@@ -63,7 +58,7 @@ def _code(text: str) -> Markup:
 
 
 def models(index: ReportIndex) -> Grid:
-    """Every model that took part, under its real name."""
+    """Every model of the run, under its real name."""
     found = []
     for name, report in index.reports.items():
         settings, measured = dict(flat(report["parameters"])), report["measured"]
@@ -79,11 +74,11 @@ def models(index: ReportIndex) -> Grid:
             found.append(_tuned_filler(report))
         elif report["stage"] == "mask" and "tagger.model" in settings:
             model = f"{settings['tagger.kind']}: {settings['tagger.model']}"
-            found.append(("entity tagger", model, "named-entity recogniser, as it is"))
+            found.append(("entity tagger", model, "named-entity recogniser, not fine-tuned"))
         elif report["stage"] == "pretrain":
             found.append(("language model", _architecture(settings), _pretraining(measured)))
     rows = [(role, _code(model), note) for role, model, note in dict.fromkeys(found)]
-    return plain_grid("Models, by their real names", ["Role", *words("Model", "Note")], rows, label="Models")
+    return plain_grid("Models, by their real names", ["Role", *words("Model", "Note")], rows, kind="plain text")
 
 
 def _tuned_filler(report: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -110,9 +105,8 @@ def _pretraining(measured: Mapping[str, Any]) -> str:
     return f"pretrained here on {tokens:,} tokens of the generic corpus" if tokens else "pretrained here"
 
 
-def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> list[tuple[str, str, str]]:
-    """Of every technique (stage ``mask``) or method (``fill``) of the rows, in their order: what it is called, what it
-    does, and its settings in words."""
+def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> Grid:
+    """Every technique (stage ``mask``) or method (``fill``) of the rows: sentence and settings."""
     dimension, called = ("technique", technique_name) if stage == "mask" else ("method", method_name)
     found: dict[str, tuple[str, str, str]] = {}
     for report in index.reports.values():
@@ -121,11 +115,13 @@ def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, st
             settings = {key: value for key, value in flat(report["parameters"]) if value is not None and key != "kind"}
             said = ", ".join(f"{re.sub('[._]', ' ', key)} {value}" for key, value in settings.items())
             found[name] = called(name), sentence_of(name, kind), said
-    return [found[name] for name in dict.fromkeys(row[dimension] for row in rows) if name in found]
+    lines = [found[name] for name in dict.fromkeys(row[dimension] for row in rows) if name in found]
+    caption = "Masking methods" if stage == "mask" else "Filling methods"
+    return plain_grid(caption, ["Method", *words("What it does", "Settings")], lines, kind="plain text")
 
 
 def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
-    """How each number was made: key, command, commit, and the hashes of what it was made from."""
+    """The origin of each number: key, command, commit, and the hashes of its inputs."""
     found = []
     for row in rows:
         cell = summarised_cell(row)
@@ -147,8 +143,7 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
         )
     star = "; a star: the checkout had uncommitted changes" if commits(index) else ""
     headings = ["Cell", "Key #", "Perplexity", *words("Command"), "Commit", "Training text", "Model"]
-    title = f"First digits of keyed hashes{star}"
-    return plain_grid(title, headings, found, kind="plain origins", label="How each number was made")
+    return plain_grid(f"First digits of keyed hashes{star}", headings, found, kind="plain text")
 
 
 def _is_training_text(path: str) -> bool:
@@ -156,7 +151,7 @@ def _is_training_text(path: str) -> bool:
 
 
 def costs(index: ReportIndex) -> Grid:
-    """Per kind of stage: how many, processor time, longest, peak memory."""
+    """Return, per kind of stage: count, processor time, longest, peak memory."""
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for report in index.reports.values():
         kinds.setdefault(report["stage"], []).append(report)
@@ -175,7 +170,7 @@ def costs(index: ReportIndex) -> Grid:
         (f"{time[:16].replace('T', ' ')} UTC" for time in (times[0], times[-1])) if times else (ABSENT, ABSENT)
     )
     headings = ("Stage", "Runs", "Processor time", "Longest", "Peak memory")
-    return plain_grid(f"Stages, measured between {first} and {last}", headings, rows, label="Cost of the stages")
+    return plain_grid(f"Stages, measured between {first} and {last}", headings, rows)
 
 
 def _duration(seconds: float) -> str:
@@ -184,26 +179,32 @@ def _duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {seconds % 60:02.0f} s"
 
 
-def warnings(index: ReportIndex) -> list[tuple[str, list[str]]]:
-    """Every sentence that a stage warned with, and the reports that it stands in."""
+def warnings(index: ReportIndex) -> Grid:
+    """Every warning of a stage, and the reports that have it."""
     found: dict[str, list[str]] = {}
     for name, report in index.reports.items():
         for warning in report["warnings"]:
             found.setdefault(warning, []).append(name)
-    return list(found.items())
+    lines = [(warning, f"{len(names)}: {', '.join(names)}") for warning, names in found.items()]
+    return plain_grid("Warnings of stages", ["Warning", *words("Reports")], lines, kind="plain text")
 
 
-def machines(index: ReportIndex) -> list[str]:
-    """Every machine and set of versions that a stage ran with, in words."""
-    return _distinct(
+def runs(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
+    """Machines with their versions, states of the code, and evaluation protocols."""
+    machines = _distinct(
         f"{entry['processor']}, {entry['cores']} cores, {entry['system']}, Python {entry['python']}, "
         + ", ".join(f"{name} {version}" for name, version in entry["packages"].items() if version)
         for entry in (report["environment"] for report in index.reports.values())
     )
+    protocols = _distinct(row["signature"] for row in rows)
+    lines = [("Machine and versions", text) for text in machines]
+    lines += [("Code", _code(text)) for text in commits(index) or ["not a git checkout"]]
+    lines += [("Evaluation protocol", _code(text)) for text in protocols]
+    return plain_grid("Machine, code and protocol", ["", *words("")], lines, kind="plain text", caption_unseen=True)
 
 
 def commits(index: ReportIndex) -> list[str]:
-    """Every state of the code that a stage ran with."""
+    """Every state of the code with which a stage ran."""
     return _distinct(
         f"{code['commit']}{' with uncommitted changes' if code['dirty'] else ''}"
         for code in (report["code"] for report in index.reports.values())

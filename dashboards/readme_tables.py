@@ -15,7 +15,7 @@ from dashboards.threat_table import threat_table
 from tasks.results.default_run import FULL, full_audit, read_run
 from tasks.results.grid import markdown
 from tasks.results.leakage import attacked
-from tasks.results.measure import DOCUMENT, Row
+from tasks.results.measure import Row
 from tasks.results.measures import measure, measures
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
@@ -23,7 +23,7 @@ from tasks.results.titles import technique_name
 
 _LEAKAGE = ("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1")
 _OF_TEXT = ("unmasked_direct", "reidentified")
-"""Figures that the raw text has none of: nothing is masked in it."""
+"""Figures that the raw text lacks: nothing is masked in it."""
 
 
 def example(run: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def example(run: Mapping[str, Any]) -> str:
 
 
 def results(run: Mapping[str, Any]) -> str:
-    """A row for each model of the first and the recommended technique: quality, and leakage by the full audit."""
+    """A row for each model of the first and the recommended technique: quality, and full audit."""
     table = _table(run)
     shown = {
         "perplexity": "perplexity",
@@ -65,7 +65,7 @@ def quality(run: Mapping[str, Any]) -> str:
         gaps += [f"- {technique_name(technique)}: {', '.join(closed)}"] if closed else []
     return "\n\n".join(
         (
-            markdown(measure_grid(table, measure("perplexity"), DOCUMENT)),
+            markdown(measure_grid(table, measure("perplexity"))),
             "▼ below, ▲ above Baseline1 of the same technique: the paired 95 % interval excludes 1. Run of "
             f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}.",
             "Share of the gap between Baseline1 and Oracle that each fill closes (words of the vocabulary, log scale):",
@@ -75,7 +75,7 @@ def quality(run: Mapping[str, Any]) -> str:
 
 
 def leakage(run: Mapping[str, Any]) -> str:
-    """Attacks down, attacked cells across, the same attack without anything to find in brackets."""
+    """Attacks as rows, attacked cells as columns, with the chance level in brackets."""
     conditions = attacked(_table(run))
     headings = [f"{line.label}, {technique_name(name)}" if name else line.label for name, line, _ in conditions]
     lines = [f"| attack | {' | '.join(headings)} |", f"|---|{'---:|' * len(conditions)}"]
@@ -129,7 +129,7 @@ def _table(run: Mapping[str, Any]) -> Table:
 
 
 def with_table(page: str, name: str, table: str) -> str:
-    """A page with a table between its marks; ``ValueError`` where the marks are missing."""
+    """A page with a table between its marks; ``ValueError`` if the marks are missing."""
     begin, end = f"<!-- table: {name} -->", f"<!-- end of table: {name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
@@ -154,7 +154,7 @@ def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:
 
 
 def main() -> int:
-    """Store a run where asked to, and write the tables."""
+    """Store a run on request, and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, metavar="FOLDER", help="store the run in this folder first")
     parser.add_argument("--strong", type=Path, metavar="FILE", help="summary.json of a run with the full audit")

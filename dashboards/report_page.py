@@ -1,12 +1,7 @@
-"""The report page: one HTML file with everything in it, readable offline, light, dark and printed.
+"""The report page: one self-contained HTML file, readable offline, light, dark and printed."""
 
-Examples for the page: made-up sentences as they were masked and filled, with what was changed marked.
-"""
-
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,116 +9,57 @@ from markupsafe import Markup
 
 from dashboards import provenance
 from dashboards.detectors import STAGE, detector_grids, detector_legend, detector_results
-from dashboards.forgetting import forgetting_plots
-from dashboards.headline import facts, sentences
-from dashboards.page_tables import fill_grid, fluency_grid, masked_counts, masked_share_grid, paper_grid, speech_part
-from dashboards.paper_results import CITATION
-from dashboards.plots import (
-    PAPER_SHAPES,
-    comparison_plots,
-    curve_plots,
-    fluency_plots,
-    frontier_plots,
-    interval_plots,
-    masked_share_plot,
-)
-from tasks.corpora.masked_text import MARKER_PATTERN
+from dashboards.page_tables import examples_of, fill_grid, fluency_grid, leakage_grid, readings_grid, systems_grid
+from dashboards.plots import Axis, Point, figure
 from tasks.language_model.settings import EvaluationSettings
 from tasks.page_templates import page_environment
-from tasks.results.choice import leaders
-from tasks.results.findings.findings_claims import Finding, findings
+from tasks.results.findings.findings_claims import findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
-from tasks.results.grid import Entry, Grid, GridRow, Heading, html, plain_grid
-from tasks.results.leakage import attacked, leak_grid
-from tasks.results.measure import PAGE
+from tasks.results.grid import Grid, Heading, html, plain_grid
+from tasks.results.leakage import attacked
+from tasks.results.measure import PAGE, Measure, Row
 from tasks.results.measures import LEAKAGE, measure, measures_of
+from tasks.results.readings import MEMBERSHIP
 from tasks.results.report_index import ReportIndex
-from tasks.results.tables import Table, class_grids, measure_grid, tables
-from tasks.results.titles import cell_label, technique_name
+from tasks.results.summary.summary_document import lists_note
+from tasks.results.tables import Line, Table, measure_grid, tables
+from tasks.results.titles import technique_name
 from tasks.results.verdict import Verdict
 
-EXAMPLES = "examples"
-Piece = tuple[str, bool]
-"""A piece of a sentence, and whether masking or filling wrote it."""
-
-
-def examples_of(dataset: str, index: ReportIndex) -> list[tuple[str, list[Grid]]]:
-    """The examples of a dataset by technique: a table for every sentence, raw, masked, and filled by every method.
-
-    Fills of all fillers stand below each other, controls last. Empty where none were made.
-    """
-    reports = [
-        report
-        for report in index.reports.values()
-        if report["stage"] == EXAMPLES and report["cell"]["dataset"] == dataset
-    ]
-    # Fillers of all techniques before those that are tuned on the text of one.
-    reports.sort(key=lambda report: report["cell"]["technique"] is not None)
-    raw: dict[str, list[str]] = {}
-    entries: dict[str, list[Mapping[str, Any]]] = {}
-    for report in reports:
-        for entry in report["measured"]["by_technique"]:
-            raw.setdefault(entry["technique"], report["measured"]["raw"])
-            entries.setdefault(entry["technique"], []).append(entry)
-    return [
-        (
-            technique_name(technique),
-            [
-                _sentence(place, text, technique_name(technique), entries[technique], several=len(reports) > 1)
-                for place, text in enumerate(texts)
-            ],
-        )
-        for technique, texts in raw.items()
-    ]
-
-
-def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[str, Any]], *, several: bool) -> Grid:
-    """One sentence on its way; a control is the same beside every filler, and stands there once."""
-    forms: dict[str, list[Piece]] = {"raw": [(raw, False)], "masked": _markers(entries[0]["masked"][place])}
-    controls: dict[str, list[Piece]] = {}
-    for entry in entries:
-        for fill in entry["filled"]:
-            pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
-            kind = controls if fill["filler"] is None else forms
-            kind.setdefault(cell_label(fill["method"], fill["filler"] if several else None), pieces)
-    rows = [GridRow(label, [Entry(_marked(pieces))]) for label, pieces in {**forms, **controls}.items()]
-    return Grid(
-        f"Sentence {place + 1} raw, masked by {technique}, and filled by each method",
-        [Heading(""), Heading("", words=True)],
-        rows,
-        "plain examples",
-        f"Example {place + 1}, {technique}",
-        caption_unseen=True,
-    )
-
-
-def _marked(pieces: Sequence[Piece]) -> Markup:
-    return Markup("").join(Markup("<mark>{}</mark>").format(text) if marked else text for text, marked in pieces)
-
-
-def _markers(line: str) -> list[Piece]:
-    pieces: list[Piece] = []
-    position = 0
-    for match in MARKER_PATTERN.finditer(line):
-        pieces += [(line[position : match.start()], False), (match.group(), True)]
-        position = match.end()
-    return [piece for piece in [*pieces, (line[position:], False)] if piece[0]]
-
-
-def filled_pieces(masked: str, filled: str) -> list[Piece]:
-    """A filled line with the words that stand in the place of markers marked."""
-    before, after = (re.findall(r"\[\w+(?::\w+)?\]|\w+|\W", line) for line in (masked, filled))
-    pieces: list[Piece] = []
-    for kind, _, _, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if text := "".join(after[start:end]):
-            pieces.append((text, kind != "equal"))
-    return pieces
-
-
 _FOLDER = Path(__file__).parent
-_PLACED = ("perplexity", "perplexity_known", "perplexity_masked_known", "perplexity_rest_known", "wer", "wer_masked")
-"""Measures that have a place of their own in the text of the page; all others stand together."""
+_RATIOS = ("ratio_to_oracle", "ratio_to_oracle_known", "ratio_to_baseline1", "ratio_to_baseline1_known")
+_DIFFERENCES = tuple(f"wer_difference_to_{name}" for name in ("no_language_model", "pretrained", "oracle"))
+_SPOKEN = ("wer", "wer_masked", *_DIFFERENCES)
+_WITHOUT_CAPITALS = (
+    "References of n-best lists are often written without capitals. A technique that tags names finds few of them "
+    "there, and its rate is then one of few words."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of the page, or a folded part of its details."""
+
+    name: str
+    """Anchor of the part in the page's address."""
+    heading: str
+    text: str = ""
+    grids: Sequence[Grid] = ()
+    legend: str = ""
+    """One line on how to read the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The box of a data set, and the text that explains it."""
+
+    verdict: Verdict
+    readings: Grid
+    figure: str
+    caption: str
+    example: Grid | None
+    """A made-up sentence, masked and filled by the recommended technique."""
 
 
 def report_page(
@@ -132,155 +68,224 @@ def report_page(
     verdicts: Sequence[Verdict],
     scores: str | Path | None = None,
 ) -> str:
-    """The page for the rows of a summary and the reports that they were made from.
+    """The page for the rows of a summary and the reports from which they were made.
 
-    ``scores``: the folder of the per-sentence scores, by which the paper's claims are judged.
+    ``scores``: the folder of the per-sentence scores, for the verdicts on the paper's claims.
     """
     index = index.of_datasets({row["dataset"] for row in all_rows})
     environment = page_environment(_FOLDER)
-    # The panels escape their texts themselves.
     environment.filters["drawing"] = Markup
     environment.filters["table"] = html
     found = tables(all_rows)
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
-    reports = list(index.reports.values())
-    detectors = detector_results(reports) if any(report["stage"] == STAGE for report in reports) else []
+    alone = len(found) == 1
+    parts = [_named(part, table, alone) for table in found for part in _parts(table, index)]
+    folded = [_named(part, table, alone) for table in found for part in _folded(table, index, rows, scores)]
+    folded += [part for part in _of_all(all_rows, rows, index) if part.text or any(grid.rows for grid in part.grids)]
+    names = " and ".join(table.dataset for table in found)
+    links = [(f"#{part.name}", part.heading) for part in parts]
+    if not alone:
+        links = [(f"#{_place('quality', table, alone)}", table.dataset) for table in found]
     return environment.get_template("report_page.html").render(
         style=Markup((_FOLDER / "report_page.css").read_text(encoding="utf-8")),
-        datasets=[_dataset(table, rows, index, verdicts, scores) for table in found],
-        paper=paper_grid(found),
-        paper_shapes=PAPER_SHAPES,
-        citation=CITATION,
-        names=" and ".join(table.dataset for table in found),
-        detectors=detector_grids(detectors),
-        detector_legend=detector_legend(detectors) if detectors else "",
-        masked_shares=masked_share_grid(found),
-        sources=provenance.sources(index),
-        corpora=provenance.corpora(index),
-        models=provenance.models(index),
-        techniques=provenance.settings_of_stages(rows, index, "mask"),
-        methods=provenance.settings_of_stages(rows, index, "fill"),
-        origins=provenance.origins(all_rows, index),
-        costs=provenance.costs(index),
-        warnings=provenance.warnings(index),
-        machines=provenance.machines(index),
-        commits=provenance.commits(index),
-        signatures=list(dict.fromkeys(row["signature"] for row in rows)),
-        cells=len(all_rows),
-        models_compared=len(rows),
+        names=names,
+        answers=[_answer(each, found, index) for each in verdicts],
+        links=[("#answer", "Answer"), *links, ("#details", "Details")],
+        parts=parts,
+        folded=folded,
+        models=len(rows),
+        masked=sum(row["technique"] is not None for row in rows),
+        date=min((report["started"][:10] for report in index.reports.values()), default=""),
+        commits=list(dict.fromkeys(each[:8] for each in provenance.commits(index))),
+        warnings=len(provenance.warnings(index).rows),
     )
 
 
-def _dataset(
-    table: Table,
-    rows: Sequence[Mapping[str, Any]],
-    index: ReportIndex,
-    verdicts: Sequence[Verdict],
-    scores: str | Path | None,
-) -> dict[str, Any]:
-    """Everything that the page shows of one dataset."""
-    mine = [row for row in rows if row["dataset"] == table.dataset]
-    unknown = [row["oov_rate"] for row in mine if row["oov_rate"] is not None]
-    text = f"{max(row['sentences'] for row in mine):,} sentences, {max(row['words'] for row in mine):,} words"
-    name = f"Perplexity on {table.dataset}"
+def _place(name: str, table: Table, alone: bool) -> str:
+    return name if alone else f"{name}-{table.dataset}"
+
+
+def _named(part: Part, table: Table, alone: bool) -> Part:
+    """A part with the data set in its heading, if there are several."""
+    heading = part.heading if alone else f"{part.heading}: {table.dataset}"
+    return replace(part, name=_place(part.name, table, alone), heading=heading)
+
+
+def _quality(table: Table) -> Measure:
+    """Perplexity over in-vocabulary words, if evaluation had it."""
+    known = any(row["perplexity_known"] is not None for row in table.rows)
+    return measure("perplexity_known" if known else "perplexity")
+
+
+def _answer(verdict: Verdict, found: Sequence[Table], index: ReportIndex) -> _Answer:
+    table = next(each for each in found if each.dataset == verdict.dataset)
+    leak, points = _trade_off(table, verdict)
+    chance = {leak.chance(rows) for _, _, rows in attacked(table)} if leak else set()
+    levels = {round(each.value, 6) for each in chance if each is not None}
+    quality = _quality(table)
+    drawing = caption = ""
+    if leak is not None:
+        x = Axis(leak.title, leak.digits, chance=levels.pop() if len(levels) == 1 else None)
+        drawing = figure({"": points}, f"Quality against leakage of {table.dataset}", x, Axis(quality.title))
+        caption = (
+            f"Quality against leakage of {table.dataset}. Further down, the language model is better; further left, "
+            "less leaks. Bars are 95 % intervals, or the range over seeds."
+        )
+    examples = examples_of(verdict.dataset, index).get(str(verdict.cell.technique), [])
+    example = replace(examples[0], caption="A made-up sentence on its way") if examples else None
+    return _Answer(verdict, readings_grid(verdict), drawing, caption, example)
+
+
+def _trade_off(table: Table, verdict: Verdict) -> tuple[Measure | None, list[Point]]:
+    """The attack that most attacked cells have, and a point for each; else unmasked identifiers of fills."""
+    quality = _quality(table)
+    filled = [line for line in table.lines if line.group in ("fill", "control")]
+    fills: list[tuple[str | None, Line, Sequence[Row]]] = [
+        (name, line, line.by_technique[name]) for line in filled for name in table.techniques
+    ]
+    for name in (*MEMBERSHIP, "reidentified", "unmasked_direct"):
+        cells = fills if name == "unmasked_direct" else attacked(table)
+        each = measure(name)
+        points = [
+            Point(_name_of(line, technique, marked), leak, cost, marked)
+            for technique, line, rows in cells
+            if (leak := each.estimate(rows)) is not None and (cost := quality.estimate(rows)) is not None
+            for marked in [(technique, line.method, line.filler) == _condition(verdict)]
+        ]
+        if len(points) > 1 and any(point.marked for point in points):
+            return each, points
+    return None, []
+
+
+def _condition(verdict: Verdict) -> tuple[str | None, str | None, str | None]:
+    return verdict.cell.technique, verdict.cell.method, verdict.cell.filler
+
+
+def _name_of(line: Line, technique: str | None, marked: bool) -> str:
+    name = f"{line.label}, {technique_name(technique)}" if technique else f"{line.label} (unmasked text)"
+    return f"{name}: recommended" if marked else name
+
+
+def _parts(table: Table, index: ReportIndex) -> Iterator[Part]:
+    """Quality, leakage, fluency of fills, and speech."""
+    quality = _quality(table)
+    row = max(table.rows, key=lambda row: row["sentences"])
+    unknown = max((row["oov_rate"] or 0.0 for row in table.rows), default=0.0)
+    others = list(dict.fromkeys(name for row in table.rows for name in row.get("protocol_differs", [])))
+    text = (
+        f"Perplexity on unmasked test text ({row['sentences']:,} sentences, {row['words']:,} words): lower is better. "
+        "Oracle is trained on the unmasked text and is the best that can be reached. Pretrained is not trained on "
+        "this text at all. Baselines are trained on the masked text, without filling. All others are fills, and a "
+        "control fills without looking at the context."
+    )
+    if unknown:
+        text += f" {unknown:.1%} of the test words are out of vocabulary."
+    legend = "▼ lower, ▲ higher than Baseline1 of the same column by a paired 95 % interval. Small: 95 % interval."
+    if any(len({row["seed"] for row in rows}) > 1 for line in table.lines for rows in line.by_technique.values()):
+        legend += " ±: standard deviation over seeds."
+    if others:
+        legend += f" ‡ another protocol than Oracle’s ({', '.join(others)}): does not compare."
+    yield Part("quality", "Quality", text, [measure_grid(table, quality)], legend)
+    leaks = leakage_grid(table)
+    text = (
+        "Attacks on the text and on the language model that was trained on it. Chance is the result of the same "
+        "attack where there is nothing to find. A stronger attacker finds more."
+    )
+    if not attacked(table):
+        text = "Nothing was attacked: audited in an entry of compare.fills names the fills to attack."
+    legend = "▲ above chance by the 95 % interval. Small: 95 % interval and chance level."
+    yield Part("leakage", "Leakage", text, [leaks], legend if leaks.rows else "")
+    reads, examples = fluency_grid(table), examples_of(table.dataset, index)
+    if reads.rows or examples:
+        yield Part(
+            "fills",
+            "How fills read",
+            Markup('<a href="#examples">Examples</a> are made-up sentences, masked and filled by each method.')
+            if examples
+            else "",
+            [reads] if reads.rows else [],
+            "Small: 95 % interval. Perplexity is relative to that of the private text." if reads.rows else "",
+        )
+    if table.recogniser_alone is not None:
+        yield _speech(table)
+
+
+def _speech(table: Table) -> Part:
+    assert table.recogniser_alone is not None
+    first = next(row for rows in table.recogniser_alone.by_technique.values() for row in rows)
+    lists = lists_note(table)
+    how = (
+        "choosing among n-best lists of another recogniser" if lists else "with each language model in its beam search"
+    )
+    return Part(
+        "speech",
+        "Speech recognition",
+        f"Word error rate of one recogniser on {table.kind_of_speech}, {how}: {first['utterances']:,} utterances "
+        f"({first['reference_words']:,} words), lower is better. Weights were chosen on other utterances.{lists}",
+        [measure_grid(table, measure("wer"))],
+        "▼ fewer, ▲ more errors than with the pretrained model by a paired 95 % interval. Small: 95 % interval.",
+    )
+
+
+def _folded(table: Table, index: ReportIndex, all_rows: Sequence[Row], scores: str | Path | None) -> Iterator[Part]:
+    """The folded parts of a data set."""
+    examples = examples_of(table.dataset, index)
+    if examples:
+        text = "Made-up sentences, not of any corpus, masked and filled as the private text was."
+        yield Part("examples", "Examples", text, [grid for grids in examples.values() for grid in grids])
+    shown = _quality(table).name
+    placed = [each for each in measures_of(PAGE) if each.step not in (*LEAKAGE, "fluency") and each.name != shown]
+    names = dict.fromkeys([*(each.name for each in placed), *_RATIOS])
+    further = (measure_grid(table, measure(name)) for name in names if name not in _SPOKEN)
+    text = "Ratios are to Oracle, which is trained on the unmasked text, or to Baseline1 of the same masking method."
+    legend = "▼ below, ▲ above Baseline1 by a paired 95 % interval. Small: 95 % interval."
+    yield Part("more-quality", "Further measures of quality", text, _not_empty(further), legend)
+    fills = fill_grid(table)
+    if fills.rows:
+        text = "Exact matches: fills that happen to be the masked word, and the same by drawing words by frequency."
+        yield Part("fills-in-numbers", "Fills in numbers", text, [fills])
+    if table.recogniser_alone is not None:
+        rates = _not_empty(measure_grid(table, measure(name)) for name in _SPOKEN[1:])
+        lists = bool(lists_note(table))
+        yield Part(
+            "systems", "Speech in numbers", _WITHOUT_CAPITALS if lists else "", [*rates, systems_grid(table, index)]
+        )
     tried = by_dataset(index.reports.values()).get(table.dataset, [])
-    perplexity, known = measure("perplexity"), measure("perplexity_known")
-    further = [
-        each for each in measures_of(PAGE) if each.name not in _PLACED and each.step not in (*LEAKAGE, "fluency")
-    ]
-    experiment = Experiment(mine, scores, EvaluationSettings())
-    best, best_known = (leaders(experiment, table.dataset, known=known) for known in (False, True))
-    verdict = next((each for each in verdicts if each.dataset == table.dataset), None)
-    return {
-        "name": table.dataset,
-        "anchor": f"dataset-{table.dataset}",
-        "verdict": verdict,
-        "readings": _readings(verdict) if verdict is not None else None,
-        "facts": facts(table),
-        "sentences": sentences(table),
-        "all_words": measure_grid(
-            table,
-            perplexity,
-            PAGE,
-            f"Perplexity on the unmasked test text of {table.dataset}, all words: {text}",
-            best,
-        ),
-        "known_words": measure_grid(table, known, PAGE, f"{name} over in-vocabulary words", best_known),
-        # Whether evaluation told the words apart that a technique masks.
-        "told_apart": any(row.get("masked_words") for row in mine),
-        "masked_words": measure_grid(
-            table,
-            measure("perplexity_masked_known"),
-            PAGE,
-            f"{name} over the known words that the technique would mask",
-        ),
-        "rest_words": measure_grid(
-            table, measure("perplexity_rest_known"), PAGE, f"{name} over all other known words and sentence ends"
-        ),
-        "masked_counts": masked_counts(table),
-        "frequencies": [
-            (
-                technique_name(technique),
-                replace(
-                    grid,
-                    caption=f"{name} by frequency of the word, {technique_name(technique)}",
-                    label=f"Perplexity by frequency, {technique_name(technique)}",
-                ),
-            )
-            for technique, grid in class_grids(table, "Method")
-        ],
-        "further": [
-            (each, grid, interval_plots(table, each))
-            for each in further
-            if not (grid := measure_grid(table, each, PAGE)).is_empty
-        ],
-        "other_protocols": list(dict.fromkeys(name for row in mine for name in row.get("protocol_differs", []))),
-        "interval_plots": interval_plots(table, perplexity, "perplexity, all words"),
-        "known_plots": interval_plots(table, known, "perplexity, known words"),
-        "speech": speech_part(table, index),
-        "comparison_plots": comparison_plots(table),
-        "masked_share_plot": masked_share_plot(table),
-        "frontier_plots": frontier_plots(table),
-        "leaks": leak_grid(table, PAGE),
-        "attacked": list({line.label: line for _, line, _ in attacked(table)}.values()),
-        "fills": fill_grid(table),
-        "reads": fluency_grid(table),
-        "fluency_plots": fluency_plots(table),
-        "forgotten": [(forgetting_grid(tried), forgetting_legend(tried[0]), forgetting_plots(tried))] if tried else [],
-        "filled": [line for line in table.lines if line.group in ("fill", "control")],
-        "examples": examples_of(table.dataset, index),
-        "valid_curves": curve_plots(table, index.reports, "valid_loss", "step; loss in nats on unmasked text"),
-        "train_curves": curve_plots(table, index.reports, "train_loss", "step; loss in nats on own text"),
-        "looks": table.lines,
-        "claims": _claims(findings(experiment)),
-        "oov_rate": f"{max(unknown):.1%}" if unknown else None,
-        "seeds": len({row["seed"] for row in mine if row["seed"] is not None}),
-    }
+    if tried:
+        yield Part("forgotten", "Unlearning", grids=[forgetting_grid(tried)], legend=forgetting_legend(tried[0]))
+    mine = [row for row in all_rows if row["dataset"] == table.dataset]
+    claims = findings(Experiment(mine, scores, EvaluationSettings()))
+    if claims:
+        rows = [(each.claim, each.verdict, each.evidence) for each in claims]
+        headings = ["Claim", *(Heading(name, words=True) for name in ("Here", "Evidence"))]
+        text = (
+            "Claims of Vats et al. (2023), Recovering from Privacy-Preserving Masking with Large Language Models, that "
+            "this run tests. Its corpora and models are others."
+        )
+        yield Part("claims", "Claims of the paper", text, [plain_grid("Claims", headings, rows, caption_unseen=True)])
 
 
-def _readings(verdict: Verdict) -> Grid:
-    """The leakage of the recommended cell."""
-    return plain_grid(
-        f"Leakage of {verdict.cell.path}",
-        ["Attack", "Result", "Chance level", Heading("Reading", words=True)],
-        [(each.attack, each.result, each.chance, each.reading) for each in verdict.leakage],
-        kind="plain readings",
-        caption_unseen=True,
+def _not_empty(grids: Iterable[Grid]) -> list[Grid]:
+    return [grid for grid in grids if not grid.is_empty]
+
+
+def _of_all(all_rows: Sequence[Row], rows: Sequence[Row], index: ReportIndex) -> Iterator[Part]:
+    """The folded parts of the whole experiment."""
+    evaluated = [each for each in index.reports.values() if each["stage"] == STAGE]
+    if evaluated:
+        results = detector_results(evaluated)
+        text = "How well each technique finds the words that a person labelled as private."
+        yield Part(
+            "detectors", "Masking methods on labelled text", text, detector_grids(results), detector_legend(results)
+        )
+    settings = [provenance.settings_of_stages(rows, index, stage) for stage in ("mask", "fill")]
+    yield Part("compared", "Compared methods and their settings", grids=settings)
+    yield Part("corpora", "Text and models", grids=[provenance.corpora(index), provenance.models(index)])
+    text = "palimpsest where-from CELL lists everything that led to a number. MLflow has one run per cell, by its key."
+    yield Part("origins", "How each number was made", text, [provenance.origins(all_rows, index)])
+    yield Part(
+        "costs", "Time, memory, machine and protocol", grids=[provenance.costs(index), provenance.runs(rows, index)]
     )
-
-
-def _claims(verdicts: Sequence[Finding]) -> Grid:
-    """The eight claims of the paper, in its order."""
-    verdict = Markup('<span class="verdict {}">{}</span>')
-    rows = [
-        (each.claim, verdict.format(each.verdict.replace(" ", "-"), each.verdict), each.evidence) for each in verdicts
-    ]
-    return plain_grid(
-        "The paper’s claims and what this experiment says of them",
-        ["Claim", "Here", Heading("Evidence", words=True)],
-        rows,
-        kind="claims",
-        label="Claims of the paper",
-        caption_unseen=True,
-    )
+    warnings = provenance.warnings(index)
+    yield Part("warnings", f"Warnings ({len(warnings.rows)})", grids=[warnings])

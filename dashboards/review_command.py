@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 SUMMARY = "read a sample of a corpus, to estimate how many identifiers a technique leaves unmasked"
 PASSWORD = "PALIMPSEST_REVIEW_PASSWORD"
-"""Environment variable with the password that the page asks for."""
+"""Environment variable with the password of the page."""
 PORT = "PALIMPSEST_REVIEW_PORT"
-"""Environment variable with the port of the page; without it a free one is taken."""
+"""Environment variable with the port of the page; without it a free one is used."""
 
 
 class ReviewOptions(Options):
-    """What is read, by whom, and what is to be done with the record."""
+    """Options of the review: the corpus, the reviewer, and the action on the record."""
 
     cell: Annotated[str, Argument(positional=True, metavar="CELL")]
     """a cell as tables name it, or CORPUS/TECHNIQUE"""
@@ -77,7 +77,7 @@ class ReviewOptions(Options):
 
 
 def run(options: ReviewOptions) -> None:
-    """Do the one thing that is asked for; without an option the page."""
+    """Do the requested action; without an option serve the page."""
     reading = _reading(options)
     if options.export is not None:
         from tasks.review.exchange import write_export
@@ -159,7 +159,7 @@ def _page(reading: "Reading", browser: bool) -> None:
     try:
         serve(app, listener)
     finally:
-        print(f"\n{len(reading.read_by)} lines are read. 'palimpsest review' goes on with the next one.")
+        print(f"\n{len(reading.read_by)} lines are read. 'palimpsest review' continues with the next one.")
 
 
 COMMAND = Command(ReviewOptions, run)

@@ -12,7 +12,6 @@ from tasks.records.stage_report import read_report, write_json
 from tasks.results.default_run import FULL, STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
-from tasks.results.summary.estimate import estimate
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
 
@@ -27,15 +26,14 @@ _FIELDS = (
     *("dataset", "technique", "method", "filler", "seed", "filler_base", "signature", "oov_rate", "attackers"),
     *("synthetic_speech", "perplexity", "perplexity_known"),
 )
-"""Columns that every row has."""
+"""Columns of every row."""
 
 
 def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:
-    """Store the run of a ``results`` folder; ``CorpusError`` where it has no summary.
+    """Store the run of a ``results`` folder; ``CorpusError`` if it has no summary.
 
-    ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in
-    ``full``.
-    ``recommended``: path of the cell that the verdict names.
+    ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in ``full``.
+    ``recommended``: path of the cell in the verdict.
     """
     rows = read_summary(results / "summary.json")
     report = read_report(min((results / "reports" / "fill").rglob("*.json")))
@@ -53,7 +51,7 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
 
 
 def _example(results: Path, recommended: Row) -> dict[str, str]:
-    """The first made-up sentence of the page as it is, masked and filled, by the recommended cell."""
+    """The first made-up sentence of the page raw, masked and filled, by the recommended cell."""
     folder = results / "reports" / "examples" / recommended["dataset"] / recommended["technique"]
     report = read_report(folder / f"{recommended['filler']}.json")["measured"]
     (found,) = report["by_technique"]
@@ -79,12 +77,10 @@ def _measured(row: Row, columns: Sequence[str]) -> dict[str, Any]:
 
 
 def figure(rows: Sequence[Mapping[str, Any]], name: str, absent: str = "not measured") -> str:
-    """A figure of a cell with its interval; in brackets the same attack where there is nothing to find."""
+    """A figure of a cell with its interval, and the chance level in brackets."""
     measure = next((each for each in measures() if each.name == name), None)
     if measure is None or not rows or (number := measure.estimate(rows)) is None:
         return absent
-    blind = estimate(rows, measure.blind)
-    unit = 100 if measure.share else 1
-    return number_text(number, measure.digits) + (
-        f" ({blind.value * unit:.{measure.digits}f})" if blind is not None else ""
-    )
+    chance = measure.chance(rows)
+    level = f" ({chance.value:.{measure.digits}f})" if chance is not None else ""
+    return number_text(number, measure.digits) + level

@@ -42,7 +42,7 @@ THREATS: Sequence[tuple[str, str, str, str, str]] = (
     ("colleague, relative", "style, background knowledge", "who wrote a line", "stylometry", ""),
     ("operator, backup, thief", "the disk", "everything", "reads raw text, sidecar, key", ""),
 )
-"""Adversary, what it has and wants, its attack, and the column of the figure; empty where nothing is measured."""
+"""Adversary, its means and goal, its attack, and the column of the figure; empty without a measurement."""
 
 
 def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:

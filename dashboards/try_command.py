@@ -35,7 +35,7 @@ _SENTENCES, _SHOWN = 1000, 20
 
 
 class TryOptions(Options):
-    """The text, and where the page goes."""
+    """Options of the command: the text, and the path of the page."""
 
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
     """your text: plain text, mail, JSON lines, CSV, TSV or Parquet, a file or a folder"""
@@ -64,7 +64,7 @@ def run(options: TryOptions) -> None:
     if not sentences:
         raise CorpusError(f"{options.text!r} holds no text; it needs at least one sentence")
     spoken = ", ".join(f"{share:.0%} {name}" for name, share in language_shares(sentences).languages.items())
-    note = f"The first {len(sentences):,} sentences; language: {spoken or 'not told'}."
+    note = f"The first {len(sentences):,} sentences; language: {spoken or 'unknown'}."
     print(note)
     found = [_previewed(name, sentences) for name in _TECHNIQUES]
     with atomic_writer(options.output, private=True) as stream:
@@ -74,7 +74,7 @@ def run(options: TryOptions) -> None:
 
 
 def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
-    """One technique on all sentences, and each way of filling on those that are shown."""
+    """One technique on all sentences, and each fill of the shown ones."""
     import palimpsest
     from tasks.masking.preview import PreviewCounts, Previewed, preview_lines
     from tasks.masking.techniques import AnyTechnique, settings_named
@@ -87,10 +87,10 @@ def _previewed(name: str, sentences: Sequence[str]) -> "Previewed":
     step = max(1, len(shown) // _SHOWN)
     chosen = [line for line in shown if line.number % step == 0 and not line.characters_left_out][:_SHOWN]
     fills: dict[int, list[tuple[str, str]]] = {line.number: [] for line in chosen}
-    # Stages keep a key of theirs where they run.
+    # Stages store a key in their working folder.
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()):
         masked = palimpsest.mask([sentences[line.number - 1] for line in chosen], settings)
-        # What holds no marker is not filled.
+        # A line without a marker is not filled.
         for method in _METHODS if masked.measured["masked_words"] else ():
             for line, filled in zip(chosen, palimpsest.fill(masked, method), strict=True):
                 fills[line.number].append((method.replace("_", "-"), filled))

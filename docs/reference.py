@@ -1,9 +1,12 @@
 """Hook of MkDocs: pages of the site that are made from code, and those that lie outside ``docs``."""
 
+import ast
+import hashlib
 import importlib
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 os.environ["COLUMNS"] = "100"  # of help texts
 
-from tasks import cli  # noqa: E402
+from tasks import cli, errors  # noqa: E402
 from tasks.parameters.parameter_file import Parameters  # noqa: E402
 from tasks.results.measures import measures  # noqa: E402
 
@@ -31,7 +34,16 @@ def _code(text: str) -> str:
 
 COPIED = {f"{name.lower()}.md": f"{name}.md" for name in ("CONTRIBUTING", "SECURITY", "CHANGELOG")}
 COPIED["data.md"] = "data/README.md"
-HASHES = f"\n## Hashes of the packages that ship text and models\n\n{_code(_read('requirements-models.txt'))}"
+SHIPPED = (
+    "models",
+    "tasks/ready_made",
+    "tasks/masking/taggers",
+    "tasks/masking/lists",
+    "tasks/filling",
+    "tasks/corpora",
+)
+"""Folders with files that were made from other works."""
+SUFFIXES = (".safetensors", ".crfsuite", ".model", ".tsv", ".txt", "weighing.json")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -48,12 +60,14 @@ def on_page_content(html: str, **_: object) -> str:
 
 def _pages() -> Iterator[tuple[str, str]]:
     for path, source in COPIED.items():
-        yield path, re.sub(r"\]\((\.\./)?docs/", "](", _read(source)) + (HASHES if path == "data.md" else "")
+        yield path, re.sub(r"\]\((\.\./)?docs/", "](", _read(source)) + (_hashes() if path == "data.md" else "")
     yield "citation.md", f"# Cite palimpsest\n\nCite the software and the paper.\n\n{_code(_read('CITATION.cff'))}"
     yield "reference/python.md", "# Python interface\n\n::: palimpsest\n"
     yield "reference/params.md", _parameters()
     yield "reference/measures.md", _measures()
     yield "reference/profiles.md", _profiles()
+    yield "reference/benchmarks.md", _benchmarks()
+    yield "reference/messages.md", _messages()
     yield from _commands()
 
 
@@ -64,16 +78,16 @@ def _table(*rows: tuple[str, ...]) -> str:
 
 
 def _commands() -> Iterator[tuple[str, str]]:
-    rows: dict[bool, list[tuple[str, ...]]] = {True: [], False: []}
-    modules = {**cli.COMMANDS, **cli.plugin_commands()}
-    for name in dict.fromkeys([*cli.EVERYDAY, *modules]):
-        module = importlib.import_module(modules[name])
-        rows[name in cli.EVERYDAY].append((f"[`{name}`](commands/{name}.md)", module.SUMMARY))
-        help_text = cli.command_parser(name, module).format_help()
-        yield f"reference/commands/{name}.md", f"# palimpsest {name}\n\n{_code(help_text)}"
-    head = ("command", "what it does")
-    everyday, others = _table(head, *rows[True]), _table(head, *rows[False])
-    yield "reference/commands.md", f"# Commands\n\n{everyday}\n## Single steps\n\n{others}"
+    page = "# Commands\n"
+    for title, modules in cli.grouped_commands().items():
+        rows = []
+        for name, module_name in modules.items():
+            module = importlib.import_module(module_name)
+            rows.append((f"[`{name}`](commands/{name}.md)", module.SUMMARY))
+            help_text = cli.command_parser(name, module).format_help()
+            yield f"reference/commands/{name}.md", f"# palimpsest {name}\n\n{_code(help_text)}"
+        page += f"\n## {title}\n\n{_table(('command', 'what it does'), *rows)}"
+    yield "reference/commands.md", page
 
 
 def _parameters() -> str:
@@ -167,3 +181,67 @@ def _profiles() -> str:
         comment = " ".join(line.strip("# ") for line in path.read_text(encoding="utf-8").split("\n\n")[0].splitlines())
         rows.append((f"`{path.stem}`", re.split(r"(?<=\w\))[.:] |(?<=\w)[.:] ", comment)[0] + "."))
     return text + _table(("profile", "experiment"), *rows)
+
+
+def _hashes() -> str:
+    """SHA-256 of the files of models and lists in git, and the pinned packages with theirs."""
+    listed = subprocess.run(["git", "ls-files", *SHIPPED], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = [name for name in listed.splitlines() if name.endswith(SUFFIXES)]
+    rows = [(f"`{name}`", f"`{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}`") for name in names]
+    text = f"\n## Hashes of models and lists\n\n{_table(('file', 'SHA-256'), *rows)}\n"
+    return text + f"## Hashes of the packages that ship text and models\n\n{_code(_read('requirements-models.txt'))}"
+
+
+def _messages() -> str:
+    """Every message of the code that refuses something, by the package that raises it. Parts that vary are ``…``."""
+    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
+    text = "# Messages\n\nEvery refusal, by package of the code. `…` is a part that varies: a name, a path, a number. "
+    text += "[Exit codes and messages](../errors.md) has remedies for the frequent ones.\n"
+    for package in sorted(path for folder in ("tasks", "flows", "dashboards") for path in (ROOT / folder).iterdir()):
+        paths = [package] if package.suffix == ".py" else sorted(package.rglob("*.py"))
+        nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        raised = [node.exc for node in nodes if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
+        found = {_said(call.args[0]) for call in raised if ast.unparse(call.func) in kinds and call.args}
+        if found := {one for one in found if re.search(r"\w+ \w+", one)}:
+            title = package.relative_to(ROOT).with_suffix("").as_posix()
+            text += f"\n## {title}\n\n{_code(chr(10).join(sorted(found, key=str.lower)))}"
+    return text
+
+
+def _said(node: ast.expr) -> str:
+    """The text of a message, with an ellipsis for each part that varies."""
+    if isinstance(node, ast.Constant):
+        return " ".join(str(node.value).split())
+    if isinstance(node, ast.JoinedStr):
+        return " ".join("".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values).split())
+    if isinstance(node, ast.BinOp):
+        return f"{_said(node.left)} {_said(node.right)}"
+    return "…"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _benchmarks() -> str:
+    text = """# Benchmarks
+
+    make bench
+
+A row compares one step with another program that does the same work. Both are measured in one run on one machine, and
+their outputs are compared first. A ratio above 1 means that palimpsest is faster, or that it needs as many times the
+memory. Peers run with their default settings. A tuned peer is faster, and ONNX Runtime, ctranslate2 and KenLM are not
+in this table.
+"""
+    rows = json.loads(_read("benchmarks/results/latest.json"))
+    machines = {f"{row['machine']['processor']}, {row['machine']['cores']} cores" for row in rows}
+    text += f"\nMachine: {'; '.join(sorted(machines))}. "
+    text += f"Dates: {min(row['date'] for row in rows)} to {max(row['date'] for row in rows)}.\n"
+    for module in dict.fromkeys(row["module"] for row in rows):
+        table = [("measured", "palimpsest", "peer", "unit", "ratio")]
+        for row in rows:
+            if row["module"] == module:
+                ours, peer, ratio = (row[key] for key in ("ours", "peer", "ratio"))
+                table.append((row["name"], _number(ours), _number(peer), row["unit"], _number(ratio)))
+        text += f"\n## {module.replace('_', ' ').capitalize()}\n\n{_table(*table)}"
+    return text

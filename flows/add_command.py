@@ -25,14 +25,14 @@ RAW = Path("data", "raw")
 
 
 class AddOptions(Options):
-    """What is added."""
+    """Options of the command: the text to add."""
 
     text: Annotated[list[str], Argument(positional=True, metavar="FILE")]
     """file or folder in data/raw"""
 
 
 def run(options: AddOptions) -> int:
-    """Track each, close it to other users, and say what comes next."""
+    """Track each text, close it to other users, and print the next step."""
     from flows.graph.graph import project_folder
     from flows.graph.private_sources import named_sources
 
@@ -51,7 +51,7 @@ def run(options: AddOptions) -> int:
 
 
 def add(root: Path, names: Iterable[str]) -> None:
-    """Let DVC track files and folders of ``data/raw``, which no push sends and no other user reads."""
+    """Add files and folders of ``data/raw`` to DVC, so that no push sends them and no other user can read them."""
     from dvc.repo import lock_repo
 
     from flows.graph.graph import open_repository
@@ -61,7 +61,7 @@ def add(root: Path, names: Iterable[str]) -> None:
     close_private_folders(root)
     with open_repository(root) as repository:
         for name in names:
-            # One lock for both: no push sees the file before it says that it stays.
+            # One lock for both: no push sees the file before its 'push: false'.
             with lock_repo(repository):
                 (stage,) = repository.add(name)
                 for output in stage.outs:
@@ -71,12 +71,12 @@ def add(root: Path, names: Iterable[str]) -> None:
 
 
 def _name_below(root: Path, text: str) -> str:
-    """The path in the checkout; refused where it is not in ``data/raw``."""
+    """The path in the checkout; an error if it is not in ``data/raw``."""
     path = Path(os.path.abspath(text))
     if not path.exists():
         raise CorpusError(f"{text!r} is not there; give a file or folder in {str(RAW)!r}")
     if path.is_relative_to(root / RAW) and path.parent != root / RAW:
-        # Git does not see what lies deeper, so neither it nor DVC would see the .dvc file.
+        # Git does not list deeper files, so neither git nor DVC would see the .dvc file.
         whole = RAW / path.relative_to(root / RAW).parts[0]
         raise ParameterError(f"{text!r} is part of a folder: 'palimpsest add {whole}' adds all of it")
     if path.is_symlink() or path.parent != root / RAW:
@@ -85,7 +85,7 @@ def _name_below(root: Path, text: str) -> str:
 
 
 def _close(path: Path) -> None:
-    """Modes 0600 and 0700; what belongs to somebody else keeps its own."""
+    """Set modes 0600 and 0700; files of other users retain their modes."""
     for one in (path, *path.rglob("*")):
         if not one.is_symlink() and one.stat().st_uid == os.getuid():
             one.chmod(PRIVATE_FOLDER_MODE if one.is_dir() else PRIVATE_MODE)

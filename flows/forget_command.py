@@ -7,7 +7,7 @@ Without --yes, the command only lists the data, with sizes. With --yes, it remov
 - copies in DVC's cache that no other corpus has.
 - entries of the corpus in dvc.lock and in DVC's cache of runs.
 - DVC experiments that contain the corpus.
-- its MLflow runs, with their files and registered models.
+- its MLflow runs and registered models; 'mlflow gc' then removes their rows and files.
 - its logs, unfinished work, reviews, noisy counts and releases.
 - stored states for 'palimpsest restore': entries of dvc.lock and uncommitted changes.
 
@@ -19,6 +19,7 @@ examples:
     palimpsest forget mail --yes   remove it
 """
 
+import shlex
 from collections.abc import Iterator
 from contextlib import chdir
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ SUMMARY = "remove the data of one corpus from this clone, and list the places ou
 
 
 class ForgetOptions(Options):
-    """What is forgotten."""
+    """Options of the command: the corpus, and the extent of the removal."""
 
     corpus: Annotated[str, Argument(positional=True)]
     """name of the corpus under corpora in params.yaml, now or earlier"""
@@ -47,27 +48,25 @@ class ForgetOptions(Options):
 
 
 def run(options: ForgetOptions) -> int:
-    """List, remove where asked to, and say what stays."""
+    """List, remove on request, and print the remaining places."""
     from dvc.repo import lock_repo
 
-    from flows.checkout.run_lock import RunLock
+    from flows.checkout.run_lock import run_lock
     from flows.erasure.erasure import find_erasure
     from flows.graph.graph import open_repository, project_folder, read_graph
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
-    from tasks.results.tracking.tracking_store import tracking_uri
     from tasks.spelling import nearest
 
     root = project_folder()
     name = options.corpus
-    with chdir(root), RunLock(root):
+    with chdir(root), run_lock(root):
         parameters = read_parameters(root / DEFAULT_PATH)
         if not name.replace("_", "").isalnum():
             raise ParameterError(f"{name!r} is no name of a corpus: one has letters, digits and underscores only")
-        uri = tracking_uri(parameters.tracking)
         with open_repository(root) as repository:
             graph = read_graph(repository)
             with lock_repo(repository):
-                erasure = find_erasure(name, repository, graph, uri)
+                erasure = find_erasure(name, repository, graph, parameters.tracking)
                 if not erasure:
                     known = parameters.corpora
                     raise ParameterError(f"this clone has nothing of a corpus {name!r}{nearest(name, known)}")
@@ -83,12 +82,12 @@ def run(options: ForgetOptions) -> int:
         print("Nothing was removed: this is what --yes removes.", end=" ")
     if name in parameters.corpora:
         print(f"Take {name!r} out of corpora and compare in params.yaml, or the next run makes it all again.", end="")
-    print("\n" + "\n".join(beyond_lines(erasure, uri, with_sources=options.source)))
+    print("\n" + "\n".join(beyond_lines(erasure, with_sources=options.source)))
     return 0
 
 
 def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
-    """What would be removed, with sizes."""
+    """Lines on the data to remove, with sizes."""
     from flows.erasure.erasure import size_of
     from tasks.doctor.finding import bytes_text
 
@@ -99,16 +98,17 @@ def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
     yield f"{bytes_text(size_of(erasure.runs)):>10}  DVC's cache of runs: {len(erasure.runs)} entries"
     yield f"{'':>10}  dvc.lock: {len(erasure.stages)} stages"
     if erasure.experiments:
-        yield f"{'':>10}  DVC experiments: {', '.join(one.rpartition('/')[2] for one in erasure.experiments)}"
+        yield f"{'':>10}  DVC experiments: {', '.join(erasure.experiment_names)}"
     if erasure.tracked:
         models = "".join(f", registered model {model}" for model in erasure.tracked.models)
-        yield f"{bytes_text(size_of(erasure.tracked.folders)):>10}  MLflow: {len(erasure.tracked.runs)} runs{models}"
+        yield f"{'':>10}  MLflow: {len(erasure.tracked.runs)} runs{models}"
 
 
-def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> Iterator[str]:
-    """What stays, here and elsewhere."""
-    from tasks.results.tracking.tracking_store import shown_uri
+def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
+    """Lines on the remaining data, here and elsewhere."""
+    from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
+    uri = tracking_uri(erasure.tracking)
     yield "What this does not reach:"
     if erasure.sources and not with_sources:
         names = ", ".join(str(path.relative_to(erasure.root)) for path in erasure.sources)
@@ -118,8 +118,12 @@ def beyond_lines(erasure: "Erasure", tracking: str, *, with_sources: bool) -> It
     yield "  git's history: hashes in dvc.lock and .dvc files; commits of experiments until 'git gc --prune=now'"
     yield "  DVC remotes, other clones and worktrees of this project, and backups"
     yield "  Prefect's records: names of stages, times, error lines"
-    if not tracking.startswith("sqlite:///"):
-        yield f"  the tracking server {shown_uri(tracking)}"
+    if not uri.startswith("sqlite:"):
+        yield f"  the tracking server {shown_uri(uri)}"
+    elif erasure.tracked:
+        store = shlex.quote(uri)
+        yield "  rows and files of deleted MLflow runs, until you run"
+        yield f"    mlflow gc --backend-store-uri {store} --tracking-uri {store}"
     yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
     yield "  pages of 'palimpsest preview' and 'palimpsest try', exports of 'palimpsest review', where you wrote them"
     yield "  blocks of the disk that are free now, and snapshots of the file system"

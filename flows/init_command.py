@@ -28,15 +28,15 @@ SUMMARY = "start an experiment on your own text: read it, version it, write para
 
 _FEWEST_SENTENCES = 30
 _FEW_SENTENCES = 2000
-"""Below it intervals are wide."""
+"""Number of sentences below which intervals are wide."""
 _MOST_TRAINED = 20_000
-"""Sentences that are trained on, for the experiment to end within an hour or two."""
+"""Most training sentences, so that the experiment ends within an hour on two cores."""
 _MINUTES, _MINUTES_A_THOUSAND = 6.0, 0.6
-"""What the default comparison takes on two cores, whatever the text, and for each thousand sentences trained on."""
+"""Minutes of the default comparison on two cores: fixed, and for each thousand training sentences."""
 
 
 class InitOptions(Options):
-    """The text, and what it is called."""
+    """Options of the command: the text, and its name."""
 
     name: Annotated[str, Argument(positional=True)]
     """name of the corpus in params.yaml and in tables: letters, digits and underscores"""
@@ -51,16 +51,16 @@ class InitOptions(Options):
 
 
 def run(options: InitOptions) -> None:
-    """Look, version, write."""
+    """Read the text, add it to DVC, write the parameters."""
     from flows.add_command import add
     from flows.graph.graph import project_folder
     from tasks.corpora.sources.detection import detected
     from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
     from tasks.parameters.cells_file import write_cells
-    from tasks.parameters.parameter_file import DEFAULT_PATH
+    from tasks.parameters.parameter_file import DEFAULT_PATH, parameters_of
     from tasks.parameters.problems import problem_of_name
-    from tasks.profiles.profile_command import checked, refuse_lost_changes, with_sections
+    from tasks.profiles.profile_command import refuse_lost_changes, with_sections
 
     for problem in problem_of_name(options.name):
         raise ParameterError(problem)
@@ -78,7 +78,7 @@ def run(options: InitOptions) -> None:
     text = _INTRODUCTION + with_sections(
         base, _sections(options.name, settings, tally, languages), ("compare", "corpora", "masking")
     )
-    parameters = checked(text, f"init {options.name}")
+    parameters = parameters_of(text, f"init {options.name}")
     _copy(given, target, replace=options.force)
     add(root, [settings.source])
     with atomic_writer(file) as stream:
@@ -90,7 +90,7 @@ def run(options: InitOptions) -> None:
 
 
 def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":
-    """What the corpus will be: the parts that it is divided into, and its languages."""
+    """The parts into which the corpus is divided, and its languages."""
     from tasks.corpora.division import DivisionTally, divided
     from tasks.corpora.languages import language_shares
 
@@ -101,13 +101,13 @@ def _looked_at(settings: "FilesCorpus") -> "tuple[DivisionTally, Languages]":
     if total < _FEWEST_SENTENCES:
         raise CorpusError(
             f"{settings.source!r} has {total} different sentences; to compare anything takes {_FEWEST_SENTENCES} at "
-            "the very least, and some thousands to tell methods apart"
+            "the very least, and some thousands to compare methods"
         )
     return tally, languages
 
 
 def _target(root: Path, name: str, given: Path) -> Path:
-    """Where the text lies in the checkout: where it is, if that is in ``data/raw``, else under its new name there."""
+    """The path of the text in the checkout: unchanged in ``data/raw``, else under its new name there."""
     raw = root / "data" / "raw"
     if given.resolve().parent == raw.resolve():
         return raw / given.name
@@ -138,7 +138,7 @@ _INTRODUCTION = """\
 
 
 def _sections(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> str:
-    """What takes the place of keys of ``compare`` and ``corpora``."""
+    """The text that replaces keys of ``compare`` and ``corpora``."""
     import yaml
 
     values = settings.model_dump(exclude_defaults=True)
@@ -177,8 +177,8 @@ masking:
 
 
 def _techniques(languages: "Languages") -> list[str]:
-    """A list, a tagger, and all taggers together, the technique meant for a release. Where much of the text is not the
-    English that the taggers know, they are left out."""
+    """A list, a tagger, and all taggers together, the technique meant for a release. If much of the text is not
+    the English that the taggers know, they are left out."""
     from tasks.corpora.languages import MUCH_FOREIGN
 
     known = sum(languages.foreign(["en"]).values()) <= MUCH_FOREIGN
@@ -196,14 +196,14 @@ def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages:
     lines = [
         f"{name}: {total:,} different sentences in {tally.documents:,} documents, {sum(tally.words.values()):,} words; "
         f"left out: {left_out or 'none'}",
-        f"language: {spoken or 'not told'}; script: {scripts or 'none'}",
+        f"language: {spoken or 'unknown'}; script: {scripts or 'none'}",
         f"parts: {trained:,} sentences to adapt on, {parts['valid']:,} to stop by, {parts['test']:,} to measure with",
     ]
     if trained < parts["train"]:
         lines.append(f"{parts['train'] - trained:,} more are left out: cleaning.train_sentences in params.yaml")
     lines += [f"warning: {warning}" for warning in tally.warnings]
     if total < _FEW_SENTENCES:
-        lines.append("warning: so few sentences tell only large differences apart; look at the intervals")
+        lines.append("warning: so few sentences show only large differences; look at the intervals")
     if EVERY_TAGGER not in _techniques(languages):
         lines.append(
             "warning: much of it is not English. The taggers are left out: they know English names alone. The word "

@@ -10,7 +10,7 @@ examples:
     palimpsest plan                       all stages
     palimpsest plan fill                  the stages of one step, with what they need
     palimpsest plan '*@chat-allow_list*'  stages by pattern, with what they need
-    palimpsest plan --only technique=entity_tagger --only method=top_1,top_k
+    palimpsest plan --only technique=allow_list --only method=top_k,log_linear
 """
 
 import json
@@ -29,7 +29,7 @@ SUMMARY = "show which stages would run, and why"
 
 
 class SelectionOptions(Options):
-    """The stages that a command is about."""
+    """Selection of stages for a command."""
 
     stages: Annotated[list[str], Argument(positional=True, metavar="STAGE")] = Field(default_factory=list)
     """a stage, a step or a pattern with * and ?, with the stages that it depends on (default: all stages)"""
@@ -39,34 +39,29 @@ class SelectionOptions(Options):
 
     @property
     def selection(self) -> Selection:
-        """What they select."""
+        """The selection of these options."""
         return Selection(self.stages, parse_only(self.only))
 
 
 class PlanOptions(SelectionOptions):
-    """What is planned."""
+    """Options of the plan."""
 
     json_: bool = False
     """print the plan as JSON"""
 
 
 def run(options: PlanOptions) -> int:
-    """Print the plan; 1 where a run of it would be refused, since something is missing."""
-    from flows.checkout.overrides import checked_resources, known_to_be_valid
-    from flows.runs.preparation import missing_text, missing_things
+    """Print the plan; return 1 if its run would be refused, since something is missing."""
+    from flows.checkout.overrides import checked_resources
+    from flows.runs.preparation import check_step_names, missing_text, missing_things
 
     selection = options.selection
     root = project_folder()
-    resources = None
-    if not known_to_be_valid(root):
-        resources = checked_resources(root)
+    resources = checked_resources(root)
     with open_repository(root) as repository:
         plan = make_plan(repository, selection)
         missing = missing_things(plan, root)
-    if resources is not None:
-        from flows.runs.preparation import check_step_names
-
-        check_step_names(resources, plan.steps)
+    check_step_names(resources, plan.steps)
     if (root / ORIGINAL).exists():
         text = "params.yaml has the overrides of a run with --set that is going on or was killed"
         print(f"palimpsest: {text}; after a killed one, the next 'palimpsest run' puts it back first", file=sys.stderr)

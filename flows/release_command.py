@@ -36,7 +36,7 @@ SUMMARY = "check one filled text, and write it to releases/ for sharing, with ca
 
 
 class ReleaseOptions(Options):
-    """What is released, and what its card says."""
+    """Options of the release: the cell, and entries of its card."""
 
     cell: Annotated[str | None, Argument(positional=True)] = None
     """cell whose filled text is released, as tables name it (default: the one that the verdict recommends)"""
@@ -51,7 +51,7 @@ class ReleaseOptions(Options):
 
 
 def run(options: ReleaseOptions) -> int:
-    """Release the cell, and say what is left to do."""
+    """Release the cell, and print the remaining steps."""
     from dvc.exceptions import DvcException
 
     from tasks.parameters.parameter_file import read_parameters

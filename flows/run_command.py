@@ -11,40 +11,32 @@ examples:
     palimpsest run                 everything that changed
     palimpsest run --jobs 4        four stages at once
     palimpsest run summarise       one stage, with what it needs
-    palimpsest run --only technique=entity_tagger --only method=top_k
+    palimpsest run --only technique=allow_list --only method=top_k
                                    a part of the experiment, with what it needs
     palimpsest run --set filling.top_k.k=20
                                    another value for this run, recorded as a DVC experiment
 """
 
 import json
-import os
 import signal
 import sys
 import time
-from contextlib import chdir, nullcontext, redirect_stdout
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from flows.graph.plan import Plan, enumeration
-from flows.plan_command import SelectionOptions
-from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
-from flows.stages.executor import INTERRUPTED, UNFINISHED, Finish, Outcome, State
-
-if TYPE_CHECKING:
-    from tasks.settings.resources import ResourceSettings
-
+from contextlib import nullcontext, redirect_stdout
 from typing import Annotated
 
 from pydantic import Field
 
+from flows.graph.plan import Plan, enumeration
+from flows.plan_command import SelectionOptions
+from flows.runs.run_progress import REPORT_PAGE, SUMMARY_TABLE, VERDICT, is_of_this_run, makers_of
+from flows.stages.executor import INTERRUPTED, UNFINISHED, Outcome, State
 from tasks.options import Argument, Command
 
 SUMMARY = "run the stages of the experiment that changed, several at once"
 
 
 class RunOptions(SelectionOptions):
-    """What is run, and how."""
+    """Options of the run."""
 
     jobs: Annotated[int | None, Field(ge=1)] = None
     """number of stages at once (default: resources.parallel_stages of params.yaml)"""
@@ -56,109 +48,62 @@ class RunOptions(SelectionOptions):
 
 
 def run(options: RunOptions) -> int:
-    """Run the stages; 0 where all are done, 1 where one failed, 128 and the signal's number where it was stopped."""
-    from flows.checkout.overrides import checked_resources, known_to_be_valid, overridden, remember_as_valid
-    from flows.checkout.run_lock import RunLock
-    from flows.graph.graph import open_repository, project_folder
-    from flows.prefect_flow.abandoned_flow_run import abandoned_flow_runs
-    from flows.runs.preparation import plan_after_repair
-    from flows.runs.recorded_experiment import check_recordable, record_experiment
+    """Run the stages; return 0 if all are done, 1 if one failed, 128 plus the signal's number if it was stopped."""
+    from flows.runs.preparation import prepared_run, refuse_missing
     from flows.runs.run_progress import Bar, Lines, TimeLeft, load_durations
-    from tasks.settings.overrides import parse_overrides
 
-    started = time.monotonic()
-    selection = options.selection
-    overrides = parse_overrides(options.set_)
-    root = project_folder()
-    if not known_to_be_valid(root):
-        _resources(root)
-    if overrides:
-        check_recordable(root)
-    with chdir(root), RunLock(root) as lock, overridden(root, overrides):
-        resources = None if known_to_be_valid(root) else checked_resources(root)
-        with open_repository(root) as repository:
-            plan = plan_after_repair(repository, selection, resources)
-        if resources is not None:
-            remember_as_valid(root)
+    started, warning = time.monotonic(), None
+    with prepared_run(options.stages, options.only, options.set_, options.jobs, say) as run:
+        plan = run.plan
         if not options.json_:
             print("\n".join(short_plan(plan)), flush=True)
-        time_left = None
         if plan.nothing_to_do:
-            outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
-            finish = Finish(outcomes)
-            if abandoned_flow_runs(root):
-                from flows.prefect_flow.driver import close_abandoned_records
-
-                finish.warning = close_abandoned_records(root)
+            run.outcomes = {name: Outcome(name, State.UNCHANGED) for name in plan.stages}
         else:
-            from flows.prefect_flow.driver import drive
-            from flows.runs.preparation import refuse_missing
+            from flows.prefect_flow.prefect_api import drive
 
-            refuse_missing(plan, root)
-            resources = resources or _resources(root)
-            jobs = options.jobs or resources.parallel_stages
-            time_left = TimeLeft(plan.graph, jobs, load_durations(root))
-            total = len(plan.stages)
-            progress: Bar | Lines = Bar(total, time_left) if sys.stderr.isatty() else Lines(total)
+            refuse_missing(plan, run.root)
+            time_left = TimeLeft(plan.graph, run.parallel_stages, load_durations(run.root))
+            progress: Bar | Lines = Bar(len(plan.stages), time_left) if sys.stderr.isatty() else Lines(len(plan.stages))
+            run.observer = progress
             asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
-            # Ray prints what it hears of its machines to standard output, which is for the JSON alone.
+            parameters = {**{name: value for name, value in asked.items() if value}, "jobs": run.parallel_stages}
+            # Ray prints messages of its machines to standard output, which is for the JSON only.
             with progress, redirect_stdout(sys.stderr) if options.json_ else nullcontext():
-                finish = drive(
-                    root,
-                    plan,
-                    resources=resources,
-                    parallel_stages=jobs,
-                    observer=progress,
-                    parameters={**{name: value for name, value in asked.items() if value}, "jobs": jobs},
-                    inherited=[lock.handle],
-                )
-        recorded = record_experiment(root, overrides, finish.outcomes, plan) if overrides else None
-        if options.json_:
-            print(json.dumps(as_json(finish.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
-        else:
-            print("\n".join(final_lines(finish.outcomes, time.monotonic() - started)))
-            print("".join(f"{line}\n" for line in result_lines(plan, finish.outcomes)), end="")
-        if recorded is not None:
-            said = f"recorded as the DVC experiment {recorded!r}; params.yaml is as before. 'dvc exp apply {recorded}'"
-            print(f"palimpsest: {said} brings it back, 'dvc exp show' compares", file=sys.stderr)
-        if time_left is not None:
-            for outcome in finish.outcomes.values():
+                warning = drive(run, parameters)
+            for outcome in run.outcomes.values():
                 time_left.end(outcome)
-            time_left.save(root)
-    if finish.warning is not None:
-        print(f"palimpsest: warning: {finish.warning}", file=sys.stderr)
-    failed = count_states(finish.outcomes)[State.FAILED]
-    # Last of all, so that it is what one sees.
+            time_left.save(run.root)
+        if options.json_:
+            print(json.dumps(as_json(run.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
+        else:
+            print("\n".join(final_lines(run.outcomes, time.monotonic() - started)))
+            print("".join(f"{line}\n" for line in result_lines(plan, run.outcomes)), end="", flush=True)
+    if warning is not None:
+        say(f"warning: {warning}")
+    # Printed last, so that it is visible.
     if not options.json_:
-        print("".join(f"{line}\n" for line in failure_lines(finish.outcomes)), end="", flush=True)
-    if finish.signal is not None:
-        print("palimpsest: stopped; finished stages are kept, run it again to go on", file=sys.stderr)
-        status = 128 + finish.signal
-    elif finish.cancelled:
-        print("palimpsest: cancelled in Prefect; finished stages are kept, run it again to go on", file=sys.stderr)
-        status = 128 + signal.SIGTERM
-    elif failed:
-        said = f"{failed} of {len(finish.outcomes)} stages failed; put right what is said of them, then run it again"
-        print(f"palimpsest: {said}: finished stages are kept", file=sys.stderr)
-        status = 1
-    else:
-        status = 0
-    if finish.abandoned:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    return status
+        print("".join(f"{line}\n" for line in failure_lines(run.outcomes)), end="", flush=True)
+    failed = count_states(run.outcomes)[State.FAILED]
+    if run.signal is not None:
+        say("stopped; finished stages are saved, run it again to continue")
+        return 128 + run.signal
+    if run.cancelled:
+        say("cancelled in Prefect; finished stages are saved, run it again to continue")
+        return 128 + signal.SIGTERM
+    if failed:
+        correct = "correct the errors above, then run it again"
+        say(f"{failed} of {len(run.outcomes)} stages failed; {correct}: finished stages are saved")
+    return int(failed > 0)
 
 
-def _resources(root: Path) -> "ResourceSettings":
-    """The section ``resources``; ``ParameterError`` where ``params.yaml`` has a mistake anywhere."""
-    from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
-
-    return read_parameters(root / DEFAULT_PATH).resources
+def say(sentence: str) -> None:
+    """Print a sentence to standard error."""
+    print(f"palimpsest: {sentence}", file=sys.stderr)
 
 
 def short_plan(plan: Plan, shown: int = 12) -> list[str]:
-    """The counts, and each reason with the stages that have it."""
+    """The counts, and each reason with its stages."""
     causes = [f"  {text}: {enumeration(names)}" for text, names in plan.causes()]
     if len(causes) > shown:
         causes = [*causes[:shown], f"  and {len(causes) - shown} more reasons; 'palimpsest plan' has all"]
@@ -166,7 +111,7 @@ def short_plan(plan: Plan, shown: int = 12) -> list[str]:
 
 
 def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
-    """One line for each stage of which something was made, and the counts of all states."""
+    """One line for each stage that ran or was restored, and the counts of all states."""
     from flows.runs.run_progress import clock
 
     made = [outcome for outcome in outcomes.values() if outcome.state in (State.RAN, State.RESTORED)]
@@ -180,7 +125,7 @@ def final_lines(outcomes: dict[str, Outcome], seconds: float) -> list[str]:
 
 
 def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
-    """What did not get done and why: each failed stage with its reason, all skipped ones in one line."""
+    """Lines on unfinished stages: each failed stage with its reason, all skipped ones in one line."""
     failed = [outcome for outcome in outcomes.values() if outcome.state is State.FAILED]
     interrupted = [outcome.name for outcome in failed if outcome.error == INTERRUPTED]
     skipped = [outcome for outcome in outcomes.values() if outcome.state is State.SKIPPED]
@@ -189,20 +134,20 @@ def failure_lines(outcomes: dict[str, Outcome]) -> list[str]:
         tries = f" ({outcome.attempts} tries)" if outcome.attempts > 1 else ""
         lines += ["", f"FAILED {outcome.name}{tries}", f"  {outcome.error}"]
         if outcome.log:
-            lines.append(f"  what it printed: {outcome.log}")
+            lines.append(f"  its output: {outcome.log}")
     if interrupted:
         lines += ["", f"{len(interrupted)} {INTERRUPTED}: {enumeration(interrupted)}"]
     if skipped:
-        # What a stage lacks stands above; other reasons, such as a run that was stopped, do not.
+        # A stage's missing inputs are in a line above; other reasons, such as a stopped run, are not.
         others = {str(outcome.error) for outcome in skipped if not str(outcome.error).endswith(UNFINISHED)}
-        reasons = "; ".join(sorted(others)) or "what they need failed"
+        reasons = "; ".join(sorted(others)) or "stages that they need failed"
         names = enumeration(outcome.name for outcome in skipped)
         lines += ["", f"{len(skipped)} skipped ({reasons}): {names}"]
     return lines
 
 
 def count_states(outcomes: dict[str, Outcome]) -> dict[State, int]:
-    """How many stages ended in each state; every state is there."""
+    """The number of stages in each state, with every state as a key."""
     states = [outcome.state for outcome in outcomes.values()]
     return {state: states.count(state) for state in State}
 
@@ -217,11 +162,11 @@ def as_json(outcomes: dict[str, Outcome], seconds: float) -> dict[str, object]:
 
 
 def result_lines(plan: Plan, outcomes: dict[str, Outcome]) -> list[str]:
-    """The table of results, the path of the report page and the verdict, where the stages that make them are done.
+    """The table of results, the path of the report page and the verdict, if the stages that make them are done.
 
-    The verdict is asked anew: limits and the ledger of releases may have changed since the page was written.
+    The verdict is computed again: limits and the ledger of releases may have changed since the page was written.
 
-    A file that is there although its stage did not get that far belongs to an earlier run, and is not shown as new.
+    A file whose stage did not finish in this run belongs to an earlier run, and is not shown as new.
     """
     lines = []
     for path in (SUMMARY_TABLE, REPORT_PAGE, VERDICT):

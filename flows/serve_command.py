@@ -13,15 +13,17 @@ ends.
 examples:
     palimpsest serve
     palimpsest serve once nightly      some of them
-    prefect deployment run experiment/once -p 'only=["technique=entity_tagger"]'
+    prefect deployment run experiment/once -p 'only=["technique=allow_list"]'
 """
 
 import os
+import signal
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import chdir, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 from pydantic import Field
@@ -34,26 +36,25 @@ SUMMARY = "offer the experiment's deployments to Prefect from this machine"
 
 FILE = "prefect.yaml"
 STOP_SECONDS = 5.0
-"""How long Prefect has after a signal to pause schedules and end runs."""
+"""Seconds for Prefect after a signal to pause schedules and end runs."""
 
 
 class ServeOptions(Options):
-    """What is offered."""
+    """Options of the command: the deployments."""
 
     names: Annotated[list[str], Argument(positional=True, metavar="DEPLOYMENT")] = Field(default_factory=list)
     """deployments of prefect.yaml (default: all)"""
 
 
 def run(options: ServeOptions) -> int:
-    """Serve until a signal; 0 then."""
+    """Serve until a signal, then return 0."""
     from flows.graph.graph import project_folder
     from flows.prefect_flow import prefect_api
+    from flows.runs.preparation import FOLDER_VARIABLE
 
     root = project_folder()
     deployments = read_deployments(root / FILE, options.names)
     prefect_api.configure(root, verbose=True)
-    from flows.prefect_flow.deployed_run import FOLDER_VARIABLE
-
     os.environ[FOLDER_VARIABLE] = str(root)
     url = prefect_api.configured_url()
     if url is None:
@@ -88,17 +89,15 @@ def run(options: ServeOptions) -> int:
 
 
 def serve_until_signal(deployments: Sequence[Any]) -> None:
-    """Offer the deployments until SIGINT or SIGTERM; only from the main thread.
+    """Serve the deployments until SIGINT or SIGTERM; call it only from the main thread.
 
-    Prefect's own ``serve`` works off a signal between its requests, and tries those for minutes where the server has
-    gone. Here Prefect works in a thread: it has ``STOP_SECONDS`` to pause schedules and to end runs, and then the
-    process ends without it. A second signal ends it at once.
+    Prefect's own ``serve`` handles a signal between its requests, and repeats those for minutes if the server is gone.
+    Here Prefect works in a thread: it has ``STOP_SECONDS`` to pause schedules and to end runs, and then the process
+    ends without it. A second signal ends it at once.
     """
     import asyncio
 
     from prefect import aserve
-
-    from flows.prefect_flow.driver import received_signals
 
     loop = asyncio.new_event_loop()
     # One checkout holds one run at a time.
@@ -111,7 +110,7 @@ def serve_until_signal(deployments: Sequence[Any]) -> None:
         except BaseException as error:  # handed to the main thread
             errors.append(error)
 
-    with received_signals(1, lambda _number: _end_without_prefect()) as received:
+    with _received_signals() as received:
         thread = threading.Thread(target=work, name="serve", daemon=True)
         thread.start()
         while thread.is_alive() and not received:
@@ -123,8 +122,8 @@ def serve_until_signal(deployments: Sequence[Any]) -> None:
                 _end_without_prefect()
     if errors and not received:
         raise ResourceError(
-            f"Prefect offers the deployments no more ({type(errors[0]).__name__}); see that its server runs, and start "
-            "this again"
+            f"Prefect no longer serves the deployments ({type(errors[0]).__name__}); see that its server runs, and "
+            "start this again"
         ) from errors[0]
 
 
@@ -143,7 +142,7 @@ def _end_without_prefect() -> NoReturn:
 def read_deployments(path: Path, names: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The deployments of ``prefect.yaml`` with the given names; without names, all.
 
-    ``ParameterError`` where the file is not there or has no such deployment.
+    ``ParameterError`` if the file is missing or lacks such a deployment.
     """
     import yaml
 
@@ -172,8 +171,26 @@ def _check_answers(url: str) -> None:
     except httpx.HTTPError as error:
         raise ResourceError(
             f"Prefect's server at {url!r} does not answer ({type(error).__name__}); start it with 'palimpsest up "
-            "prefect', or mend PREFECT_API_URL"
+            "prefect', or correct PREFECT_API_URL"
         ) from None
+
+
+@contextmanager
+def _received_signals() -> Iterator[list[int]]:
+    """Record the first SIGINT or SIGTERM instead of ending; a second one ends the process at once."""
+    received: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        received.append(number)
+        if len(received) > 1:
+            _end_without_prefect()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 COMMAND = Command(ServeOptions, run)

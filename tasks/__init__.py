@@ -1,1 +1,1 @@
-"""What is done: one package per step of the paper. Knows nothing of Prefect or DVC."""
+"""The steps of the paper, one package per step. Independent of Prefect and DVC."""

@@ -1,7 +1,7 @@
-"""A causal language model of Hugging Face's: loading it from wherever it is, and saying what is wrong with it.
+"""A causal language model of Hugging Face: loading from any source, with clear errors.
 
-By hub name, folder, a folder inside a pip package, or a file in GGUF in one of them. Fillers and downstream models are
-loaded alike.
+The source is a hub name, a folder, a folder inside a pip package, or a file in GGUF in one of them. Fillers and
+downstream models are loaded alike.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     Network: TypeAlias = PreTrainedModel | PeftModel
-    """A model of transformers as it is, or with an update of peft's."""
+    """A model of transformers, with or without an update of peft."""
 
 ADAPTER = "adapter_config.json"
 _GGUF = ".gguf"
@@ -30,26 +30,26 @@ NO_NUMBERS = (
     "gives scores that are not numbers (NaN or infinity); its weights are damaged: fetch the model again, or train it "
     "with a lower learning rate"
 )
-"""What is said of a model whose scores are none."""
+"""Advice for a model whose scores are no numbers."""
 _SAME = 1e-2
-"""Scores of a causal model do not depend on what comes later, but for rounding (of bfloat16, too)."""
+"""Tolerance of rounding (of bfloat16, too): scores of a causal model do not depend on later tokens."""
 
 
 def load_causal_model(name: str, gguf_file: str | None = None, *, precision: str = "auto") -> tuple[Any, Any]:
     """Model and tokenizer; ``precision`` as in ``CausalLanguageModelFiller``.
 
-    Raises ``ModelError`` where the model cannot be found or loaded, is of another kind, or where its weights are
-    incomplete.
+    Raises ``ModelError`` if the model cannot be found or loaded, is of another kind, or if its weights are incomplete.
     """
     source = locate_model(name)
     _check_files(source, gguf_file, name)
+    import torch
     import transformers
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    # Its messages (fresh weights, long sentences) are said by our own errors and reports, or are no news here.
+    # Its messages (fresh weights, long sentences) are in our own errors and reports, or irrelevant here.
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    options: dict[str, Any] = _precision_options(precision, name)
+    options: dict[str, Any] = {"dtype": getattr(torch, computing_precision(precision))}
     if gguf_file:
         options |= {"gguf_file": gguf_file, "quantization_config": GgufConfig(gguf_file=gguf_file, dequantize=True)}
     try:
@@ -71,24 +71,22 @@ def load_causal_model(name: str, gguf_file: str | None = None, *, precision: str
             f"model {name!r} cannot write: {len(missing)} weights of its causal head or body are missing, such as "
             f"{missing[0]!r}; take a causal model such as 'gpt2' or 'meta-llama/Llama-2-7b-hf'"
         )
-    import torch
-
     if gguf_file:
-        # Every weight is an ordinary one by now; what says otherwise would keep the model from being saved.
+        # Every weight is an ordinary one by now; marks of quantisation would prevent saving the model.
         for owner, name_of_it in ((model, "hf_quantizer"), (model.config, "quantization_config")):
             if hasattr(owner, name_of_it):
                 delattr(owner, name_of_it)
-    if torch.cuda.is_available() and precision != "4bit":
+    if torch.cuda.is_available():
         model.to("cuda")
     return model, tokenizer
 
 
 @contextmanager
 def plain_attention(model: "Network") -> Iterator[None]:
-    """On a processor, attention by plain products while the model learns; elsewhere as it is.
+    """Use plain products for attention during training on a CPU; elsewhere attention is unchanged.
 
-    PyTorch's fused attention is several times slower backwards for short sentences: a step takes 1.2 to 1.4 times as
-    long with it.
+    PyTorch's fused attention is several times slower in the backward pass for short sentences: a step takes 1.2 to 1.4
+    times as long with it.
     """
     if model.device.type != "cpu":
         yield
@@ -102,46 +100,21 @@ def plain_attention(model: "Network") -> Iterator[None]:
 
 
 def lower_on_processor(model: "Network") -> bool:
-    """Whether products are to be in bfloat16 while the model learns: weights in float32 on a processor that can."""
+    """Whether training should multiply in bfloat16: float32 weights on a CPU that can."""
     import torch
 
     return bool(model.device.type == "cpu" and model.dtype == torch.float32 and has_bfloat16())
 
 
 def computing_precision(precision: str) -> str:
-    """What ``auto`` means here: bfloat16 on a GPU, float32 on a processor."""
+    """The meaning of ``auto`` here: bfloat16 on a GPU, float32 on a CPU."""
     import torch
 
     return precision if precision != "auto" else ("bfloat16" if torch.cuda.is_available() else "float32")
 
 
-def _precision_options(precision: str, name: str) -> dict[str, Any]:
-    import importlib.util
-
-    import torch
-
-    if precision != "4bit":
-        return {"dtype": getattr(torch, computing_precision(precision))}
-    if not torch.cuda.is_available():
-        raise ModelError(
-            f"model {name!r}: precision '4bit' needs a GPU, and there is none; use 'bfloat16' or 'float32'"
-        )
-    if importlib.util.find_spec("bitsandbytes") is None:
-        raise ModelError(
-            f"model {name!r}: precision '4bit' needs the package 'bitsandbytes'; install it, or use 'bfloat16'"
-        )
-    from transformers import BitsAndBytesConfig
-
-    return {
-        "quantization_config": BitsAndBytesConfig(
-            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
-        ),
-        "device_map": {"": 0},
-    }
-
-
 def _check_files(source: str, gguf_file: str | None, name: str) -> None:
-    """Say which file a model lacks, before the library says something less plain."""
+    """Raise an error that names a missing file of a model, before the library raises a less clear one."""
     import importlib.util
 
     if gguf_file and importlib.util.find_spec("gguf") is None:
@@ -151,7 +124,7 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
         return
     if gguf_file:
         if not (folder / gguf_file).is_file():
-            raise ModelError(f"model {name!r} holds no file {gguf_file!r}; mend gguf_file")
+            raise ModelError(f"model {name!r} holds no file {gguf_file!r}; correct gguf_file")
         return
     if not (folder / "config.json").exists():
         if found := gguf_file_in(folder):
@@ -166,14 +139,14 @@ def _check_files(source: str, gguf_file: str | None, name: str) -> None:
             )
     check_model_folder(source, name)
     if not (folder / "tokenizer_config.json").exists():
-        # Loaded it would be all the same, by another class perhaps, and without its start and end of text.
+        # Loading would succeed, perhaps by another class, and without its start and end of text.
         raise ModelError(f"model folder {name!r} lacks tokenizer_config.json; copy or fetch the whole model")
 
 
 def save_adapter(model: "Network", folder: Path, base: str) -> None:
-    """Write an update and no row of its base but those of its own; ``base``: what the user calls that."""
+    """Write an update and only its own rows of the base; ``base``: the user's name of the base."""
     model.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
-    # peft names the base by its place on this machine, and adds its template of a page.
+    # peft would name the base by its local path, and add its template of a page.
     (folder / "README.md").unlink(missing_ok=True)
     document = json.loads((folder / ADAPTER).read_text(encoding="utf-8"))
     text = json.dumps(document | {"base_model_name_or_path": base}, indent=2, sort_keys=True)
@@ -181,7 +154,7 @@ def save_adapter(model: "Network", folder: Path, base: str) -> None:
 
 
 def check_causal(model: "Network", name: str) -> None:
-    """Hold that scores do not change with what comes later: a masked LM loads as a causal one without complaint."""
+    """Check that scores do not depend on later tokens: a masked LM loads as a causal one without an error."""
     import torch
 
     embeddings: Any = model.get_input_embeddings()
@@ -200,10 +173,10 @@ def check_causal(model: "Network", name: str) -> None:
 
 
 def with_update(model: "Network", name: str, settings: LoraAdaptation, *, tokens: Sequence[int] = ()) -> "PeftModel":
-    """peft's model: this one, called ``name``, with a fresh update of low rank (LoRA); the embeddings of ``tokens``
-    learn too.
+    """A peft model: this one, called ``name``, with a fresh LoRA update; the embeddings of ``tokens`` are
+    trained too.
 
-    Raises ``ModelError`` where peft cannot place the update, or where it is to stand on a weight that two layers share.
+    Raises ``ModelError`` if peft cannot place the update, or if it would apply to a weight that two layers share.
     """
     from peft import LoraConfig, get_peft_model
 
@@ -229,8 +202,8 @@ def with_update(model: "Network", name: str, settings: LoraAdaptation, *, tokens
 
 @contextmanager
 def quiet_peft() -> Iterator[None]:
-    """Without warnings that are no user's: peft asks a model for a name that the next transformers will not have, and
-    says of tied weights less than our error does."""
+    """Suppress irrelevant warnings: peft asks a model for a name that the next transformers will lack, and its warning
+    on tied weights says less than our error does."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*", category=FutureWarning)
         warnings.filterwarnings("ignore", message=".*tie_word_embeddings.*")
@@ -238,10 +211,10 @@ def quiet_peft() -> Iterator[None]:
 
 
 def refuse_update_of_shared_weights(tuned: "PeftModel", name: str) -> None:
-    """Raise ``ModelError`` where an update of low rank stands on a weight that another layer has too.
+    """Raise ``ModelError`` if a low-rank update applies to a weight that another layer has too.
 
-    That is the head of most small models, whose weight is that of the embeddings. Beside the weights the update changes
-    the head alone; added to them it changes the embeddings as well, and the model is not the one that was tuned.
+    That is the head of most small models, whose weight is that of the embeddings. Separate from the weights the update
+    changes only the head; merged into them it changes the embeddings as well, and the model is not the tuned one.
     ``tuned`` is peft's model, ``name`` that of the base.
     """
     from peft.tuners.lora import LoraLayer
@@ -261,7 +234,7 @@ def refuse_update_of_shared_weights(tuned: "PeftModel", name: str) -> None:
 
 
 def gguf_file_in(folder: Path) -> str | None:
-    """The name of a file in GGUF in a folder that has no other weights described, or ``None``."""
+    """The name of a GGUF file in a folder that has no other weights described, or ``None``."""
     if (folder / "config.json").exists():
         return None
     return next((file.name for file in sorted(folder.iterdir()) if file.name.endswith(_GGUF)), None)
@@ -269,8 +242,8 @@ def gguf_file_in(folder: Path) -> str | None:
 
 @contextmanager
 def _reading_gguf(active: bool) -> Iterator[None]:
-    """The library reads a GGUF file three times, lists the names of all weights anew for every part of the model, and
-    draws bars, terminal or not: without that SmolLM2 is there in a third of the time."""
+    """Speed up the reading of GGUF. The library reads a file three times, lists all weights again for every part of the
+    model, and draws bars without a terminal too. Without that SmolLM2 loads in a third of the time."""
     if not active:
         yield
         return

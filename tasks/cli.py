@@ -1,8 +1,8 @@
 """The ``palimpsest`` command: one sub-command per step, each in a module of its own.
 
 A command's module has a ``SUMMARY`` (one line for ``palimpsest --help``) and a ``COMMAND``: that of a stage
-(``tasks.command``), or of something else (``tasks.options``). Only the module of the command that is asked for is
-imported, and heavy libraries only when it is carried out: every stage is a process, so start-up counts.
+(``tasks.command``), or another one (``tasks.options``). Only the module of the requested command is imported, and heavy
+libraries only when it runs: every stage is a process, so start-up counts.
 
 Other packages add commands through the entry-point group ``palimpsest.commands``.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tasks import telemetry
-from tasks.errors import PalimpsestError
+from tasks.errors import PASSING, PalimpsestError, may_pass
 from tasks.files.private_folders import close_private_folders
 
 COMMANDS: dict[str, str] = {
@@ -79,39 +79,60 @@ COMMANDS: dict[str, str] = {
 """Commands of this package, in the order of the graph: name to module."""
 
 PLUGIN_GROUP = "palimpsest.commands"
-EVERYDAY = (
-    *("try", "init", "plan", "run", "advise", "review", "release", "ledger", "forget", "where-from", "restore"),
-    *("doctor", "profile", "up", "down"),
-)
-"""Commands that ``palimpsest --help`` explains; it names the others."""
+START, EXPERIMENT = "Start here", "Experiment"
+"""Groups whose commands ``palimpsest --help`` explains; it only names the other commands."""
+GROUPS: dict[str, tuple[str, ...]] = {
+    START: ("try", "init", "doctor", "profile"),
+    EXPERIMENT: (
+        *("plan", "run", "advise", "review", "release", "ledger", "forget", "where-from", "restore", "up", "down"),
+    ),
+    "Single steps": (
+        *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),
+        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "train-toxicity", "toxicity"),
+        *("summarise", "findings", "publish", "report", "compare-detectors", "serve"),
+    ),
+    "Speech": (
+        *("speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion", "fuse", "stream"),
+        *("whisper-nbest", "check-nbest", "rescore", "reference-text", "word-error-rate"),
+    ),
+    "Languages": ("languages", "conclusion", "generate-mixed", "compare-mixed"),
+    "Forgetting": ("unlearn", "distil", "attack", "compare-unlearning"),
+    "Data": ("add", "corpora", "count-words", "vocabulary", "generate-labelled", "check-gold", "cells"),
+}
+OTHERS = "Of other packages"
 
 
 def plugin_commands() -> dict[str, str]:
-    """Commands that other installed packages add: name to module."""
+    """Commands of other installed packages: name to module."""
     from importlib.metadata import entry_points
 
     return {point.name: point.value for point in entry_points(group=PLUGIN_GROUP)}
 
 
 def load_command(name: str) -> ModuleType | None:
-    """The module of one command, or ``None`` where no package has it."""
+    """The module of one command, or ``None`` if no package has it."""
     module_name = COMMANDS.get(name) or plugin_commands().get(name)
     return importlib.import_module(module_name) if module_name else None
 
 
-def _print_overview(*, everything: bool) -> None:
+def grouped_commands() -> dict[str, dict[str, str]]:
+    """All commands by group: name to module; those of other packages last."""
     modules = {**COMMANDS, **plugin_commands()}
-    shown = modules if everything else {name: modules[name] for name in EVERYDAY if name in modules}
-    width = max(map(len, shown)) + 2
+    groups = {title: {name: modules.pop(name) for name in names if name in modules} for title, names in GROUPS.items()}
+    return {**groups, OTHERS: modules} if modules else groups
+
+
+def _print_overview(*, everything: bool) -> None:
     print("usage: palimpsest COMMAND [options]\n")
     print("Mask private words in text, fill the masks with a language model's substitutes, adapt language")
     print("models on the result, and measure what it costs and what still leaks.\n")
-    for name, module_name in shown.items():
-        print(f"  {name:<{width}}{importlib.import_module(module_name).SUMMARY}")
-    if not everything:
-        print("\nOther commands:")
-        others = [name for name in modules if name not in shown]
-        print(textwrap.fill(", ".join(others), 98, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False))
+    for title, modules in grouped_commands().items():
+        if everything or title in (START, EXPERIMENT):
+            print(f"{title}:")
+            for name, module_name in modules.items():
+                print(f"  {name:<21}{importlib.import_module(module_name).SUMMARY}")
+        else:
+            print(textwrap.fill(f"{title}: {', '.join(modules)}", 98, subsequent_indent="  ", break_on_hyphens=False))
     print("\nYour own text: 'palimpsest try FILE', then 'palimpsest init NAME FILE' and 'palimpsest run'.")
     print("'palimpsest COMMAND --help' explains one command, 'palimpsest --help --all' lists all.")
 
@@ -122,16 +143,20 @@ def command_parser(name: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, status: int = 1) -> int:
     print(f"palimpsest: error: {message}", file=sys.stderr)
-    return 1
+    return status
 
 
 def internal_error(error: BaseException) -> int:
-    """Report a defect without its message, which could quote private text; frames alone are safe. Returns 70."""
+    """Report a defect without its message, which could quote private text; stack frames are safe.
+
+    Return 70, or ``PASSING`` if the same command may succeed later.
+    """
+    status = PASSING if may_pass(error) else 70
     if os.environ.get("PALIMPSEST_DEBUG") == "1":
         traceback.print_exception(error)
-        return 70
+        return status
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
     print(
@@ -139,11 +164,11 @@ def internal_error(error: BaseException) -> int:
         "quote private text; set PALIMPSEST_DEBUG=1 to see it.",
         file=sys.stderr,
     )
-    return 70
+    return status
 
 
 def _carry_out(arguments: list[str]) -> int:
-    """Do what is asked for; returns the exit status."""
+    """Run the requested command; return the exit status."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_overview(everything=arguments[1:] == ["--all"])
         return 0
@@ -154,7 +179,7 @@ def _carry_out(arguments: list[str]) -> int:
         print(f"palimpsest {version('palimpsest')}")
         return 0
     if "DVC_STAGE" in os.environ:
-        # Whoever started DVC. An experiment of DVC's own has another root than the folder it works in.
+        # The folder where DVC was started. A DVC experiment has another root than its working folder.
         for checkout in {os.getcwd(), os.environ["DVC_ROOT"]}:
             close_private_folders(Path(checkout))
     module = load_command(name)
@@ -168,12 +193,12 @@ def _carry_out(arguments: list[str]) -> int:
 
 
 def _close_output() -> None:
-    """Nobody takes what is still to be said on standard output, and Python must not try it at the end."""
+    """Close standard output after its reader has gone, so that Python does not write to it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command; returns the exit status (0 done, 1 user error, 2 wrong usage, 70 defect)."""
+    """Run one command; return the exit status (0 done, 1 user error, 2 wrong usage, 70 defect, 75 may pass)."""
     telemetry.switch_off()
     # Memory holds private text: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -182,10 +207,10 @@ def main(argv: list[str] | None = None) -> int:
             return _carry_out(sys.argv[1:] if argv is None else argv)
         finally:
             if sys.stdout is not None:
-                # Whether its reader is still there, and its disk not full, is known here at the latest.
+                # A missing reader or a full disk is detected here at the latest.
                 sys.stdout.flush()
     except PalimpsestError as error:
-        return _fail(str(error))
+        return _fail(str(error), PASSING if may_pass(error) else 1)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:

@@ -1,8 +1,8 @@
-"""The one place where the command line meets a stage: options from typed fields, settings from ``params.yaml``.
+"""Commands of stages: options from typed fields, settings from ``params.yaml``.
 
-A stage is a function ``stage(settings, files, cell, resources) -> Report``. Its ``StageCommand`` says which section of
-``params.yaml`` its settings are, and which fields of its files are read and which written; the command line, the check
-that no output is an input, and the test that holds ``dvc.yaml`` against the code all read these, and nothing else does.
+A stage is a function ``stage(settings, files, cell, resources) -> Report``. Its ``StageCommand`` has the section of
+``params.yaml`` with its settings, and the files that it reads and writes. These definitions are used by the command
+line, the check that no output is an input, and the test that compares ``dvc.yaml`` with the code.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tasks.options import READ, WRITE_STREAM, Options, add_options, make_parser,
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.checks import as_plain, check_settings
-from tasks.settings.overrides import of_kind, setting_lines, with_overrides
+from tasks.settings.overrides import kinds_of, of_kind, setting_lines, setting_names, with_overrides
 from tasks.settings.resources import ResourceSettings
 from tasks.settings.seeds import check_seed
 from tasks.spelling import nearest
@@ -34,7 +34,7 @@ _DIMENSIONS = {"technique": "masking technique", "method": "method", "seed": "se
 class StageFiles(Options):
     """Paths of a stage: fields that are ``Annotated`` with a ``Role``, with the option's help as docstring.
 
-    A field without a role is an option of another sort, such as how many lines are shown.
+    A field without a role is an option of another kind, such as the number of lines to show.
     """
 
 
@@ -44,59 +44,60 @@ Stage = Callable[[AnySettings, AnyFiles, Cell, ResourceSettings], Report]
 
 
 def settings_by_kind(name: str | None) -> dict[str, object]:
-    """Without a parameter file a name is that of a kind."""
+    """Settings without a parameter file: a name is that of a kind."""
     return {"kind": name} if name else {}
 
 
-def nothing_more(given: object) -> list[str]:
-    """Settings that name no files, or files that leave all settings their use."""
+def no_files(settings: object) -> list[str]:
+    """No files, for settings that name none."""
     return []
 
 
 def own_defaults(files: StageFiles) -> dict[str, object]:
-    """Files that say no setting."""
+    """No settings, for files that define none."""
     return {}
+
+
+def the_same(files: StageFiles, name: str | None, cell: Cell) -> Cell:
+    """The cell in the options."""
+    return cell
 
 
 @dataclass(frozen=True)
 class StageCommand(Generic[AnySettings, AnyFiles]):
-    """A stage, and what the command line and the graph have to know of it."""
+    """A stage, with its data for the command line and the graph."""
 
     name: str
-    """Of the stage in its report: ``mask``."""
+    """Name of the stage in its report: ``mask``."""
     stage: Stage[AnySettings, AnyFiles]
     settings: object
     """A ``Settings`` class, or a union of such by ``kind``."""
     files: type[AnyFiles]
     section: str | Mapping[str, str]
-    """Key path of the settings in ``params.yaml``; a name may stand in it: a dimension of the cell,
-    ``masking.{technique}``, or what ``--name`` says, ``taggers.{name}``. Where the settings come from several sections:
-    the key path of each field; empty where that file has none of them."""
+    """Key path of the settings in ``params.yaml``. It may contain a name: a dimension of the cell,
+    ``masking.{technique}``, or the value of ``--name``, ``taggers.{name}``. For settings from several sections: the key
+    path of each field; empty if that file has none of them."""
     parts: tuple[str, ...] = ()
-    """The keys below a single section that the stage depends on, ``{kind}`` for that of the kind; all where this is
-    empty. The section's keys that ``settings`` has no field for are left out."""
+    """Keys of a single section on which the stage depends, ``{kind}`` for the kind's own; empty: all keys. Keys of the
+    section without a field in ``settings`` are left out."""
     cell: tuple[str, ...] = ()
     """Dimensions of the cell that are options of their own, since the work depends on them."""
     labels: tuple[str, ...] = ()
-    """Those that ``--cell`` says: they stand in the report and change nothing else."""
+    """Dimensions in ``--cell``: they are in the report and change nothing else."""
     seed: int | None = 1
-    """The cell's seed where no option says it."""
+    """Seed of the cell without an option."""
     named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
-    """Settings by the name in ``section``, where there is no parameter file."""
-    cell_of_name: Callable[[str], Cell] | None = None
-    """The cell of what ``--name`` says."""
-    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] | None = None
-    """The cell by what the files and the name say of it, beside the options."""
+    """Settings by the name in ``section``, without a parameter file."""
+    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] = the_same
+    """Cell by the files and the name, in addition to the options."""
     inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
-    """What is read with these settings and named in the report, where that is not just what is given."""
+    """Inputs with these settings, named in the report, if they differ from the given files."""
     defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
-    """What the files say of the settings, where there is no parameter file."""
-    unused: Callable[[AnyFiles], Sequence[str]] = nothing_more
-    """Of several sections, the fields that have no use with these files."""
-    files_of_settings: Callable[[AnySettings], list[str]] = nothing_more
+    """Settings defined by the files, without a parameter file."""
+    files_of_settings: Callable[[AnySettings], list[str]] = no_files
     """Files that the settings name; inputs like any other."""
     every_core: bool = False
-    """Whether it takes all cores where nobody says how many threads."""
+    """Whether the default number of threads is all cores."""
     epilog: str = ""
 
     @property
@@ -107,13 +108,13 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     @property
     def _paths(self) -> dict[str, str]:
-        """Key paths by the field of the settings that they fill; the field is empty where they are the settings."""
+        """Key paths by their field of the settings; the field is empty if they are the settings."""
         return {"": self.section} if isinstance(self.section, str) else dict(self.section)
 
     def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
-        """The options: files, dimensions of the cell, and what all stages have."""
-        epilog = "\n".join(filter(None, [self.epilog, *setting_lines(self.settings)]))
-        parser = make_parser(prog, description, epilog)
+        """The parser of the options: files, dimensions of the cell, and the common ones of all stages."""
+        parser = make_parser(prog, description, self._epilog(setting_lines(self.settings)))
+        parser.epilog_for = lambda words: self._epilog(self._asked_lines(prog, words))
         add_options(parser, self.files)
         for name in self.cell:
             required = name == self.named_by
@@ -140,7 +141,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             help="one setting, by its key"
             + (" in params.yaml below " if self._paths else "")
             + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
-            + ", listed at the end of this help, or below resources",
+            + ", named at the end of this help, or below resources",
         )
         threads = "every core" if self.every_core else "1"
         common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
@@ -152,21 +153,34 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help=f"labels of the report: {known}")
         return parser
 
+    def _epilog(self, lines: Sequence[str]) -> str:
+        return "\n".join(filter(None, [self.epilog, *lines]))
+
+    def _asked_lines(self, prog: str, words: Sequence[str]) -> list[str]:
+        """The help on settings for a command line: of the kind that it names, or the names of all kinds' settings."""
+        kinds = kinds_of(self.settings)
+        chosen = next((word for word in reversed(words) if word.removeprefix("kind=") in kinds), None)
+        names = [] if chosen else setting_names(self.settings)
+        if not names:
+            return setting_lines(self.settings, chosen and chosen.removeprefix("kind="))
+        option = option_of(self.named_by) if self.named_by else "--set"
+        one = f"{option} {'' if self.named_by else 'kind='}{kinds[0]}"
+        return [*names, f"'{prog} {one} --help' explains those of {kinds[0]}."]
+
+    def unused(self, files: AnyFiles) -> Sequence[str]:
+        """Return, for several sections, the fields that are unused with these files."""
+        return ()
+
     def parse(self, arguments: argparse.Namespace) -> "Invocation[AnySettings, AnyFiles]":
-        """What the options ask for; ``ParameterError`` where they, or the settings, are not allowed."""
+        """The call in the options; ``ParameterError`` if they, or the settings, are not allowed."""
         name = getattr(arguments, self.named_by) if self.named_by else None
         if arguments.params and self.named_by and not name:
             raise ParameterError(f"--params needs {option_of(self.named_by)}: which settings of {arguments.params!r}?")
         given = {dimension: getattr(arguments, dimension) for dimension in self.cell}
         cell = Cell(**given, **(labels_of(arguments.cell, self.labels) if self.labels else {}))
-        if self.cell_of_name and name:
-            cell = self.cell_of_name(name)
         check_seed(cell.seed)
         files = self.files_from(arguments)
-        if self.cell_of:
-            cell = self.cell_of(files, name, cell)
-        of_resources = [text for text in arguments.overrides if text.startswith(_RESOURCES)]
-        own = [text for text in arguments.overrides if text not in of_resources]
+        own = [text for text in arguments.overrides if not text.startswith(_RESOURCES)]
         unused = self.unused(files)
         for text in own:
             if text.partition(".")[0] in unused:
@@ -176,33 +190,43 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             for place, path in self._paths.items()
             if place not in unused
         }
-        settings = self._settings(paths, name, files, arguments, own)
-        resources = self._resources(arguments, [text.removeprefix(_RESOURCES) for text in of_resources])
-        sections: list[str] = []
+        read: dict[str, Any] = {}
         if arguments.params:
-            kind = getattr(settings, "kind", "")
-            whole = list(paths.values())
-            sections = [f"{path}.{part.format(kind=kind)}" for path in whole for part in self.parts] or whole
-        return Invocation(self, settings, files, cell, resources, arguments.params, arguments.report, sections)
+            from tasks.parameters.parameter_file import read_sections
+
+            read = read_sections(arguments.params, ["resources", *paths.values()])
+        settings = self._settings(paths, read, name, files, own)
+        sections: list[str] = []
+        if read:
+            parts = [part.format(kind=getattr(settings, "kind", "")) for part in self.parts]
+            sections = [f"{path}.{part}" for path in paths.values() for part in parts] or [*paths.values()]
+        return Invocation(
+            self,
+            settings,
+            files,
+            self.cell_of(files, name, cell),
+            self._resources(arguments, read.get("resources")),
+            arguments.params,
+            arguments.report,
+            sections,
+        )
 
     def files_from(self, arguments: argparse.Namespace) -> AnyFiles:
-        """The files alone; ``ParameterError`` for a stream that the stage cannot read or write."""
+        """Return the files only; ``ParameterError`` for a stream that the stage cannot read or write."""
         return options_from(self.files, arguments, {"params": READ, "report": WRITE_STREAM})
 
     def _settings(
         self,
         paths: Mapping[str, str],
+        read: Mapping[str, Any],
         name: str | None,
         files: AnyFiles,
-        arguments: argparse.Namespace,
         overrides: Sequence[str],
     ) -> AnySettings:
+        """``paths``: key paths by the field that they fill, ``read``: the sections by key path; none without a file."""
         found: dict[str, Any] = {}
         where = "options"
-        if arguments.params:
-            from tasks.parameters.parameter_file import read_sections
-
-            read = read_sections(arguments.params, [*paths.values()])
+        if read:
             where = ", ".join(paths.values())
             found = {place: _said(read[path], path) for place, path in paths.items()}
         elif self.named_by:
@@ -216,17 +240,16 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         checked: AnySettings = check_settings(self.settings, with_overrides(values, overrides), where)
         return checked
 
-    def _resources(self, arguments: argparse.Namespace, overrides: Sequence[str]) -> ResourceSettings:
+    def _resources(self, arguments: argparse.Namespace, read: ResourceSettings | None) -> ResourceSettings:
         values = {"threads": available_cores() if self.every_core else 1, "parallel_stages": 1}
-        if arguments.params:
-            from tasks.parameters.parameter_file import read_sections
-
-            values = read_sections(arguments.params, ["resources"])["resources"].model_dump(exclude_unset=True)
+        if read:
+            values = read.model_dump(exclude_unset=True)
         if arguments.threads is not None:
             if arguments.threads < 1:
                 raise ParameterError(f"--threads {arguments.threads!r} is not allowed; give 1 or more")
             values["threads"] = arguments.threads
-        checked: ResourceSettings = check_settings(ResourceSettings, with_overrides(values, overrides), "resources")
+        of_resources = [text.removeprefix(_RESOURCES) for text in arguments.overrides if text.startswith(_RESOURCES)]
+        checked: ResourceSettings = check_settings(ResourceSettings, with_overrides(values, of_resources), "resources")
         return checked
 
     def carry_out(self, invocation: "Invocation[AnySettings, AnyFiles]") -> Report:
@@ -239,7 +262,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
 @dataclass(frozen=True)
 class Invocation(Generic[AnySettings, AnyFiles]):
-    """One call of a stage, as the options ask for it."""
+    """One call of a stage, from the options."""
 
     command: StageCommand[AnySettings, AnyFiles]
     settings: AnySettings
@@ -249,20 +272,20 @@ class Invocation(Generic[AnySettings, AnyFiles]):
     params: str | None = None
     report: str | None = None
     sections: Sequence[str] = ()
-    """Key paths of ``params.yaml`` that the stage depends on."""
+    """Key paths of ``params.yaml`` on which the stage depends."""
 
     def given(self) -> list[tuple[str, str]]:
-        """What may be read, the files that the settings name included: pairs of what names a path, and the path."""
+        """Possible inputs, with the files in the settings: pairs of a path's name and the path."""
         return [*self.files.read(), *(("setting", path) for path in self.command.files_of_settings(self.settings))]
 
     def inputs(self) -> list[str]:
-        """What is read."""
+        """The inputs."""
         if self.command.inputs_of:
             return self.command.inputs_of(self.settings, self.files)
         return [path for _, path in self.given()]
 
     def run(self) -> Report:
-        """Run the stage and write its report; ``ParameterError`` where an output is an input or another output."""
+        """Run the stage and write its report; ``ParameterError`` if an output is an input or another output."""
         roles = self.files.roles().values()
         refuse_shared_paths(
             [*self.given(), *([("--params", self.params)] if self.params else [])],
@@ -283,7 +306,7 @@ class Invocation(Generic[AnySettings, AnyFiles]):
 
     @contextmanager
     def recorded(self) -> Iterator[StageReport]:
-        """The report, written when the block ends well; of several processes the first one's alone."""
+        """The report, written when the block ends well; of several processes only by the first."""
         with recorded_stage(
             self.command.name,
             self.report if is_first_process() else None,
@@ -297,7 +320,7 @@ class Invocation(Generic[AnySettings, AnyFiles]):
 
 
 def labels_of(text: str, known: Sequence[str]) -> dict[str, Any]:
-    """``dataset=mail,seed=1`` as dimensions; ``ParameterError`` where it has another form or an unknown key."""
+    """``dataset=mail,seed=1`` as dimensions; ``ParameterError`` for another form or an unknown key."""
     found: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         key, sign, value = part.partition("=")
@@ -311,7 +334,7 @@ def labels_of(text: str, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _said(section: object, path: str) -> dict[str, Any]:
-    """What a section of the parameter file says, its defaults left out."""
+    """The values in a section of the parameter file, without its defaults."""
     if not isinstance(section, BaseModel):
         inside = ", ".join(map(str, section)) if isinstance(section, Mapping) else repr(section)
         raise ParameterError(f"{path!r} in the parameter file is no section of settings; it holds {inside}")
@@ -319,7 +342,7 @@ def _said(section: object, path: str) -> dict[str, Any]:
 
 
 class _Shown(dict[str, str]):
-    """Leaves a dimension as ``TECHNIQUE`` where a section is shown in a help text."""
+    """Placeholders in a section for a help text: a dimension becomes ``TECHNIQUE``."""
 
     def __missing__(self, key: str) -> str:
         return key.upper()

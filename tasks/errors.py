@@ -1,13 +1,21 @@
-"""The errors a user can cause, one class per thing that can be wrong.
+"""The errors a user can cause, one class per kind of cause.
 
-The command line turns each of them into one line on standard error and exit status 1. A message names the
-thing (key path, file and line, model), the bad value with ``!r``, what is allowed, and the remedy. It never
-quotes text of a corpus: where a line is at fault, the message gives its number.
+The command line turns each of them into one line on standard error and exit status 1. A message names the thing (key
+path, file and line, model), the bad value with ``!r``, the allowed values, and the remedy. It never quotes text of a
+corpus: for a bad line, the message gives its number.
 """
+
+PASSING = 75
+"""Exit status of a command whose error may pass, so that the same command may succeed later (``EX_TEMPFAIL``)."""
+_PASSING = (
+    "OutOfMemoryError OperationalError ConnectTimeout ConnectError ReadTimeout ReadError RemoteDisconnected gaierror "
+    "MemoryError BlockingIOError ConnectionError TimeoutError"
+).split()
+"""Names of error classes: memory, a busy SQLite database, the network."""
 
 
 class PalimpsestError(Exception):
-    """Something a user can put right; the message is one line and complete."""
+    """An error that a user can correct; the message is one line and complete."""
 
 
 class ParameterError(PalimpsestError):
@@ -15,20 +23,29 @@ class ParameterError(PalimpsestError):
 
 
 class CorpusError(PalimpsestError):
-    """A text, word-list, annotation or masked file is missing or is not what it should be."""
+    """A text, word-list, annotation or masked file is missing or malformed."""
 
 
 class SpeechError(PalimpsestError):
-    """A recording, a manifest of recordings or a published speech corpus is missing or is not what it should be."""
+    """A recording, a manifest of recordings or a published speech corpus is missing or malformed."""
 
 
 class ModelError(PalimpsestError):
-    """A model cannot be found, loaded or used for what is asked of it."""
+    """A model cannot be found, loaded or used for its purpose."""
 
 
 class ResourceError(PalimpsestError):
     """The machine lacks something: disk, memory, a device, or a lock that another process holds."""
 
 
+class PassingError(ResourceError):
+    """A lock, a server or memory is not available now, but may be later; a run tries the stage again."""
+
+
 class StageError(PalimpsestError):
     """A stage of the graph failed, or the graph itself cannot be read."""
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same command may succeed later."""
+    return isinstance(error, PassingError) or any(kind.__name__ in _PASSING for kind in type(error).__mro__)

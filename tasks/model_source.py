@@ -1,5 +1,5 @@
-"""Where a model comes from: a folder, a file inside an installed pip package, or a hub name; and what a folder must
-hold: the file that is missing is named before the library says something less plain."""
+"""Source of a model: a folder, a file inside an installed pip package, or a hub name; and the check of a folder's
+files, which names a missing file before the library raises a less clear error."""
 
 import importlib.util
 import json
@@ -17,11 +17,11 @@ _TOKENIZER_ENDINGS = (".model", ".tiktoken")
 
 
 def locate_model(model: str) -> str:
-    """Turn a model setting into what ``from_pretrained`` takes.
+    """The argument of ``from_pretrained`` for a model setting.
 
-    ``package:NAME/FOLDER`` becomes the folder inside the installed package ``NAME``; an existing folder stays;
-    anything else is taken for a hub name. Raises ``ModelError`` where a package or its folder is missing, or where
-    a path is given that does not exist. Where the hub cannot be reached, only its local cache is asked from then on.
+    ``package:NAME/FOLDER`` becomes the folder inside the installed package ``NAME``; an existing folder is unchanged;
+    any other text is a hub name. Raises ``ModelError`` if a package or its folder is missing, or for a path that does
+    not exist. If the hub cannot be reached, only its local cache is used from then on.
     """
     if model.startswith(PACKAGE_PREFIX):
         return str(_inside_package(model))
@@ -34,12 +34,12 @@ def locate_model(model: str) -> str:
 
 
 def is_path(model: str) -> bool:
-    """Whether a model's name can only be that of a folder here."""
+    """Whether a model's name can only be a local folder."""
     return model.startswith((".", "/", "~", PACKAGE_PREFIX)) or model.count("/") > 1
 
 
 def _go_offline_without_hub() -> None:
-    """Ask the hub once: its library would repeat every request six times, with a line of log for each, for a minute."""
+    """Ask the hub once: its library would repeat every request six times, with a log line for each, for a minute."""
     from huggingface_hub import constants
     from huggingface_hub.utils import get_session
 
@@ -48,7 +48,7 @@ def _go_offline_without_hub() -> None:
     try:
         get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT_SECONDS)
     except Exception:
-        # Whatever the reason (no network, no name, a proxy): what is in the cache can still be loaded.
+        # For any reason (no network, no name, a proxy): a cached model can still be loaded.
         constants.HF_HUB_OFFLINE = True
 
 
@@ -67,9 +67,9 @@ def _inside_package(model: str) -> Path:
 
 
 def check_model_folder(source: str, name: str) -> None:
-    """Raise ``ModelError`` where ``source`` is a folder without configuration, weights or tokenizer.
+    """Raise ``ModelError`` if ``source`` is a folder without configuration, weights or tokenizer.
 
-    ``name`` is what the user called the model. A source that is no folder (a hub name) is not looked at.
+    ``name`` is the user's name of the model. A source that is no folder (a hub name) is not checked.
     """
     folder = Path(source)
     if not folder.is_dir():
@@ -88,7 +88,7 @@ def check_model_folder(source: str, name: str) -> None:
 
 
 def _missing_weights(folder: Path) -> list[str]:
-    """The weight files that are not there; those of a model in several files are named in its index."""
+    """The missing weight files; the index of a model in several files names them."""
     if any((folder / file).exists() for file in _WEIGHTS):
         return []
     for file in _WEIGHTS:
@@ -109,7 +109,7 @@ def unreachable(model: str, error: Exception) -> ModelError:
         files = ", ".join(sorted(file.name for file in Path(model).iterdir())) or "nothing"
         return ModelError(f"model folder {model!r} cannot be loaded ({reason}: {_first_line(error)}); it holds {files}")
     return ModelError(
-        f"model {model!r} is neither a folder nor reachable on the hub ({reason}); mend the name, or fetch it where "
+        f"model {model!r} is neither a folder nor reachable on the hub ({reason}); correct the name, or fetch it where "
         f"there is a network with 'hf download {model} --local-dir FOLDER' and give that folder"
     )
 

@@ -1,7 +1,7 @@
 """Options of a command line from the fields of a class, and commands that are no stages.
 
-The type of a field says what is typed, its docstring is the help, and a ``Role`` says that it is a path, and whether it
-is read or written. ``tasks.command`` makes the commands of stages from the same.
+The type of a field is that of the option, and its docstring is the help. A ``Role`` marks a path to read or write.
+``tasks.command`` makes the commands of stages from the same classes.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from tasks.files.paths_apart import (
     STANDARD_STREAM,
     refuse_no_path,
     refuse_shared_paths,
-    refuse_stream_option,
     refuse_unwritable,
 )
 from tasks.settings.base import Settings
@@ -26,27 +25,27 @@ from tasks.settings.checks import check_settings
 
 @dataclass(frozen=True)
 class Argument:
-    """How something is typed, as metadata of a field."""
+    """Form of an option on the command line, as metadata of a field."""
 
     positional: bool = False
     """Whether it is given without the name of an option."""
     again: bool = False
-    """Whether the option of a list takes one value and may be given again, not several values."""
+    """Whether the option of a list takes one value and may be repeated, instead of several values."""
     metavar: str | None = None
-    """What stands for the value in a help text."""
+    """Placeholder of the value in a help text."""
 
 
 @dataclass(frozen=True)
 class Role(Argument):
-    """What a command does with a file or folder."""
+    """Use of a file or folder by a command."""
 
     writes: bool = False
     stream: bool = False
-    """Whether ``-`` stands for standard input or output."""
+    """Whether ``-`` means standard input or output."""
     named: bool = False
-    """Whether a name may stand for it that is no path, such as a model's on the hub."""
+    """Whether a name that is no path is also accepted, such as a model's on the hub."""
     files: tuple[str, ...] = ()
-    """What is written into a folder, whose other files stay."""
+    """Files written into a folder, whose other files stay."""
     replaced: bool = False
     """Whether a folder is replaced as a whole."""
 
@@ -56,7 +55,7 @@ WRITE, WRITE_STREAM, WRITE_FOLDER = Role(writes=True), Role(writes=True, stream=
 
 
 class Options(Settings):
-    """What is typed: fields with the option's help as docstring; those that are paths ``Annotated`` with a ``Role``."""
+    """Options of a command: fields with the option's help as docstring; paths are ``Annotated`` with a ``Role``."""
 
     @classmethod
     def roles(cls) -> dict[str, Role]:
@@ -65,15 +64,15 @@ class Options(Settings):
         return {name: role for name, role in found.items() if isinstance(role, Role)}
 
     def read(self) -> list[tuple[str, str]]:
-        """What is read: pairs of option and path."""
+        """The inputs: pairs of option and path."""
         return self._with(writes=False)
 
     def written(self) -> list[tuple[str, str]]:
-        """What is written, in the same form."""
+        """The outputs, in the same form."""
         return self._with(writes=True)
 
     def refuse_unwritable(self) -> None:
-        """Raise ``ParameterError`` where an output cannot be written; nothing is left behind."""
+        """Raise ``ParameterError`` if an output cannot be written; leaves no files."""
         roles = self.roles()
         for name, role in roles.items():
             value = getattr(self, name)
@@ -93,24 +92,33 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 
 
 def typed_as(info: FieldInfo) -> Argument:
-    """How a field is typed."""
+    """The form of a field's option."""
     return next((entry for entry in info.metadata if isinstance(entry, Argument)), Argument())
 
 
 def option_of(name: str) -> str:
-    """``--kept-words`` of the field ``kept_words``; an underscore at the end keeps a name apart from Python's own."""
+    """``--kept-words`` for ``kept_words``; a final underscore distinguishes a name from Python's own."""
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line, as all errors of the command line are."""
 
+    epilog_for: Callable[[Sequence[str]], str] | None = None
+    """The end of the help by the words of a command line; without, ``epilog``."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As in argparse, with the help's end for these words."""
+        if self.epilog_for is not None and args is not None:
+            self.epilog = self.epilog_for(args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Exit with status 2."""
         self.exit(2, f"palimpsest: error: {message}; '{self.prog} --help' lists the options\n")
 
 
-def make_parser(prog: str, description: str | None, epilog: str = "") -> argparse.ArgumentParser:
+def make_parser(prog: str, description: str | None, epilog: str = "") -> OneLineParser:
     """The parser of a command, without options yet."""
     return OneLineParser(
         prog=prog,
@@ -122,7 +130,7 @@ def make_parser(prog: str, description: str | None, epilog: str = "") -> argpars
 
 
 def add_options(parser: argparse.ArgumentParser, options: type[Options]) -> None:
-    """The options of a class of them."""
+    """Add the options of a class to a parser."""
     for name, info in options.model_fields.items():
         _add_option(parser, name, info)
 
@@ -171,14 +179,12 @@ def _add_option(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> 
 def options_from(
     options: type[AnyOptions], arguments: argparse.Namespace, others: Mapping[str, Role] | None = None
 ) -> AnyOptions:
-    """What was typed; ``ParameterError`` for a stream where none can be read or written, ``others`` included."""
+    """The parsed options; ``ParameterError`` for a stream that cannot be read or written, with ``others``."""
     given = {name: getattr(arguments, name) for name in options.model_fields}
     for name, role in {**(others or {}), **options.roles()}.items():
         value = getattr(arguments, name)
         for path in [value] if isinstance(value, str) else value or []:
-            refuse_no_path(option_of(name), path)
-            if not role.stream:
-                refuse_stream_option(option_of(name), path, is_read=not role.writes)
+            refuse_no_path(option_of(name), path, is_stream=role.stream, is_read=not role.writes)
         if role.stream and name in given and value in STANDARD_NAMES:
             given[name] = STANDARD_STREAM
     checked: AnyOptions = check_settings(options, given, "options")
@@ -187,22 +193,22 @@ def options_from(
 
 @dataclass(frozen=True)
 class Command(Generic[AnyOptions]):
-    """A command that is no stage: what is typed, and what is done then."""
+    """A command that is no stage: its options and its function."""
 
     options: type[AnyOptions]
     carry_out: Callable[[AnyOptions], int | None]
-    """Returns the exit status; ``None`` is 0."""
+    """Function of the command; returns the exit status; ``None`` is 0."""
     sections: Callable[[], Sequence[str]] = tuple
-    """Key paths of ``params.yaml`` that it depends on, where it is a step of the graph."""
+    """Key paths of ``params.yaml`` on which it depends, if it is a step of the graph."""
 
     def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
-        """The options."""
+        """The parser with the options."""
         parser = make_parser(prog, description)
         add_options(parser, self.options)
         return parser
 
     def parse(self, arguments: argparse.Namespace) -> "Call[AnyOptions]":
-        """What the options ask for."""
+        """The call in the options."""
         return Call(self, options_from(self.options, arguments))
 
 
@@ -215,11 +221,11 @@ class Call(Generic[AnyOptions]):
 
     @property
     def sections(self) -> Sequence[str]:
-        """Key paths of ``params.yaml`` that it depends on."""
+        """The key paths of ``params.yaml`` on which it depends."""
         return self.command.sections()
 
     def run(self) -> int | None:
-        """Do it; ``ParameterError`` where an output is an input or another output."""
+        """Run it; ``ParameterError`` if an output is an input or another output."""
         refuse_shared_paths(self.options.read(), self.options.written())
         self.options.refuse_unwritable()
         return self.command.carry_out(self.options)

@@ -1,13 +1,13 @@
-"""Matrix products at the speed of the processor: in float32, or in whole numbers of eight bits.
+"""Fast matrix products on a CPU: in float32, or in 8-bit integers.
 
 In float32 by oneDNN with weights laid out once: PyTorch's own float32 products go through MKL, which uses half of the
-vector width on some processors that are not Intel's; oneDNN uses all of it. The result is the same up to the order of
+vector width on some processors other than Intel's; oneDNN uses all of it. The result is the same up to the order of
 summation.
 
 In eight bits each row of the features has a scale, and each row of the weights (Dettmers et al. 2022, "vector-wise").
-Sums of whole numbers are exact, so a row's result does not depend on the rows beside it. With AVX-512 VNNI that takes
-two fifths of the time. Where a processor lacks AVX-512, PyTorch's product of eight-bit numbers takes forty times as
-long as float32; there the same whole numbers are multiplied in float32, which is exact up to 2**24.
+Sums of integers are exact, so a row's result does not depend on the other rows. With AVX-512 VNNI that takes two fifths
+of the time. On a CPU without AVX-512, PyTorch's 8-bit product takes forty times as long as float32. There the same
+integers are multiplied in float32, which is exact up to 2**24.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from collections.abc import Callable
 import torch
 
 _USUAL_ROWS = 1024
-"""Pieces of a usual batch: what the layout of the weights is chosen for; other sizes work too."""
+"""Rows of a usual batch, for which the layout of the weights is chosen; other sizes work too."""
 _EXACT_INPUTS = 2**24 // 127**2
-"""So many products of eight-bit numbers have a sum that float32 holds exactly."""
+"""Number of products of 8-bit integers whose sum is exact in float32."""
 
 
 class PackedLinear(torch.nn.Module):
@@ -35,14 +35,14 @@ class PackedLinear(torch.nn.Module):
 
 
 def pack_linear_layers(module: torch.nn.Module) -> int:
-    """Replace every float32 linear layer below ``module`` and return how many; 0 where oneDNN is not there."""
+    """Replace every float32 linear layer of ``module`` and return their number; 0 without oneDNN."""
     if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return 0
     return _replace(module, PackedLinear)
 
 
 class EightBitLinear(torch.nn.Module):
-    """A linear layer for inference in whole numbers of eight bits."""
+    """A linear layer for inference in 8-bit integers."""
 
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
@@ -67,18 +67,18 @@ def _whole_product(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def product_in_float32(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """The product of whole numbers from -127 to 127, ``(N, inputs)`` by ``(inputs, outputs)``, as exact int32."""
+    """The product of integers from -127 to 127, ``(N, inputs)`` by ``(inputs, outputs)``, as exact int32."""
     parts = zip(rows.split(_EXACT_INPUTS, dim=1), weight.split(_EXACT_INPUTS), strict=True)
     return torch.stack([(some @ of_weight).to(torch.int32) for some, of_weight in parts]).sum(dim=0, dtype=torch.int32)
 
 
 def _scale(rows: torch.Tensor) -> torch.Tensor:
-    """What each row is divided by, ``(N, 1)``."""
+    """The divisor of each row, ``(N, 1)``."""
     return rows.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
 
 
 def eight_bit_linear_layers(module: torch.nn.Module) -> int:
-    """Replace every float32 linear layer below ``module`` and return how many."""
+    """Replace every float32 linear layer of ``module`` and return their number."""
     return _replace(module, EightBitLinear)
 
 

@@ -1,4 +1,4 @@
-"""How pages are made from templates: everything that is put in is escaped, and a missing value is an error."""
+"""Pages from templates: every inserted value is escaped, and a missing value is an error."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def page_environment(folder: Path) -> "Environment":
-    """The templates of a folder."""
+    """The environment with the templates of a folder."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

@@ -1,7 +1,7 @@
 """A text in parts, counted from its first line: computed one after the other, or on the machines of a cluster.
 
-What is in a part, and so in a batch, does not depend on how the work is divided. A result that is no function of its
-part alone must not be cut.
+The content of a part, and so of a batch, does not depend on the division of work. A result that depends on more than
+its part must not be split.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def computed(
     uses_model: bool,
     advance: Advance = nothing,
 ) -> Iterator[Any]:
-    """What comes of all parts, in their order: computed here, or on the cluster that ``resources`` names.
+    """The results of all parts, in order: computed here, or on the cluster in ``resources``.
 
     ``make`` is called once, or once in each worker that gets a part: it must be picklable.
     """

@@ -1,8 +1,8 @@
 """The machines of a Ray cluster (extra ``cluster``), which share a file system; parts of a text on them.
 
-No private text goes through Ray, whose logs and spilled objects lie in open folders: a part, what makes a worker, what
-comes of a part and why one failed are private files. Ray Data passes their numbers on, keeps their order, and gives
-the number that a worker was at when it died, alone or with its machine, to another.
+No private text goes through Ray, whose logs and spilled objects are in open folders: parts, workers' functions, results
+and errors are private files. Ray Data passes their numbers on, in order. If a worker dies, alone or with its machine,
+Ray Data gives its number to another.
 """
 
 import logging
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 NAMESPACE = "palimpsest"
 SHARE_OF_LABEL = 0.001
-"""Of it a stage or a worker asks for so much: it marks a machine, and limits nothing."""
+"""Amount of the label that a stage or a worker requests: it marks a machine, and limits nothing."""
 DEFAULT_WORK_FOLDER = ".palimpsest/parts"
 _SECONDS_TO_ANSWER = 5
 _MOST_LOSSES = 3
-"""So many workers may die one after the other of a part."""
+"""Number of workers that may die one after the other at a part."""
 _MADE, _FAILED = "make.pickle", "failed.pickle"
 
 
 def connect(cluster: ClusterSettings) -> ModuleType:
-    """The module ``ray``, connected; what is connected already stays so.
+    """The module ``ray``, connected; an existing connection stays.
 
-    Raises ``ResourceError`` where Ray is not installed, or no cluster of this version answers at the address.
+    Raises ``ResourceError`` if Ray is not installed, or no cluster of this version answers at the address.
     """
     try:
         import ray
@@ -54,7 +54,7 @@ def connect(cluster: ClusterSettings) -> ModuleType:
     named = f"resources.cluster.address {cluster.address!r}"
     try:
         if cluster.address != "auto":
-            # Ray itself tries for a minute, and says much meanwhile.
+            # Ray itself tries for a minute, with many messages.
             host, _, port = cluster.address.rpartition(":")
             socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_ANSWER).close()
         ray.init(address=cluster.address, namespace=NAMESPACE, log_to_driver=False, logging_level=logging.ERROR)
@@ -71,7 +71,7 @@ def connect(cluster: ClusterSettings) -> ModuleType:
 
 
 def machines_with(ray: ModuleType, cluster: ClusterSettings) -> list[dict[str, float]]:
-    """What each machine for private text has; ``ResourceError`` where there is none."""
+    """The resources of each machine for private text; ``ResourceError`` if there is none."""
     label = cluster.private_nodes
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get(label)]
     if not nodes:
@@ -83,9 +83,9 @@ def machines_with(ray: ModuleType, cluster: ClusterSettings) -> list[dict[str, f
 
 
 def room_of(ray: ModuleType, cluster: ClusterSettings, threads: int, *, on_gpu: bool) -> int:
-    """How many workers the machines for private text have room for, and no more than the cluster has idle.
+    """The number of workers that fit on the machines for private text, at most as many as are idle now.
 
-    ``ResourceError`` where there is no such machine.
+    ``ResourceError`` if there is no such machine.
     """
     rooms = [(node.get("CPU", 0) // threads, node.get("GPU", 0)) for node in machines_with(ray, cluster)]
     room = sum(min(each) if on_gpu else each[0] for each in rooms)
@@ -96,13 +96,13 @@ def room_of(ray: ModuleType, cluster: ClusterSettings, threads: int, *, on_gpu: 
 def computed_on_cluster(
     parts: Iterable[object], make: "Make", resources: ResourceSettings, *, uses_model: bool, advance: "Advance"
 ) -> Iterator[Any]:
-    """What comes of all parts, in their order.
+    """The results of all parts, in order.
 
-    A single part is computed here, and so are all where the cluster has no room now: a stage that waited for others,
-    which wait for it, would hang. Raises what ``connect`` and ``machines_with`` do, ``ResourceError`` where workers die
-    of a part, and what a worker raises.
+    A single part is computed here, and so are all if the cluster has no room now: stages that wait for each other would
+    hang. Raises the errors of ``connect`` and ``machines_with``, ``ResourceError`` if workers die at a part, and a
+    worker's error.
     """
-    assert resources.cluster is not None, "whoever asks has one"
+    assert resources.cluster is not None, "the caller has checked it"
     ray = connect(resources.cluster)
     here = surroundings(resources.threads, uses_model=uses_model)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
@@ -123,10 +123,10 @@ def computed_on_cluster(
 def _by_workers(
     ray: ModuleType, folder: Path, number: int, room: int, resources: ResourceSettings, here: dict[str, Any]
 ) -> Iterator[Path]:
-    """The files of what came of the parts, in order, each to be read before the next."""
+    """The files with the parts' results, in order, each to be read before the next."""
     import ray.data as ray_data
 
-    assert resources.cluster is not None, "whoever asks has one"
+    assert resources.cluster is not None, "the caller has checked it"
     context = ray_data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = context.print_on_execution_start = False
@@ -157,20 +157,20 @@ def _by_workers(
 
 
 class PartWorker:
-    """What runs on a machine of the cluster: takes numbers of parts, and answers with them, -1 where one failed."""
+    """Worker on a machine of the cluster: takes numbers of parts, and returns them, -1 for a failure."""
 
     def __init__(self, folder: str) -> None:
-        """``folder``: of the parts."""
+        """``folder``: that of the parts."""
         self._folder = Path(folder)
         self._work: Work | None = None
-        # Ray writes what workers print to files that others may read.
+        # Ray writes workers' output to files that others may read.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
     def __call__(self, batch: "Table") -> "Table":
-        """Read a part and write what comes of it."""
+        """Read a part and write its result."""
         import pyarrow
 
         (index,) = batch["part"].to_pylist()
@@ -201,7 +201,7 @@ class PartWorker:
 
 
 def error_of(error: BaseException) -> PalimpsestError:
-    """What may be said of a worker's error: its message may quote text, where it was raised does not."""
+    """A safe form of a worker's error: its message may quote text, its location does not."""
     if isinstance(error, PalimpsestError):
         return error
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -218,7 +218,7 @@ def _result(folder: Path, index: int) -> Path:
 
 
 def _write(path: Path, value: object) -> None:
-    """Private, and complete or not there; a worker that died while it wrote is followed by another."""
+    """Write a private file, complete or not at all; if a worker dies while writing, another repeats it."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_MODE), "wb") as stream:
         pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
@@ -226,5 +226,5 @@ def _write(path: Path, value: object) -> None:
 
 
 def _read(path: Path) -> Any:  # noqa: ANN401 - what was written
-    """What ``_write`` wrote: nobody else can write into a private folder."""
+    """Read a file of ``_write``: nobody else can write into a private folder."""
     return pickle.loads(path.read_bytes())

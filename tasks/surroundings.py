@@ -1,4 +1,4 @@
-"""What a number depends on besides its inputs, for a hash and for machines that are to compute the same."""
+"""State of code and machine on which a number depends besides its inputs, for hashes and clusters."""
 
 import hashlib
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
-    """Code, libraries, machine."""
+    """Code, libraries and machine."""
     return {
         # The order of a sum changes its last digits.
         "threads": threads,
@@ -26,7 +26,7 @@ def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
 
 
 def _code_hash() -> str:
-    """Of this package as it is, lists of words too, whether it is committed or not."""
+    """The hash of this package's present files, with lists of words, committed or not."""
     digest = hashlib.sha256()
     for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")]):
         digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
@@ -34,18 +34,18 @@ def _code_hash() -> str:
 
 
 def model_state(name: str) -> str | None:
-    """The content of a model's folder, the version of a pipeline's package, or the commit of a model of the hub."""
+    """The content of a model's folder, the version of a pipeline's package, or the commit of a hub model."""
     if not Path(name).is_dir() and (installed := _version(name)):
         return installed
     from huggingface_hub import hf_hub_download
 
     try:
         source = locate_model(name)
-        # In the hub's cache a file lies in a folder named by the commit.
+        # In the hub's cache a file is in a folder named by the commit.
         is_folder = Path(source).is_dir()
         return content_hash(source) if is_folder else Path(hf_hub_download(source, "config.json")).parent.name
     except Exception:
-        # Whatever the reason, loading the model says it better.
+        # For any reason, loading the model gives a better error.
         return None
 
 

@@ -1,6 +1,7 @@
-"""Telemetry of every tool we use, off unless the user has switched it on."""
+"""Telemetry of all tools, off unless the user has switched it on; and the place of matplotlib's list of fonts."""
 
 import os
+from pathlib import Path
 
 _SWITCHES = {
     "DO_NOT_TRACK": "1",
@@ -14,6 +15,12 @@ _SWITCHES = {
 
 
 def switch_off() -> None:
-    """Set the environment variables that keep the tools from calling home; child processes inherit them."""
+    """Set the environment variables that disable the tools' telemetry; child processes inherit them.
+
+    In a checkout matplotlib lists its fonts there. By default it writes that list to the home folder, and torchmetrics
+    imports it in stages that draw nothing.
+    """
     for name, value in _SWITCHES.items():
         os.environ.setdefault(name, value)
+    if Path(".dvc").is_dir():
+        os.environ.setdefault("MPLCONFIGDIR", str(Path(".palimpsest/matplotlib").absolute()))

@@ -1,4 +1,4 @@
-"""How a stage uses PyTorch: threads, memory, reproducible arithmetic, and torchaudio beside a CPU build.
+"""Set-up of PyTorch for a stage: threads, memory, reproducible arithmetic, and torchaudio with a CPU build.
 
 Import this module before ``transformers``, ``peft`` or ``torchaudio`` are imported.
 """
@@ -18,10 +18,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def set_up_torch(threads: int) -> None:
-    """Fix the number of threads, keep freed memory for the next step, and make results repeatable.
+    """Fix the number of threads, retain freed memory for the next step, and make results repeatable.
 
-    Glibc gives large blocks back to the system after each use, and a training step asks for the same blocks again:
-    keeping them makes a step up to 1.5 times faster, at the price of resident memory.
+    Glibc returns large blocks to the system after each use, and a training step needs the same blocks again: retaining
+    them makes a step up to 1.5 times faster, at the price of resident memory.
     """
     os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(threads)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -37,7 +37,7 @@ def set_up_torch(threads: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    # What use_deterministic_algorithms(True, warn_only=True) does, without its import of the compiler (1.1 s).
+    # The effect of use_deterministic_algorithms(True, warn_only=True), without its import of the compiler (1.1 s).
     torch.set_deterministic_debug_mode("warn")
     # Filling every new tensor is for code that reads memory it has not written; it costs 6 % of a training step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -45,12 +45,11 @@ def set_up_torch(threads: int) -> None:
 
 
 def stand_in_for_torchaudio_extension() -> None:
-    """Let ``import torchaudio`` work beside a CPU build of PyTorch.
+    """Make ``import torchaudio`` work with a CPU build of PyTorch.
 
-    torchaudio's wheel is a CUDA build; beside a CPU torch its extension raises ``OSError: libc10_cuda.so``, and with
-    it ``peft``, ``transformers.Trainer``, ``LlamaForCausalLM`` and ``pipeline`` cannot be imported. A stand-in for
-    the module that loads the extension says that the extension is not there: ``rnnt_loss`` and ``forced_align`` are
-    lost, everything else works.
+    torchaudio's wheel is a CUDA build. With a CPU torch its extension raises ``OSError: libc10_cuda.so``, and then
+    ``peft``, ``transformers.Trainer``, ``LlamaForCausalLM`` and ``pipeline`` cannot be imported. A stand-in for the
+    module that loads the extension reports it as missing: ``rnnt_loss`` and ``forced_align`` are lost, all else works.
     """
     import torch
 
@@ -73,7 +72,7 @@ def stand_in_for_torchaudio_extension() -> None:
 
 
 def set_dropout(model: "torch.nn.Module", share: float) -> None:
-    """Share of its units that training leaves out, wherever the model has dropout."""
+    """Set the dropout probability of every dropout layer of the model."""
     import torch
 
     for module in model.modules():

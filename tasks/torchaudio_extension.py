@@ -1,10 +1,10 @@
-"""Take torchaudio's compiled extension out of an environment whose PyTorch cannot load it; ``make install`` runs it.
+"""Remove torchaudio's compiled extension from an environment whose PyTorch cannot load it; ``make install`` runs it.
 
 torchaudio's wheel is a CUDA build. Its extension does not load with a CPU build of PyTorch, and ``import torchaudio``,
 ``peft`` and most models of ``transformers`` then raise ``OSError: libc10_cuda.so``. torchaudio works without the file:
 only ``forced_align`` and ``rnnt_loss`` are lost.
 
-``python -m tasks.torchaudio_extension`` does it for the environment of this Python, as often as one likes.
+``python -m tasks.torchaudio_extension`` does it for the environment of this Python; it can be repeated.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def remove_unloadable(package: Path) -> list[Path]:
-    """Remove the extension from the folder of torchaudio where a CPU build cannot load it; returns what is gone."""
+    """Remove the extension from torchaudio's folder if a CPU build cannot load it; return the removed files."""
     import torch
 
     gone = []

@@ -427,7 +427,6 @@ class _Writer:
             "difference_to_insertion_bonus_alone_ci": [rate - 0.18, rate - 0.17],
             "oracle_wer": 0.1,
             "best_first_share": 0.4,
-            "source_weight": None,
         }
         grid = [
             {"lm_weight": weight, "insertion_bonus": bonus, "wer": rate + 0.1 * abs(weight - 0.4) + 0.01 * bonus}
@@ -488,7 +487,7 @@ def write_forgetting(folder: Path) -> None:
     path = next((folder / "results" / "reports").glob("adapt/**/*.json"))
     report = json.loads(path.read_text(encoding="utf-8")) | {"stage": "compare-unlearning"}
     report["cell"] = Cell("chat", seed=2).as_dict()
-    unidetox = {"kind": "inverse_distillation", "unwanted": "start", "taught": "start", "alpha": 0.1}
+    unidetox = {"kind": "inverse_distillation", "unwanted": "start", "alpha": 0.1}
     methods = {"unidetox": unidetox, "steering": {"kind": "steering", "rank": 64}}
     given = {"repetitions": [1, 16], "relearning_steps": 10, "relearned_share": 0.1, "budget": 0.05}
     report["parameters"] = {**given, "methods": methods}
@@ -514,6 +513,24 @@ def write_forgetting(folder: Path) -> None:
     (folder / "results" / "reports" / "unlearning" / "chat-2.json").write_text(json.dumps(report), encoding="utf-8")
 
 
+def write_examples(folder: Path) -> None:
+    """A report of made-up sentences, as Top-K with MiniLM and unigram sampling fill them."""
+    reports = folder / "results" / "reports"
+    document = json.loads((reports / "fill" / "chat" / "allow_list" / "minilm-top_k-1.json").read_text("utf-8"))
+    filled = [
+        {"method": "top_k", "filler": "minilm", "lines": ["Ben met Eva."]},
+        {"method": "unigram", "filler": None, "lines": ["The met of."]},
+    ]
+    examples = {"technique": "allow_list", "masked": ["[MASK] met [MASK]."], "filled": filled}
+    document |= {
+        "stage": "examples",
+        "cell": {"dataset": "chat", "filler": "minilm", "seed": 1},
+        "measured": {"raw": ["Ann met Bob."], "by_technique": [examples]},
+    }
+    (reports / "examples" / "chat").mkdir(parents=True)
+    (reports / "examples" / "chat" / "minilm.json").write_text(json.dumps(document), encoding="utf-8")
+
+
 def word_errors(cell: Cell) -> int:
     return WORD_ERRORS.get(str(cell.method), 140) + ((cell.seed or 1) - 1)
 
@@ -521,11 +538,10 @@ def word_errors(cell: Cell) -> int:
 def write_word_errors(path: Path, errors: int) -> None:
     """Substitutions spread over the utterances, one more in the first ones where they do not divide."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = "utterance_id words hits insertions deletions substitutions characters character_errors missing".split()
-    lines = ["# wer|unit=word|empty_references=0", "\t".join(columns)]
+    lines = ["utterance_id\tall:units\tall:errors"]
     for number in range(SENTENCES):
         wrong = errors // SENTENCES + (number < errors % SENTENCES)
-        lines.append("\t".join(map(str, (f"u{number:03d}", 20, 20 - wrong, 0, 0, wrong, 100, wrong, 0))))
+        lines.append(f"u{number:03d}\t20\t{wrong}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -18,7 +18,8 @@ def test_the_overview_fits_a_screen_and_names_every_command(capsys):
     assert overview.count("\n") <= 40
     named = set(re.findall(r"[a-z-]+", overview))
     assert {*cli.COMMANDS, *cli.plugin_commands()} <= named
-    assert set(cli.EVERYDAY) <= {*cli.COMMANDS, *cli.plugin_commands()}
+    places = [name for names in cli.GROUPS.values() for name in names]
+    assert sorted(places) == sorted({*cli.COMMANDS, *cli.plugin_commands()})
 
 
 def test_help_lists_and_explains_every_command(capsys):
@@ -31,6 +32,24 @@ def test_help_lists_and_explains_every_command(capsys):
         assert exit_status.value.code == 0
         output = capsys.readouterr().out
         assert f"usage: palimpsest {name}" in output
+
+
+def test_the_help_of_a_method_has_its_settings_alone_and_without_one_two_screens(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def help_of(*words):
+        with pytest.raises(SystemExit):
+            cli.main([*words, "--help"])
+        return capsys.readouterr().out
+
+    for name in ("fill", "mask", "adapt"):
+        assert help_of(name).count("\n") <= 80, name
+    assert re.search(r"top_k +copies, .*\bk\n", help_of("fill"))
+    of_top_k = help_of("fill", "--method", "top_k")
+    assert "k  K: number of candidates per marker." in of_top_k
+    assert "temperature  Sampling" not in of_top_k
+    assert "temperature  Sampling" in help_of("fill", "--method", "sample")
+    assert "order  " in help_of("pretrain", "--set", "kind=ngram")
 
 
 def test_a_command_leaves_no_core_dump():

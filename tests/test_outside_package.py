@@ -56,16 +56,13 @@ class OneWord(FillingMethod):
     """Write the same word everywhere."""
 
     title: ClassVar[str] = "One word"
-    colour: ClassVar[int | None] = 6
     sentence: ClassVar[str] = "The same word everywhere."
     kind: Literal["one_word"]
     word: str = "thing"
     """It."""
 
-    def build(self, context):
-        from tasks.filling.filled_corpus import BuiltFiller
-
-        return BuiltFiller(Same(self.word), context.casing(is_cased=True))
+    def build(self, prepared):
+        return Same(self.word), prepared.words.casing(is_cased=True)
 
 
 class Same:
@@ -140,9 +137,8 @@ def test_a_technique_of_another_package(tmp_path, run):
     assert run("mask", "--technique", "capitals", "--set", "letters=4", *files).stdout == "I met ANN in [MASK]\n"
     both = ["--set", "rule=intersection", "--set", "parts=[{kind: capitals}, {kind: allow_list}]"]
     assert run("mask", "--technique", "combination", *both, *files).stdout == "I met [MASK] in [MASK]\n"
-    told = run("mask", "--help").stdout
-    assert "Mask what is shouted." in told
-    assert "Words of fewer letters are kept. (default: 2)" in told
+    assert "Mask what is shouted." in run("mask", "--help").stdout
+    assert "Words of fewer letters are kept. (default: 2)" in run("mask", "--technique", "capitals", "--help").stdout
 
 
 def test_a_corpus_and_a_technique_by_the_parameter_file(tmp_path, run):
@@ -172,9 +168,8 @@ def test_a_filling_method_by_its_options_the_parameter_file_and_on_the_page(tmp_
     assert run("fill", "--method", "one_word", *files).stdout == "Thing met the thing\n"
     assert run("fill", "--method", "one_word", "--set", "word=cat", *files).stdout == "Cat met the cat\n"
     assert "uses no filler" in run("fill", "--method", "one_word", "--filler", "x", *files).stderr
-    told = run("fill", "--help").stdout
-    assert "The same word everywhere." in told
-    assert "word  It. (default: thing)" in told
+    assert "The same word everywhere." in run("fill", "--help").stdout
+    assert "word  It. (default: thing)" in run("fill", "--method", "one_word", "--help").stdout
     with open("params.yaml", encoding="utf-8") as stream:
         document = yaml.safe_load(stream)
     document["filling"]["same"] = {"kind": "one_word", "word": "dog"}
@@ -182,6 +177,6 @@ def test_a_filling_method_by_its_options_the_parameter_file_and_on_the_page(tmp_
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
     named = run("fill", "--params", "params.yaml", "--method", "same", *files, "--report", "report.json")
     assert named.stdout == "Dog met the dog\n", named.stderr
-    asked = "[t.method_name('one_word'), t.method_colour('one_word'), t.sentence_of('same', 'one_word')]"
+    asked = "[t.method_name('one_word'), t.sentence_of('same', 'one_word')]"
     shown = run.python(f"from tasks.results import titles as t; print({asked})")
-    assert shown.stdout == "['One word', 6, 'The same word everywhere.']\n"
+    assert shown.stdout == "['One word', 'The same word everywhere.']\n"

@@ -1,7 +1,9 @@
-"""Pages, titles and messages are in plain words: short sentences, no idioms, the field's terms."""
+"""Pages, titles, messages and docstrings are in plain words: short sentences, no idioms, the field's terms."""
 
+import ast
 import importlib
 import re
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,24 @@ def test_a_help_has_short_sentences_without_idioms(name):
     found = [" ".join(one.split()) for one in re.split(r"(?<=[.!?:;])\s+(?=[A-Z`'-])|\n\s*\n", text)]
     assert not [one for one in found if len(re.findall(r"[\w'-]+", re.sub(r"'[^']*'|`[^`]*`", "X", one))) > LONGEST]
     assert not [one for one in found if IDIOMS.search(one)]
+
+
+def prose_of(path):
+    """Docstrings, messages and comments, without code, options, and names of one word or of fields in reports."""
+    with path.open("rb") as stream:
+        found = [token.string for token in tokenize.tokenize(stream.readline) if token.type == tokenize.COMMENT]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    found += [value for value in values if isinstance(value, str) and " " in value]
+    return [re.sub(r"``.*?``|--[\w-]+( \S+)?|behind a switch( point)?|behind\.1 word", "", one) for one in found]
+
+
+@pytest.mark.parametrize("package", ["dashboards", "flows", "tasks"])
+def test_docstrings_messages_and_comments_have_no_idioms(package):
+    paths = sorted((ROOT / package).rglob("*.py"))
+    assert paths
+    held = {path.relative_to(ROOT).as_posix(): [one for one in prose_of(path) if IDIOMS.search(one)] for path in paths}
+    assert {name: found for name, found in held.items() if found} == {}
 
 
 def test_idioms_and_long_sentences_are_found():

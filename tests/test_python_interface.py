@@ -112,7 +112,7 @@ def test_what_cannot_be_used_is_named():
         (lambda: palimpsest.mask("nowhere.txt"), "text file 'nowhere.txt' does not exist"),
         (lambda: palimpsest.mask(LINES, "allow_lists"), "allow_list"),
         (lambda: palimpsest.fill(LINES, "unigram", kk=1), "kk: unknown key"),
-        (lambda: palimpsest.fill(LINES, Unigram(kind="unigram"), k=1), "k beside an object with settings of fill"),
+        (lambda: palimpsest.fill(LINES, Unigram(kind="unigram"), k=1), "k next to an object with settings of fill"),
     ]:
         with pytest.raises(PalimpsestError) as error:
             call()

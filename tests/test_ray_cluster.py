@@ -1,13 +1,19 @@
-"""Parts on the machines of a Ray cluster: the same results, whoever dies, and no private text in Ray's hands."""
+"""Parts on the machines of a Ray cluster: the same results after a crash, and no private text in Ray.
+
+A separate process leads: threads of Ray Data end it after ``ray.shutdown``.
+"""
 
 import functools
 import importlib.util
 import json
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +23,8 @@ import pyarrow.parquet
 import pytest
 
 from tasks.cli import main
-from tasks.errors import CorpusError, ResourceError, StageError
-from tasks.filling import filled_corpus
+from tasks.errors import CorpusError, PalimpsestError, ResourceError, StageError
+from tasks.filling import filled_lines
 from tasks.masking import masked_lines
 from tasks.parts import computed
 from tasks.ray_cluster import PartWorker, connect, room_of
@@ -37,12 +43,32 @@ def nodes():
     with pytest.MonkeyPatch.context() as patch, ray_nodes() as made:
         for name, value in made.environment.items():
             patch.setenv(name, value)
-        # Only now: Ray reads the environment when it is imported.
-        made.ray = importlib.import_module("ray")
         made.add(1, private=1)
         made.second = made.add(1, private=1)
-        yield made
-        made.ray.shutdown()
+        with leader() as made.leader:
+            yield made
+
+
+@contextmanager
+def leader():
+    """Runs functions in one process that leads, and raises what they raise."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+
+        def lead(function, *given, **named):
+            found, error = pool.submit(outcome, function, *given, **named).result(200)
+            if error:
+                raise error
+            return found
+
+        yield lead
+
+
+def outcome(function, *given, **named):
+    try:
+        return function(*given, **named), None
+    except PalimpsestError as error:
+        # A new one: the frames of this one would hold what Ray has given.
+        return None, type(error)(str(error))
 
 
 def scripted(folder, part, advance):
@@ -70,13 +96,22 @@ def make(folder):
     return functools.partial(scripted, folder)
 
 
-def resources(nodes, folder, threads=1, label="private"):
-    cluster = ClusterSettings(address=nodes.address, private_nodes=label)
-    return ResourceSettings(threads=threads, parallel_stages=1, cluster=cluster, work_folder=str(folder / "work"))
-
-
 def run(nodes, folder, parts, **given):
-    return list(computed(parts, functools.partial(make, folder), resources(nodes, folder, **given), uses_model=True))
+    """What comes of the parts, and the modes of the files that they passed through."""
+    return nodes.leader(lead, nodes.address, folder, parts, **given)
+
+
+def lead(address, folder, parts, label="private", code_hash=None):
+    cluster = ClusterSettings(address=address, private_nodes=label)
+    resources = ResourceSettings(threads=1, parallel_stages=1, cluster=cluster, work_folder=str(folder / "work"))
+    with pytest.MonkeyPatch.context() as patch:
+        if code_hash:
+            patch.setattr("tasks.surroundings._code_hash", code_hash)
+        found, modes = [], set()
+        for result in computed(parts, functools.partial(make, folder), resources, uses_model=True):
+            found.append(result)
+            modes |= {path.stat().st_mode & 0o777 for path in folder.glob("work/*/*")}
+        return found, modes
 
 
 def done_by(folder):
@@ -87,18 +122,24 @@ def done_by(folder):
 
 def test_parts_come_in_order_from_two_nodes_and_ray_sees_no_text(nodes, tmp_path):
     parts = [f"wait {0.5 if number % 3 else 1.5} {number} {LARGE}" for number in range(12)]
-    modes = set()
-    found = computed(parts, functools.partial(make, tmp_path), resources(nodes, tmp_path), uses_model=True)
-    for part, result in zip(parts, found, strict=True):
-        assert result == f"{part} done"
-        modes |= {path.stat().st_mode & 0o777 for path in tmp_path.glob("work/*/*")}
+    found, modes = run(nodes, tmp_path, parts)
+    assert found == [f"{part} done" for part in parts]
     assert len(done_by(tmp_path)) == 2
     assert modes == {0o600}
     assert not list(tmp_path.glob("work/*/*"))
     assert holders(nodes) == []
     # As it would be seen.
-    kept = nodes.ray.put(parts[0])
-    assert len(holders(nodes)) == 1, kept
+    nodes.leader(put, parts[0])
+    assert len(holders(nodes)) == 1
+
+
+def put(text):
+    put.reference = ray().put(text)
+
+
+def ray():
+    # Only in a leader: Ray reads the environment when it is imported.
+    return importlib.import_module("ray")
 
 
 def holders(nodes):
@@ -115,7 +156,7 @@ def holders(nodes):
 
 def test_a_worker_that_dies_loses_one_part_that_another_takes_over(nodes, tmp_path):
     parts = ["wait 0 1", "die-once", "wait 0 2"]
-    assert run(nodes, tmp_path, parts) == [f"{part} done" for part in parts]
+    assert run(nodes, tmp_path, parts)[0] == [f"{part} done" for part in parts]
     assert (tmp_path / "died").exists()
 
 
@@ -125,15 +166,23 @@ def test_a_part_that_workers_die_of_ends_the_work_in_one_line(nodes, tmp_path):
 
 
 def test_where_every_core_is_taken_this_process_does_all(nodes, tmp_path):
-    taken = [nodes.ray.remote(PartWorker).options(num_cpus=1, resources={"private": 0.1}).remote(".") for _ in range(2)]
-    nodes.ray.get([actor.__ray_ready__.remote() for actor in taken])
     parts = [f"wait 0 {number}" for number in range(3)]
+    assert nodes.leader(lead_where_every_core_is_taken, nodes.address, tmp_path, parts) == [
+        f"{part} done" for part in parts
+    ]
+    assert done_by(tmp_path) == set()
+
+
+def lead_where_every_core_is_taken(address, folder, parts):
+    connect(ClusterSettings(address=address, private_nodes="private"))
+    worker = ray().remote(PartWorker).options(num_cpus=1, resources={"private": 0.1})
+    taken = [worker.remote(".") for _ in range(2)]
+    ray().get([actor.__ray_ready__.remote() for actor in taken])
     try:
-        assert run(nodes, tmp_path, parts) == [f"{part} done" for part in parts]
+        return lead(address, folder, parts)[0]
     finally:
         for actor in taken:
-            nodes.ray.kill(actor)
-    assert done_by(tmp_path) == set()
+            ray().kill(actor)
 
 
 def test_an_error_of_a_worker_quotes_no_text(nodes, tmp_path):
@@ -146,29 +195,33 @@ def test_an_error_of_a_worker_quotes_no_text(nodes, tmp_path):
         assert CANARY not in str(caught.value)
 
 
-def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path, monkeypatch):
-    def connected(address):
-        nodes.ray.shutdown()
-        return connect(ClusterSettings(address=address, private_nodes="private"))
-
-    for address in ("127.0.0.1:1", "127.0.0.1:99999"):
-        with pytest.raises(ResourceError, match=f"'{address}': no Ray cluster answers there"):
-            connected(address)
+def test_a_cluster_that_cannot_be_used_is_one_line(nodes, tmp_path):
+    with leader() as unconnected:
+        for address in ("127.0.0.1:1", "127.0.0.1:99999"):
+            with pytest.raises(ResourceError, match=f"'{address}': no Ray cluster answers there"):
+                unconnected(connect_as, address)
+        with pytest.raises(ResourceError, match=r"Version mismatch: .*2\.59\.0.*must run on all machines$") as caught:
+            unconnected(connect_as, nodes.address, "2.59.0")
+        assert "\n" not in str(caught.value)
+        with pytest.raises(ResourceError, match=r"Ray is not installed: pip install -e '.\[cluster\]'"):
+            unconnected(connect_as, "auto", None)
     with pytest.raises(ResourceError, match="no machine of the cluster has the label 'other'"):
         run(nodes, tmp_path, ["wait 0"] * 2, label="other")
-    monkeypatch.setattr("ray.__version__", "2.59.0")
-    with pytest.raises(ResourceError, match=r"Version mismatch: .*2\.59\.0.*must run on all machines$") as caught:
-        connected(nodes.address)
-    assert "\n" not in str(caught.value)
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ResourceError, match=r"Ray is not installed: pip install -e '.\[cluster\]'"):
-        connected("auto")
 
 
-def test_a_machine_with_other_code_computes_nothing(nodes, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.surroundings._code_hash", str)
+def connect_as(address, version="2.60.0"):
+    """Connect as another version of Ray would, or where it is not installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        if version:
+            patch.setattr("ray.__version__", version)
+        else:
+            patch.setitem(sys.modules, "ray", None)
+        connect(ClusterSettings(address=address, private_nodes="private"))
+
+
+def test_a_machine_with_other_code_computes_nothing(nodes, tmp_path):
     with pytest.raises(ResourceError, match="has other code than the one that leads"):
-        run(nodes, tmp_path, ["wait 0"] * 2)
+        run(nodes, tmp_path, ["wait 0"] * 2, code_hash=str)
 
 
 def test_there_is_room_on_idle_machines_that_may_see_private_text():
@@ -187,8 +240,6 @@ def test_there_is_room_on_idle_machines_that_may_see_private_text():
 @pytest.mark.slow
 def test_mask_and_fill_write_on_a_cluster_what_one_process_writes_though_a_node_dies(nodes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for module in (masked_lines, filled_corpus):
-        monkeypatch.setattr(module, "PART_LINES", 20)
     names = ("Mary O'Neil", "Springfield", "two dogs", "bob@example.org")
     lines = [f"I told {names[number % 4]} about {number} cats" for number in range(300)]
     pyarrow.parquet.write_table(pyarrow.table({"text": lines}), "text.parquet", row_group_size=30)
@@ -199,9 +250,11 @@ def test_mask_and_fill_write_on_a_cluster_what_one_process_writes_though_a_node_
         if more:
             killer.start()
         mask = ["mask", "--technique", "crf", "--input", "text.parquet", "--output", f"{name}-masked.parquet"]
-        assert main([*mask, "--sidecar", f"{name}.jsonl", "--threads", "1", *more]) == 0
+        mask += ["--sidecar", f"{name}.jsonl", "--threads", "1", *more]
         fill = ["fill", "--method", "unigram", "--input", f"{name}-masked.parquet", "--sidecar", f"{name}.jsonl"]
-        assert main([*fill, "--output", f"{name}-filled.parquet", "--threads", "1", *more]) == 0
+        fill += ["--output", f"{name}-filled.parquet", "--threads", "1", *more]
+        with leader() as lead_commands:
+            assert lead_commands(commands, tmp_path, mask, fill) == [0, 0]
         files = [Path(f"{name}.jsonl"), *sorted(Path().glob(f"{name}-*.parquet/*"))]
         outputs[name] = [path.read_bytes() for path in files]
         if more:
@@ -210,11 +263,17 @@ def test_mask_and_fill_write_on_a_cluster_what_one_process_writes_though_a_node_
     assert outputs["many"] == outputs["one"]
 
 
+def commands(folder, *given):
+    os.chdir(folder)
+    masked_lines.PART_LINES = filled_lines.PART_LINES = 20
+    return [main(command) for command in given]
+
+
 def kill_when_at_work(nodes):
     """Kill the second node as soon as a worker is placed there."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        if nodes.ray.is_initialized() and any(
+        if any(
             process.info["environ"]
             and process.info["environ"].get("RAY_RAYLET_PID") == str(nodes.second)
             and "PartWorker" in " ".join(process.info["cmdline"] or [])

@@ -18,10 +18,11 @@ def fill_masked(device: str, tiny: bool) -> dict[str, Any]:
     import torch
     from transformers import RobertaConfig, RobertaForMaskedLM
 
+    from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.masked_lm.masked_filler import MaskedFiller
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-    from tasks.filling.methods.top_1 import BestWord
+    from tasks.filling.methods.top_1 import best_word
 
     name = _name("RoBERTa-base", tiny)
     tokenizer = _tokenizer(mask=True)
@@ -35,7 +36,7 @@ def fill_masked(device: str, tiny: bool) -> dict[str, Any]:
     torch.manual_seed(SEED)
     model = MaskedLanguageModel(RobertaForMaskedLM(configuration), tokenizer, name).prepared()
     candidates = candidate_words(tokenizer, name=name)
-    filler = MaskedFiller(model, candidates, {None: BestWord()}, batch_sentences=BATCH_SENTENCES)
+    filler = MaskedFiller(model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=BATCH_SENTENCES)
     return _timed(filler, model.model, "roberta_base_shape", name, device, tiny)
 
 

@@ -25,7 +25,7 @@ TRAINING_FACTOR = 6
 def train_ours(device: str, tiny: bool, *, compiled: bool, context: str = "packed") -> dict[str, Any]:
     """Our model and loop."""
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training.trainer import train
+    from tasks.language_model.training import train
     from tasks.language_model.transformer.model import TransformerLanguageModel
 
     workload = training_workload(tiny)
@@ -114,14 +114,12 @@ def _has_bfloat16() -> bool:
 def _examples(workload: Training) -> tuple[Any, list[int]]:
     """The same sentences in batches of as many targets, as Hugging Face takes them, and the targets of each."""
     from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training.batches import TrainingBatches
-    from tasks.training.ranks.plan import RankPlan
+    from tasks.language_model.training import TextBatches
 
     settings = TrainingSettings(batch_tokens=workload.batch_tokens)
-    batches = TrainingBatches(zipf_text(workload), workload.architecture("sentence"), settings, SEED, RankPlan())
+    batches = TextBatches(zipf_text(workload), workload.architecture("sentence"), settings, SEED)
     examples, targets = [], []
-    for part in batches:
-        batch = part.batch
+    for batch, _ in batches:
         examples.append(as_labels(batch))
         targets.append(len(batch.targets))
     return examples, targets

@@ -1,7 +1,7 @@
 """The server of the review page: loopback only, one reviewer, and an address that nobody can guess.
 
-A request is answered where its path begins with the random token, its ``Host`` is this server, and its ``Origin`` is
-this page, where it has one. So no page of another origin and no other user reaches the text. Nothing of it is logged.
+A request is answered if its path begins with the random token, its ``Host`` is this server, and its ``Origin``, if any,
+is this page. So no page of another origin and no other user can read the text. Nothing of it is logged.
 """
 
 import hmac
@@ -25,7 +25,7 @@ from tasks.review.record import MARK_CLASSES, Mark
 
 HOST = "127.0.0.1"
 _LARGEST_REQUEST = 1 << 20
-"""Bytes."""
+"""Largest request in bytes."""
 
 
 class Guard:
@@ -36,7 +36,7 @@ class Guard:
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on, or refuse it without a word on why."""
+        """Pass the request on, or refuse it without a reason."""
         if scope["type"] != "http":
             return
         headers = Request(scope).headers
@@ -138,19 +138,19 @@ def _closed(response: Response) -> Response:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on loopback; ``port`` 0 takes a free one. Raises ``ResourceError`` where the port is in use."""
+    """A socket on loopback; ``port`` 0 takes a free one. Raises ``ResourceError`` if the port is in use."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
     except OSError as error:
         listener.close()
-        raise ResourceError(f"port {port} cannot be had: {error.strerror}. Choose another one.") from None
+        raise ResourceError(f"port {port} cannot be used: {error.strerror}. Choose another one.") from None
     return listener
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Answer until the process is interrupted. No request is logged: its path holds the token."""
+    """Answer until the process is interrupted. No request is logged: its path contains the token."""
     import uvicorn
 
     settings = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")

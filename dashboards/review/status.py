@@ -1,4 +1,4 @@
-"""What a review says so far, as lines of text: what is read, the estimates, the agreement, what is missing."""
+"""State of a review as lines of text: lines read, estimates, agreement, and missing lines."""
 
 from tasks.review.agreement import Agreement, agreements
 from tasks.review.reading import Reading
@@ -24,7 +24,7 @@ def status(reading: Reading) -> str:
 
 
 def bound_lines(reading: Reading) -> list[str]:
-    """The estimates for the technique, and how many more lines reach the limit."""
+    """The estimates for the technique, and the number of further lines that reach the limit."""
     said, found = reading.bound(), []
     for name, title in (("direct", "direct identifiers"), ("quasi", "quasi-identifiers")):
         if name in said:

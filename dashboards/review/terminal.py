@@ -1,4 +1,4 @@
-"""The review in a terminal, for a machine that is reached by ssh: words have numbers, and a line of text marks them."""
+"""The review in a terminal, for a machine reached by ssh: words have numbers, and a line of text marks them."""
 
 import re
 import time
@@ -20,7 +20,7 @@ _PART = re.compile(r"(\d+)(?:-(\d+))?\s+(-|[A-Za-z]+)(?:\s+([dq]))?")
 
 
 def read_in_terminal(reading: Reading) -> None:
-    """Show line after line and record what is typed, until the reading or the input ends."""
+    """Show line after line and record the typed marks, until the reading or the input ends."""
     console = Console(highlight=False)
     console.print(f"{reading.corpus}, {reading.technique}. You are recorded as {reading.reviewer!r}.", markup=False)
     if reading.suggestions:
@@ -38,7 +38,7 @@ def read_in_terminal(reading: Reading) -> None:
 
 
 def _read_line(reading: Reading, line: int, console: Console) -> bool:
-    """Whether the reading goes on."""
+    """Whether the reading continues."""
     shown, began = reading.shown(line), time.monotonic()
     spans = word_spans(reading.lines[line])
     marks = {(w["start"], w["end"]): Mark(w["start"], w["end"], **w["mark"]) for w in shown["words"] if w["mark"]}
@@ -64,9 +64,9 @@ def _read_line(reading: Reading, line: int, console: Console) -> bool:
 
 
 def parse(typed: str, spans: list[tuple[int, int]]) -> dict[tuple[int, int], Mark | None]:
-    """The marks that a typed line asks for, ``None`` for a word that is to have none.
+    """The marks in a typed line, ``None`` for a word without a mark.
 
-    Raises ``ParameterError`` for what is no instruction, a word that there is not, and an unknown class.
+    Raises ``ParameterError`` for an unknown instruction, word number or class.
     """
     found: dict[tuple[int, int], Mark | None] = {}
     for part in typed.split(","):
@@ -102,7 +102,7 @@ def _print(shown: dict, marks: dict[tuple[int, int], Mark], console: Console) ->
     for number, word in enumerate(shown["words"], start=1):
         mark = marks.get((word["start"], word["end"]))
         text.append(word["gap"]).append(f"{number}:", "dim")
-        # Brackets and braces say without colour what is masked and marked.
+        # Brackets and braces show without colour which words are masked and marked.
         text.append(f"[{word['text']}]" if word["masked"] else word["text"], "reverse" if word["masked"] else "")
         if mark:
             text.append(f"{{{mark.label} {'d' if mark.direct else 'q'}}}", "bold underline")

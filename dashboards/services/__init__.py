@@ -1,1 +1,1 @@
-"""The servers to look at an experiment with, on this machine's loopback interface: Prefect and MLflow."""
+"""The servers that show an experiment, on this machine's loopback interface: Prefect and MLflow."""

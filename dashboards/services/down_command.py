@@ -15,14 +15,14 @@ SUMMARY = "stop the services that 'palimpsest up' started"
 
 
 def run(options: ServicesOptions) -> None:
-    """Stop them and say which."""
+    """Stop the services and print their names."""
+    from dashboards.services.running_service import stop_services
     from dashboards.services.service import TITLES, check_names
-    from dashboards.services.starting import stop_services
     from flows.graph.graph import project_folder
 
     stopped = stop_services(project_folder(), check_names(options.services))
-    for service in stopped:
-        print(f"{TITLES[service.name]:<8} stopped")
+    for name in stopped:
+        print(f"{TITLES[name]:<8} stopped")
     if not stopped:
         print("no service of this checkout runs")
 

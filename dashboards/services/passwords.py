@@ -1,52 +1,22 @@
-"""What our servers ask for, and where our clients find it.
+"""The passwords of Prefect's and MLflow's servers, and how clients get them.
 
-Prefect's server always asks: its API runs commands as the user, for whoever it answers. MLflow asks where it
-is told to. A password is the one that the environment names, or a random one in
-``.palimpsest/services/passwords``: mode 0600, lines ``NAME=VALUE`` that a shell reads too, with the names that clients
-look for. The file outlives the services, and says which of them ask.
+Both servers require one: another user of the machine could otherwise run commands through Prefect's API. The passwords
+are random, made once, in ``.palimpsest/services/passwords`` (mode 0600). Its lines ``NAME=VALUE`` can be read by a
+shell, with the clients' variables as names.
 """
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from dashboards.services.running_service import running_services
-from dashboards.services.service import (
-    MLFLOW_PASSWORD,
-    OWN_USERS,
-    PREFECT_PASSWORD,
-    STATE_FOLDER,
-    is_at,
-    is_loopback,
-    mlflow_user,
-)
-from tasks.errors import ParameterError
-from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, atomic_writer
+from dashboards.services.service import MLFLOW_USER, MLFLOW_USERS, STATE_FOLDER, is_at
+from tasks.files.atomic_file import atomic_writer, make_folder
 
 FILE = STATE_FOLDER / "passwords"
-VARIABLES = {"prefect": PREFECT_PASSWORD, "mlflow": MLFLOW_PASSWORD}
-"""Environment variables with passwords of the user's own."""
-MLFLOW_PASSWORD_LENGTH = 12
-"""The shortest one that MLflow takes."""
-_PREFECT_CLIENT = "PREFECT_API_AUTH_STRING"
-_MLFLOW_CLIENT = "MLFLOW_TRACKING_PASSWORD"
-_MLFLOW_CLIENT_USER = "MLFLOW_TRACKING_USERNAME"
-
-
-@dataclass(frozen=True)
-class Passwords:
-    """What each service asks for; ``None`` where it asks nobody."""
-
-    prefect: str
-    """``USER:PASSWORD``."""
-    mlflow: str | None
-
-    def of(self, name: str) -> str | None:
-        """That of the service of this name."""
-        return {"prefect": self.prefect, "mlflow": self.mlflow}[name]
+PREFECT = "PREFECT_API_AUTH_STRING"
+"""Client's variable with Prefect's ``USER:PASSWORD``."""
+MLFLOW, _MLFLOW_USER = "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_USERNAME"
 
 
 def new_password() -> str:
@@ -54,76 +24,36 @@ def new_password() -> str:
     return secrets.token_urlsafe(24)
 
 
-def read_passwords(folder: Path, names: Sequence[str], host: str, everywhere: bool | None) -> Passwords:
-    """What the services of these names, if they start now, ask for, with a random password where there is none yet.
-
-    ``everywhere``: whether MLflow asks too; ``None`` for what was said last. It asks in any case where the environment
-    has a password for it, and where other machines reach ``host``.
-    Raises ``ParameterError`` for a password that a service would not take, or where one would be open to others.
-    """
-    kept = _read(folder)
-    if everywhere is None:
-        everywhere = _MLFLOW_CLIENT in kept or not is_loopback(host)
-    passwords = Passwords(
-        os.environ.get(PREFECT_PASSWORD) or kept.get(_PREFECT_CLIENT) or f"palimpsest:{new_password()}",
-        os.environ.get(MLFLOW_PASSWORD) or (kept.get(_MLFLOW_CLIENT) or new_password() if everywhere else None),
-    )
-    _check(passwords, names, host)
-    return passwords
-
-
-def keep_passwords(folder: Path, passwords: Passwords) -> None:
-    """Write those that are ours, and none of the environment's, which stand in no file."""
-    before = _read(folder)
-    kept = {}
-    if not os.environ.get(PREFECT_PASSWORD):
-        kept[_PREFECT_CLIENT] = passwords.prefect
-    if passwords.mlflow is not None and not os.environ.get(MLFLOW_PASSWORD):
-        kept |= {_MLFLOW_CLIENT_USER: mlflow_user(), _MLFLOW_CLIENT: passwords.mlflow}
-        if _MLFLOW_CLIENT not in before:
-            (folder / OWN_USERS).unlink(missing_ok=True)
-    if kept != before:
+def make_passwords(folder: Path) -> dict[str, str]:
+    """The variables of the file, which is made if it is missing."""
+    found = _read(folder)
+    if found.keys() != {PREFECT, MLFLOW, _MLFLOW_USER}:
+        make_folder(folder / STATE_FOLDER, private=True)
+        (folder / MLFLOW_USERS).unlink(missing_ok=True)
+        found = {PREFECT: f"palimpsest:{new_password()}", _MLFLOW_USER: MLFLOW_USER, MLFLOW: new_password()}
         with atomic_writer(folder / FILE, private=True) as stream:
-            stream.writelines(f"{name}={value}\n" for name, value in kept.items())
-    (folder / STATE_FOLDER).chmod(PRIVATE_FOLDER_MODE)
+            stream.writelines(f"{name}={value}\n" for name, value in found.items())
+    return found
 
 
 def hand_over_passwords(folder: Path) -> None:
-    """Let clients in this process, and in those that it starts, log in to the services that run in this checkout.
+    """Let clients in this process and its children log in to the services of this checkout.
 
-    A password goes to the address of a running service of ours alone: another program may have taken the port of one
-    that has ended. What the environment says already stays.
+    A password goes only to the address of a running service: another program may use the port of a stopped one. The
+    user's own variables stay.
     """
-    kept, running = _read(folder), running_services(folder)
-    for address, name, variables in (
-        ("PREFECT_API_URL", "prefect", [_PREFECT_CLIENT]),
-        ("MLFLOW_TRACKING_URI", "mlflow", [_MLFLOW_CLIENT_USER, _MLFLOW_CLIENT]),
+    found, running = _read(folder), running_services(folder)
+    for name, address, variables in (
+        ("prefect", "PREFECT_API_URL", [PREFECT]),
+        ("mlflow", "MLFLOW_TRACKING_URI", [_MLFLOW_USER, MLFLOW]),
     ):
-        service = running.get(name)
-        if service is not None and is_at(os.environ.get(address, ""), service.port, service.host):
-            for variable in variables:
-                if variable in kept:
-                    os.environ.setdefault(variable, kept[variable])
+        if name in running and is_at(os.environ.get(address, ""), running[name].port):
+            for variable in found.keys() & variables:
+                os.environ.setdefault(variable, found[variable])
 
 
-def _read(folder: Path) -> Mapping[str, str]:
-    try:
-        text = (folder / FILE).read_text(encoding="utf-8")
-    except FileNotFoundError:
+def _read(folder: Path) -> dict[str, str]:
+    if not (folder / FILE).exists():
         return {}
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-
-def _check(passwords: Passwords, names: Sequence[str], host: str) -> None:
-    problems = []
-    if ":" not in passwords.prefect:
-        problems.append(f"{PREFECT_PASSWORD} is not of the form USER:PASSWORD")
-    if "mlflow" in names and passwords.mlflow is None and not is_loopback(host):
-        problems.append(f"other machines would reach MLflow on {host!r}, and it must ask them: leave out --no-password")
-    if "mlflow" in names and passwords.mlflow is not None:
-        if len(passwords.mlflow) < MLFLOW_PASSWORD_LENGTH:
-            problems.append(f"{MLFLOW_PASSWORD} has fewer than {MLFLOW_PASSWORD_LENGTH} characters")
-        if find_spec("flask_wtf") is None:
-            problems.append("MLflow asks with Flask-WTF, which is not installed (pip install -e '.[shared]')")
-    if problems:
-        raise ParameterError("; ".join(problems))
+    lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)

@@ -1,59 +1,61 @@
-"""A service that was started: its file, whether it still runs, and how it is stopped.
+"""Starts services, finds running ones, and stops them.
 
-The file ``.palimpsest/services/NAME.json`` holds the number of the process and a mark that only its environment has.
-Numbers are given again to other processes; a process without the mark is not ours, and is left alone.
+The file ``.palimpsest/services/NAME.json`` has a service's process number and a mark in the environment of the service
+and its children. A process without the mark has reused the number, and is not touched.
 """
 
 import http.client
 import json
 import os
+import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
+from filelock import FileLock
 
-from dashboards.services.service import HOST, STATE_FOLDER, Service
+from dashboards.services.service import HOST, PORT_VARIABLES, STATE_FOLDER, TITLES, Service
+from tasks.errors import ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
-FOLDER = STATE_FOLDER
 MARK = "PALIMPSEST_SERVICE"
+START_SECONDS = 180.0
+"""Seconds until a service must answer; five to twenty seconds are usual."""
 STOP_SECONDS = 15.0
-"""How long a service may take to end when it is asked to."""
+"""Seconds for a service to end after a stop request."""
 
 
 @dataclass(frozen=True)
 class RunningService:
-    """A started service, as its file says."""
+    """A started service, read from its file."""
 
     name: str
     pid: int
     mark: str
     port: int
-    address: str
     health: str
-    log: str
-    """Path of its output, below the folder of the project."""
-    host: str = HOST
-    """Where this machine reaches it."""
-    asks: bool = False
-    """Whether it asks for a password."""
+
+    @property
+    def address(self) -> str:
+        """``http://127.0.0.1:4200``."""
+        return f"http://{HOST}:{self.port}"
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs and is the one that was started."""
-        try:
-            return self._is(psutil.Process(self.pid))
-        except psutil.NoSuchProcess:
-            return False
+        """Whether the process runs and is the started one."""
+        with suppress(psutil.NoSuchProcess):
+            return self._has_mark(psutil.Process(self.pid))
+        return False
 
     @property
     def answers(self) -> bool:
-        """Whether it is ready."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
+        """Whether the service is ready."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
             connection.request("GET", self.health)
             return connection.getresponse().status == 200
@@ -63,87 +65,73 @@ class RunningService:
             connection.close()
 
     def family(self) -> list[psutil.Process]:
-        """It and the processes that it started, also those that have outlived it."""
-        return [process for process in psutil.process_iter() if _in_session(process, self.pid) and self._is(process)]
+        """Its process and its child processes, also if they have outlived it."""
+        return [process for process in psutil.process_iter() if self._has_mark(process)]
 
     def stop(self, folder: Path) -> bool:
-        """End it and what it started, politely at first, and forget it; returns whether there was anything to end."""
+        """End its processes and remove its file; return whether there was a process to end."""
         family = self.family()
         for process in family:
             if process.pid == self.pid:
                 with suppress(psutil.NoSuchProcess):
                     process.terminate()
                 psutil.wait_procs([process], timeout=STOP_SECONDS)
-        for process in family:
-            # Some have ended by now, and their numbers may be others': they are looked at again.
-            if self._is(process):
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
-        psutil.wait_procs(family, timeout=STOP_SECONDS)
+        left = self.family()
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(left, timeout=STOP_SECONDS)
         record_path(folder, self.name).unlink(missing_ok=True)
         return bool(family)
 
-    def _is(self, process: psutil.Process) -> bool:
-        """Whether a process has our mark and has not ended."""
+    def _has_mark(self, process: psutil.Process) -> bool:
         try:
-            ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-            return not ended and process.environ().get(MARK) == self.mark
+            return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark
         except (psutil.Error, OSError):
             return False
 
 
-def start(service: Service, folder: Path) -> RunningService:
-    """Start a service in a session of its own, so that closing the terminal does not end it; returns at once."""
-    make_folder(folder / FOLDER, private=True)
-    log = FOLDER / f"{service.name}.log"
-    mark = uuid.uuid4().hex
-    handle = os.open(folder / log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        process = subprocess.Popen(
-            service.program,
-            cwd=folder,
-            env={**os.environ, **service.environment, MARK: mark},
-            stdin=subprocess.DEVNULL,
-            stdout=handle,
-            stderr=handle,
-            start_new_session=True,
-            umask=0o077,
-        )
-    finally:
-        os.close(handle)
-    running = RunningService(
-        name=service.name,
-        pid=process.pid,
-        mark=mark,
-        port=service.port,
-        address=service.address,
-        health=service.health,
-        log=log.as_posix(),
-        host=service.host,
-        asks=service.asks,
-    )
-    with atomic_writer(record_path(folder, service.name), private=True) as stream:
-        json.dump(asdict(running), stream)
-    return running
+def start_services(folder: Path, services: Sequence[Service], seconds: float = START_SECONDS) -> list[str]:
+    """Start the services that do not run yet, wait until all answer, and return the names of the started ones.
+
+    Raises ``ResourceError`` if a port is in use, or if a service ends or does not answer in time. The services that
+    this call has started are then stopped.
+    """
+    make_folder(folder / STATE_FOLDER, private=True)
+    with FileLock(folder / STATE_FOLDER / "lock", mode=0o600):
+        running = running_services(folder)
+        missing = [service for service in services if service.name not in running]
+        for service in missing:
+            _check_port(service)
+        started = []
+        try:
+            for service in missing:
+                started.append(_start(service, folder))
+            for waited in [*started, *(running[service.name] for service in services if service.name in running)]:
+                _wait_until_ready(waited, seconds)
+        except BaseException:
+            for waited in reversed(started):
+                waited.stop(folder)
+            raise
+    return [service.name for service in started]
 
 
-def wait_until_ready(service: RunningService, seconds: float) -> bool:
-    """Block until the service answers; ``False`` where it ended before, or did not within the time."""
-    deadline = time.monotonic() + seconds
-    while not service.answers:
-        if not service.alive or time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
+def stop_services(folder: Path, names: Iterable[str]) -> list[str]:
+    """Stop the running ones of the services, and return their names."""
+    if not (folder / STATE_FOLDER).is_dir():
+        return []
+    with FileLock(folder / STATE_FOLDER / "lock", mode=0o600):
+        running = running_services(folder)
+        return [name for name in names if name in running and running[name].stop(folder)]
 
 
 def running_services(folder: Path) -> dict[str, RunningService]:
-    """The services of this checkout that run, by name.
+    """The running services of this checkout, by name.
 
-    Of those that were killed, what they had started is ended and the file removed.
+    The children of a killed service are ended, and its file is removed.
     """
     found = {}
-    for path in sorted((folder / FOLDER).glob("*.json")):
+    for path in sorted((folder / STATE_FOLDER).glob("*.json")):
         service = RunningService(**json.loads(path.read_text(encoding="utf-8")))
         if service.alive:
             found[service.name] = service
@@ -153,12 +141,58 @@ def running_services(folder: Path) -> dict[str, RunningService]:
 
 
 def record_path(folder: Path, name: str) -> Path:
-    """The file of a started service."""
-    return folder / FOLDER / f"{name}.json"
+    """The path of a started service's file."""
+    return folder / STATE_FOLDER / f"{name}.json"
 
 
-def _in_session(process: psutil.Process, session: int) -> bool:
+def _start(service: Service, folder: Path) -> RunningService:
+    """Start a service in a session of its own, so that closing the terminal does not end it; return at once."""
+    mark = uuid.uuid4().hex
+    log = os.open(_log(folder, service.name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        return os.getsid(process.pid) == session
-    except OSError:
-        return False
+        process = subprocess.Popen(
+            service.program,
+            cwd=folder,
+            env={**os.environ, **service.environment, MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            umask=0o077,
+        )
+    finally:
+        os.close(log)
+    running = RunningService(service.name, process.pid, mark, service.port, service.health)
+    with atomic_writer(record_path(folder, service.name), private=True) as stream:
+        json.dump(asdict(running), stream)
+    return running
+
+
+def _wait_until_ready(service: RunningService, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not service.answers:
+        late = time.monotonic() > deadline
+        if late or not service.alive:
+            what = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
+            raise ResourceError(
+                f"{TITLES[service.name]} {what}; its output is in {str(_log(Path(), service.name))!r}. "
+                "The services that this call started are stopped again; 'make down' stops the others"
+            )
+        time.sleep(0.1)
+
+
+def _check_port(service: Service) -> None:
+    with socket.socket() as probe:
+        # As servers do: a port whose last connections are closing is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, service.port))
+        except OSError as error:
+            raise ResourceError(
+                f"port {service.port} of {TITLES[service.name]} is in use ({error.strerror}); stop the program that "
+                f"has it, or choose another port: make up {PORT_VARIABLES[service.name]}=NUMBER"
+            ) from None
+
+
+def _log(folder: Path, name: str) -> Path:
+    return folder / STATE_FOLDER / f"{name}.log"

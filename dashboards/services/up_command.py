@@ -4,11 +4,9 @@ A service that runs already stays as it is. 'palimpsest run' and 'palimpsest ser
 report to the Prefect server that this command started. 'palimpsest down' stops the services that
 this command started, and nothing else.
 
-Prefect always asks for a password. With --password, MLflow asks too: use it on a machine that
-others use. With --host, other machines reach both services, and both ask for a password. Passwords
-are random. They are in .palimpsest/services/passwords, readable by you alone. To set them yourself,
-use the environment variables PREFECT_SERVER_API_AUTH_STRING (USER:PASSWORD) and
-MLFLOW_AUTH_ADMIN_PASSWORD. Other programs of yours log in after
+Both services ask for a password. The passwords are random. They are in
+.palimpsest/services/passwords, readable by you alone. Prefect takes the whole of palimpsest:…, and
+MLflow's user is admin. Other programs of yours log in after
 
     set -a; . .palimpsest/services/passwords; set +a
 
@@ -21,99 +19,81 @@ examples:
     palimpsest up mlflow       MLflow alone
 """
 
-import http.client
-import json
 import os
-import sys
+from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote, urlsplit
 
 from pydantic import Field
 
+from dashboards.services.service import Service
 from tasks.options import Argument, Command, Options
-from tasks.results.summary.summary_file import RUNS_NOT_TRACES, VIEW, VIEW_TAG
-
-_SECONDS = 5
-
-
-def runs_table(address: str, experiment: str) -> str | None:
-    """The address of the table, with the columns that compare where publishing has offered them.
-
-    ``None`` where the server does not say: it asks for a password, or has no such experiment yet.
-    """
-    parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_SECONDS)
-    try:
-        connection.request(
-            "GET", f"/api/2.0/mlflow/experiments/get-by-name?experiment_name={quote(experiment, safe='')}"
-        )
-        response = connection.getresponse()
-        if response.status != 200:
-            return None
-        found = json.loads(response.read())["experiment"]
-    except (OSError, http.client.HTTPException, ValueError, KeyError):
-        return None
-    finally:
-        connection.close()
-    offered = any(tag["key"] == VIEW_TAG for tag in found.get("tags", []))
-    view = f"&viewStateShareKey={VIEW}" if offered else ""
-    return f"{address}/#/experiments/{found['experiment_id']}/runs?{RUNS_NOT_TRACES}{view}"
-
+from tasks.results.tracking.settings import TrackingSettings
 
 SUMMARY = "start Prefect and MLflow on this machine"
 
 
 class ServicesOptions(Options):
-    """Which services."""
+    """Options of the command: the services."""
 
     services: Annotated[list[str], Argument(positional=True, metavar="SERVICE")] = Field(default_factory=list)
     """prefect, mlflow (default: both)"""
 
 
-class UpOptions(ServicesOptions):
-    """What is started, and who reaches it."""
-
-    host: str = "127.0.0.1"
-    """interface that Prefect and MLflow listen on; no other machine reaches 127.0.0.1"""
-    password: bool | None = None
-    """MLflow asks for a password too, as Prefect does (default: as last time)"""
-
-
-def login(name: str, password: str) -> str:
-    """How a person logs in. A password is shown on a terminal alone: what is no terminal may be a log."""
-    from dashboards.services.passwords import FILE, VARIABLES
-    from dashboards.services.service import mlflow_user
-
-    if os.environ.get(VARIABLES[name]) == password:
-        password = f"as in {VARIABLES[name]}"
-    elif not sys.stdout.isatty():
-        password = f"in {FILE.as_posix()}"
-    return f"user {mlflow_user()}, password {password}" if name == "mlflow" else f"password {password}"
-
-
-def run(options: UpOptions) -> None:
+def run(options: ServicesOptions) -> None:
     """Start them and print their addresses."""
-    from dashboards.services.service import TITLES, check_names, ports_by_setting
-    from dashboards.services.starting import start_services
+    from dashboards.services.passwords import FILE
+    from dashboards.services.running_service import running_services, start_services
+    from dashboards.services.service import TITLES, check_names
     from flows.graph.graph import project_folder
     from flows.prefect_flow.prefect_api import configure as configure_prefect
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    names, ports = check_names(options.services), ports_by_setting()
-    folder = project_folder()
+    names, folder = check_names(options.services), project_folder()
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
+    yours = users_servers(tracking)
     if "prefect" in names:
         configure_prefect(folder, verbose=True)
-    shown = start_services(folder, names, ports, tracking, host=options.host, everywhere=options.password)
-    for service in shown:
-        print(f"{TITLES[service.name]:<8} {service.address:<24} {service.state}")
-        if service.password is not None:
-            print(f"{'':<8} {login(service.name, service.password)}")
-        if service.name == "mlflow" and service.state != "yours":
-            table = runs_table(service.address, tracking.experiment)
-            if table is not None:
-                print(f"{'':<8} {table}")
-    print("'make down' stops what was started")
+    services = [service for service in table(folder, tracking) if service.name in names and service.name not in yours]
+    started = start_services(folder, services)
+    for name, running in running_services(folder).items():
+        if name in names:
+            print(f"{TITLES[name]:<8} {running.address:<24} {'started' if name in started else 'runs already'}")
+    for name, address in yours.items():
+        if name in names:
+            print(f"{TITLES[name]:<8} {address:<24} yours")
+    print(f"passwords are in {FILE.as_posix()}; 'make down' stops the started services")
 
 
-COMMAND = Command(UpOptions, run)
+def table(folder: Path, tracking: TrackingSettings) -> list[Service]:
+    """The services of a checkout, in the order in which they start."""
+    from dashboards.services.passwords import MLFLOW, PREFECT, make_passwords
+    from dashboards.services.service import is_server, mlflow_service, ports_by_setting, prefect_service
+    from tasks.results.tracking.tracking_store import tracking_uri
+
+    passwords, ports = make_passwords(folder), ports_by_setting()
+    store = tracking.uri if is_server(tracking_uri(tracking)) else tracking_uri(tracking)
+    return [
+        prefect_service(ports["prefect"], passwords[PREFECT]),
+        mlflow_service(ports["mlflow"], store, folder, passwords[MLFLOW]),
+    ]
+
+
+def users_servers(tracking: TrackingSettings) -> dict[str, str]:
+    """Servers in the user's settings, without passwords: they replace ours.
+
+    An address with the port of our service is not the user's, except for an MLflow without a configured database.
+    """
+    from dashboards.services.service import is_at, is_server, ports_by_setting
+    from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
+
+    ports = ports_by_setting()
+    prefect, store = os.environ.get("PREFECT_API_URL", ""), tracking_uri(tracking)
+    found = {}
+    if is_server(prefect) and not is_at(prefect, ports["prefect"]):
+        found["prefect"] = shown_uri(prefect)
+    if is_server(store) and (is_server(tracking.uri) or not is_at(store, ports["mlflow"])):
+        found["mlflow"] = shown_uri(store)
+    return found
+
+
+COMMAND = Command(ServicesOptions, run)

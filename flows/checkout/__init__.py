@@ -1,1 +1,1 @@
-"""What a run keeps in the folder that it works in: its lock and overrides."""
+"""State of a run in its working folder: its lock and overrides."""

@@ -2,71 +2,59 @@
 
 import os
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import lock_descriptor, unlock_descriptor
+import psutil
+from filelock import lock_descriptor
 
 from tasks.errors import ResourceError
 
 STATE_FOLDER = ".palimpsest"
 """Folder of the checkout for logs and state of runs; nothing in it is a result."""
-LOCK_FILE = "run.lock"
+PATIENCE_SECONDS = 20.0
+"""Seconds for the stages of a killed run to end."""
 
 
-class RunLock:
-    """Holds the lock of one checkout from ``acquire`` until ``release``, or until every process that holds it ends.
+@contextmanager
+def run_lock(root: Path, wait: Callable[[str], object] | None = None) -> Iterator[int]:
+    """Hold the lock of a checkout inside the block; gives its file handle.
 
-    The supervisor of a run inherits ``handle``, so that after a SIGKILL of the run the lock is free only when the
-    stages of that run are dead too.
+    A process that inherits the handle holds the lock too. So after a SIGKILL of the run, the lock is free when the
+    stages of that run have ended. ``ResourceError`` if another run is at work. With ``wait``, that function is called
+    with the reason, and the lock is waited for.
     """
-
-    def __init__(self, folder: str | Path) -> None:
-        self._path = Path(folder) / STATE_FOLDER / LOCK_FILE
-        self.handle = -1
-
-    def acquire(self, patience: float = 20.0) -> None:
-        """Take the lock; ``ResourceError`` naming the process where a run is going on.
-
-        Where the run that holds it has just been killed, waits up to ``patience`` seconds for its stages to be
-        stopped.
-        """
-        self._path.parent.mkdir(exist_ok=True, mode=0o700)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline = time.monotonic() + patience
+    path = root / STATE_FOLDER / "run.lock"
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not lock_descriptor(handle, blocking=False):
             holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
             if (holder.isdigit() and is_alive(int(holder))) or time.monotonic() > deadline:
-                os.close(handle)
-                raise ResourceError(
-                    f"another 'palimpsest run' (process {holder or 'unknown'}) is at work in this checkout; "
-                    "wait until it has finished, or stop it with 'kill "
-                    f"{holder or 'PROCESS'}' (finished stages are kept)"
+                reason = (
+                    f"another 'palimpsest run' (process {holder or 'unknown'}) is at work in this checkout; wait until "
+                    f"it has finished, or stop it with 'kill {holder or 'PROCESS'}' (finished stages are saved)"
                 )
+                if wait is None:
+                    raise ResourceError(reason)
+                wait(reason)
+                lock_descriptor(handle, poll_interval=1.0)
+                break
             time.sleep(0.1)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
-        self.handle = handle
-
-    def release(self) -> None:
-        """Free the lock, also for a supervisor that still holds the inherited handle."""
-        if self.handle >= 0:
-            os.ftruncate(self.handle, 0)
-            unlock_descriptor(self.handle)
-            os.close(self.handle)
-            self.handle = -1
-
-    def __enter__(self) -> "RunLock":
-        self.acquire()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
+        try:
+            yield handle
+        finally:
+            os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process exists and has not ended; one that only waits to be collected by its parent has ended."""
-    import psutil
-
+    """Whether the process exists and has not ended; a zombie, which waits for its parent, has ended."""
     try:
         return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     except psutil.NoSuchProcess:

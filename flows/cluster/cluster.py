@@ -1,8 +1,8 @@
-"""The commands of a run's stages on the machines of a Ray cluster, seen from the machine that leads.
+"""The commands of a run's stages on the machines of a Ray cluster, as the leading machine sees them.
 
-The leader's DVC decides, locks and records each stage; only its command runs elsewhere, on the file system that all
-machines share (``flows.stages.remote_commands`` asks for it, ``flows.cluster.node`` runs it). When the leader dies, Ray
-ends what it has started. When a node dies, its stages fail of something that can pass, and are tried again elsewhere.
+The leader's DVC decides, locks and records each stage. Only its command runs elsewhere, on the file system that all
+machines share (``flows.stages.remote_commands`` requests it, ``flows.cluster.node`` runs it). If the leader dies, Ray
+ends the commands that it started. If a node dies, its stages fail with a temporary error, and are retried elsewhere.
 """
 
 import re
@@ -27,14 +27,14 @@ from tasks.settings.resources import ResourceSettings, StageNeeds
 
 _LOOK_SECONDS = 0.5
 LOST = "the node that ran it was lost"
-"""What is said of a stage whose machine, or whose process there, has died."""
+"""Error of a stage whose machine, or whose process there, has died."""
 
 
 class Cluster:
     """A connection to the cluster while a run lasts; used as a context."""
 
     def __init__(self, resources: ResourceSettings, folder: Path) -> None:
-        assert resources.cluster is not None  # whoever makes one has looked
+        assert resources.cluster is not None  # checked by the caller
         self._settings, self._resources = resources.cluster, resources
         self._folder = folder.absolute()
         self._private: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class Cluster:
         self._serving: list[threading.Thread] = []
         self._is_closing = threading.Event()
         self.ran_on: dict[str, str] = {}
-        """Of each stage whose command has ended well, a line that names the node."""
+        """A line that names the node, for each stage whose command has succeeded."""
         self._sockets = tempfile.TemporaryDirectory(prefix="palimpsest-")
 
     def __enter__(self) -> "Cluster":
@@ -62,7 +62,7 @@ class Cluster:
 
         self._listener.close()
         self._is_closing.set()
-        # Ray crashes under a thread that waits for it while it shuts down.
+        # Ray crashes if a thread waits for it while it shuts down.
         for thread in self._serving:
             thread.join(10 * _LOOK_SECONDS)
         ray.shutdown()  # ends what is left of this run
@@ -85,7 +85,7 @@ class Cluster:
     def _run(
         self, connection: Connection, stage: str, command: str, folder: str, environment: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Status and what is said of one command; cancelled when whoever asked for it has gone."""
+        """Status and message of one command; cancelled if its caller has gone."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -93,7 +93,7 @@ class Cluster:
         except ResourceError as error:
             reason = str(error)
         except RayTaskError as error:
-            # Ray says so in its text alone.
+            # Ray has this in its text only.
             where = re.search(r"ip=([^,)]+)", str(error))
             reason = (
                 f"the node {where[1] if where else 'that took it'} cannot run it ({type(error.cause).__name__}); start "
@@ -113,7 +113,7 @@ class Cluster:
         self._refuse_without_room(needs, amounts)
 
         def wait(running: list[Any]) -> tuple[list[Any], list[Any]]:
-            """What has ended, and what runs or waits for a machine, for as long as that makes sense."""
+            """Return the finished commands, and those that run or wait for a machine, while waiting makes sense."""
             ended, running = ray.wait(running, timeout=_LOOK_SECONDS)
             if connection.poll() or self._is_closing.is_set():
                 raise EOFError
@@ -126,7 +126,7 @@ class Cluster:
         with machines(needs.nodes, amounts, wait) as (places, host, port):
             try:
                 for rank, place in enumerate(places):
-                    # What a command was at when its machine died DVC removes before the next try: Ray tries none again.
+                    # DVC removes a dead machine's partial output before the next try, so Ray retries nothing.
                     start = self._remote.options(name=stage, max_retries=0, **place)
                     whole = with_torchrun(command, self._resources.devices, rank, len(places), host, port)
                     running.append(start.remote(stage, whole, folder, log, {**environment, RANK: str(rank)}))
@@ -140,17 +140,17 @@ class Cluster:
                 self.ran_on[stage] = "; ".join(where)
                 return 0, "\n".join(where)
             finally:
-                # One that is lost ends all that train with it.
+                # A lost one ends all that train with it.
                 for one in running:
                     ray.cancel(one)
 
     def _amounts(self, needs: StageNeeds, stage: str) -> dict[str, float]:
-        """What one machine must have, as Ray names it."""
+        """The amounts that one machine must have, by Ray's names."""
         wanted = {"CPU": needs.cores or 0, "GPU": needs.gpus, "memory": needs.memory_gib * 2**30}
         return wanted | ({self._settings.private_nodes: SHARE_OF_LABEL} if stage in self._private else {})
 
     def _refuse_without_room(self, needs: StageNeeds, amounts: Mapping[str, float], before: str = "") -> None:
-        """``ResourceError`` where no machines of the cluster will ever take the stage."""
+        """Raise ``ResourceError`` if no machines of the cluster can ever take the stage."""
         import ray
 
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -169,9 +169,9 @@ class Cluster:
 def machines(
     number: int, amounts: Mapping[str, float], wait: Callable[[list[Any]], tuple[list[Any], list[Any]]]
 ) -> Iterator[tuple[list[dict[str, Any]], str, int]]:
-    """Ray's options that place a command on each of so many machines, and the address and port where they meet.
+    """Ray's options to place a command on each of ``number`` machines, and the address and port to meet.
 
-    ``amounts``: what each must have. They are taken together, or none is; ``wait`` is for one to be free.
+    ``amounts``: resources of each machine. All are reserved, or none; ``wait`` waits for a free one.
     """
     import ray
     from ray.util.placement_group import placement_group, remove_placement_group
@@ -197,7 +197,7 @@ def machines(
 
 
 def with_torchrun(command: str, devices: int, rank: int, nodes: int, host: str, port: int) -> str:
-    """The command of a machine that trains together with others; the command itself where there is one."""
+    """The command of a machine that trains together with others; unchanged for one machine."""
     if nodes == 1:
         return command
     program, arguments = command.split(maxsplit=1)
@@ -210,16 +210,16 @@ def with_torchrun(command: str, devices: int, rank: int, nodes: int, host: str, 
 
 
 def needs_of(resources: ResourceSettings, step: str) -> StageNeeds:
-    """What a stage of the step asks a node for, from the first entry that fits."""
-    assert resources.cluster is not None  # whoever asks has one
+    """The needs of a step's stages for a node, from the first entry that fits."""
+    assert resources.cluster is not None  # checked by the caller
     found = first_that_fits(resources.cluster.needs, step) or StageNeeds()
     return found if found.cores else found.model_copy(update={"cores": resources.threads * resources.devices})
 
 
 def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str]:
-    """Stages that read or write what is private, from DVC's stage objects (``flows.graph.graph.dvc_stages``).
+    """Return stages that read or write private files, from DVC's stage objects (``flows.graph.graph.dvc_stages``).
 
-    What has ``push: false`` is private, and so is an input that neither git holds nor another stage makes.
+    An output with ``push: false`` is private, and so is an input that is neither in git nor made by another stage.
     """
     from dvc.dependency import ParamsDependency
 
@@ -239,7 +239,7 @@ def private_stages(stages: Mapping[str, tuple[Any, list[str]]]) -> frozenset[str
 
 
 def tracked_paths() -> frozenset[str]:
-    """Files that git holds below the working folder, and the folders above them; none where there is no git."""
+    """The files that git tracks in the working folder, and their parent folders; empty without git."""
     listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True)
     files = [name for name in listed.stdout.split("\0") if name]
     return frozenset(files) | {str(above) for name in files for above in PurePosixPath(name).parents}

@@ -1,7 +1,7 @@
-"""What happens on a node of the cluster, in a process that Ray has started there.
+"""Code on a node of the cluster, in a process that Ray has started there.
 
-Only names, a command and a status come and go through Ray: what a command prints goes to the log of its stage, on the
-file system that all machines share.
+Only names, a command and a status pass through Ray. A command's output goes to the log of its stage, on the file system
+that all machines share.
 """
 
 import os
@@ -14,17 +14,17 @@ from flows.stages.supervisor import LOCKED
 from flows.stages.warm_commands import arguments_of
 
 RANK = "PALIMPSEST_NODE"
-"""Environment variable: which of the machines that train together this is, from 0."""
+"""Environment variable: rank of the machine among those that train together, from 0."""
 _LOCKS = Path(STATE_FOLDER) / "cluster"
 _processes: dict[str, Processes] = {}
-"""By folder: the supervisor stays for the next command, with the libraries that commands import."""
+"""Supervisors by folder: one stays for the next command, with the libraries that commands import."""
 
 
 def run_command(stage: str, command: str, folder: str, log: str, environment: dict[str, str]) -> tuple[int, str]:
-    """Run the command of a stage; its exit status, and one line: where it ran, or why it was not started.
+    """Run the command of a stage; return its exit status, and one line: where it ran, or why it was not started.
 
-    However this process ends, the supervisor stops the command within seconds. A stage that an earlier run left going
-    on, here or on another machine, holds a lock: nothing is started beside it.
+    Whenever this process ends, the supervisor stops the command within seconds. A stage that an earlier run has left
+    running, here or on another machine, holds a lock: then nothing is started.
     """
     root = Path(folder)
     if not (root / STATE_FOLDER).is_dir():
@@ -32,14 +32,14 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
         return 1, f"palimpsest: error: the node {socket.gethostname()} {lacks}"
     (root / _LOCKS).mkdir(exist_ok=True, mode=0o700)
     if folder not in _processes:
-        # Ray's own idea of it; with another number of threads the last digits of sums differ.
+        # Ray's own number of threads; with another number the last digits of sums differ.
         os.environ.pop("OMP_NUM_THREADS", None)
         _processes[folder] = Processes(root, detached=True)
     processes = _processes[folder]
     if arguments_of(command) is not None:
         processes.prepare_commands()
     lock = root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}"
-    # Which GPUs are this command's; the supervisor has seen those of the first.
+    # The GPUs of this command; the supervisor has seen those of the first.
     gpus = {name: value for name, value in os.environ.items() if name.endswith("_VISIBLE_DEVICES")}
     process = processes.start_command(command, lock, root / log, {**gpus, **environment})
     try:

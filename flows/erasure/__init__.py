@@ -1,1 +1,1 @@
-"""What this clone has of one corpus, and how it is removed."""
+"""Finding and removing a clone's data of one corpus."""

@@ -1,10 +1,9 @@
-"""What DVC remembers of stages and of added data: in the checkout, in its cache of runs, and in every state of git.
+"""DVC's records of stages and of added data: in the checkout, in its cache of runs, and in every state of git.
 
-Read as the YAML that it is: DVC's own reader takes a second for a state of the graph, and a history has hundreds.
+Read as plain YAML: DVC's own reader takes a second for a state of the graph, and a history has hundreds.
 
-Where in a checkout a corpus is, the graph says. Each output with the name of a corpus in its path is a place of the
-corpus of that name, down to that part of the path: so cells of an earlier comparison are found too, which no stage has
-any more.
+The graph shows where a corpus is in a checkout. Each output with the name of a corpus in its path is a place of that
+corpus, down to that part of the path. So cells of an earlier comparison are found too, which no stage has any more.
 """
 
 import json
@@ -23,12 +22,12 @@ from tasks.results.origin.lock_entries import LOCK_FILE, read_mapping, stages_of
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What went into a stage and what came out of it, or data added with ``dvc add``, which has no inputs."""
+    """Inputs and outputs of a stage, or of data added with ``dvc add``, which has no inputs."""
 
     inputs: tuple[str, ...]
     """Paths in the checkout."""
     outputs: Mapping[str, str | None]
-    """MD5 by path; of a folder with ``.dir`` at its end."""
+    """MD5 by path; for a folder with ``.dir`` at its end."""
 
 
 def lock_records(stages: Mapping[str, Any]) -> dict[str, Record]:
@@ -43,7 +42,7 @@ def run_records(cache: Path) -> Iterator[tuple[Path, Record]]:
 
 
 def data_records(root: Path) -> Iterator[tuple[Path, Record]]:
-    """The records of ``.dvc`` files below the checkout, each with its file."""
+    """The records of ``.dvc`` files in the checkout, each with its file."""
     for file in sorted(root.glob("[!.]*/**/*.dvc")) + sorted(root.glob("*.dvc")):
         if file.is_file():
             folder = file.parent.relative_to(root).as_posix()
@@ -51,7 +50,7 @@ def data_records(root: Path) -> Iterator[tuple[Path, Record]]:
 
 
 def git_records(root: Path) -> Iterator[Record]:
-    """The records of all states that git has: of every branch, tag, stash, experiment and reflog."""
+    """The records of all states in git: of every branch, tag, stash, experiment and reflog."""
     listed = _git(root, "rev-list", "--all", "--reflog", "--full-history", "--objects", "--", LOCK_FILE, "*.dvc")
     above = _git(root, "rev-parse", "--show-prefix").strip()
     for line in listed.splitlines():
@@ -73,19 +72,19 @@ def experiments(root: Path) -> Iterator[tuple[str, dict[str, Record]]]:
 
 
 def remove_reference(root: Path, reference: str) -> None:
-    """Let git forget an experiment; its commit goes with git's next clean-up."""
-    _git(root, "update-ref", "-d", reference)
+    """Delete an experiment's git reference; git's next clean-up removes its commit."""
+    _git(root, "update-ref", "--no-deref", "-d", reference)
 
 
 def _record(entry: Mapping[str, Any], folder: str) -> Record:
-    """``folder``: what its paths are relative to, in the checkout."""
+    """``folder``: base of its relative paths, in the checkout."""
     above = "" if folder in ("", ".") else f"{folder}/"
     inputs = tuple(above + str(dependency["path"]) for dependency in entry.get("deps") or () if "path" in dependency)
     return Record(inputs, {above + str(output["path"]): output.get("md5") for output in entry.get("outs") or ()})
 
 
 def _git(root: Path, *arguments: str) -> str:
-    """What git says; nothing where it has no such thing, or there is no git."""
+    """Git's output; empty if the object is missing, or without git."""
     try:
         done = subprocess.run(["git", *arguments], cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except FileNotFoundError:
@@ -98,13 +97,13 @@ _FOLDER = ".dir"
 
 
 class CachedObjects:
-    """The objects of one cache, as DVC 3 and DVC 2 lay them out."""
+    """Objects of one cache, in the layouts of DVC 3 and DVC 2."""
 
     def __init__(self, cache: Path) -> None:
         self._places = (cache / "files" / "md5", cache)
 
     def of(self, records: Iterable[Record]) -> set[str]:
-        """Hashes of all outputs of these records, with those of the files in folders as far as the cache knows them."""
+        """The hashes of all outputs of these records, and of the files in folders that the cache knows."""
         found = set[str]()
         for digest in {digest for record in records for digest in record.outputs.values() if digest}:
             found.add(digest)
@@ -113,7 +112,7 @@ class CachedObjects:
         return found
 
     def files(self) -> Iterator[tuple[str, Path]]:
-        """Every object with its file; what a killed process had begun to copy is there under a name of its own."""
+        """Every object with its file; a killed process's partial copies have names of their own."""
         for place in self._places:
             for folder in sorted(place.glob("??")):
                 yield from ((folder.name + file.name, file) for file in sorted(folder.iterdir()))
@@ -126,19 +125,19 @@ class CachedObjects:
 
 
 _NAMES = ("${item.dataset}", "${item.cell.dataset}", "${key}")
-"""How ``dvc.yaml`` writes the name of a corpus: in a matrix, of a cell, and in a ``foreach`` over corpora and labelled
-text that has a corpus' name."""
+"""Placeholders of a corpus name in ``dvc.yaml``: in a matrix, of a cell, and in a ``foreach`` over corpora and labelled
+text with a corpus' name."""
 _PATH = "${item.path}"
-"""The path of a cell, which begins with the name."""
+"""Placeholder of the path of a cell, which begins with the name."""
 _CHOSEN = {
     "${item.model}": [f"{folder}/{_PATH}" for folder in (MODELS, MODELS_OF_RAW_TEXT)],
     "${item.report}": list(MASK_REPORTS.values()),
 }
-"""What else may stand there, by cell."""
+"""Other values of placeholders, by cell."""
 
 
 class CorpusPaths:
-    """Paths of a checkout that hold something of a corpus."""
+    """Paths of a checkout with data of a corpus."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths: set[str] = set()
@@ -146,25 +145,25 @@ class CorpusPaths:
         self.add(paths)
 
     def add(self, paths: Iterable[str]) -> None:
-        """More of them."""
+        """Add more paths."""
         for path in paths:
             self._paths.add(path)
             self._above.update(map(str, PurePosixPath(path).parents))
 
     def __iter__(self) -> Iterator[str]:
-        """Each path that lies in no other."""
+        """Each path that is in no other."""
         return iter(sorted(path for path in self._paths if not any(str(one) in self._paths for one in _above(path))))
 
     def holds(self, path: str) -> bool:
-        """Whether a file or folder lies in one of them."""
+        """Whether a file or folder is in one of the paths."""
         return path in self._paths or any(str(one) in self._paths for one in _above(path))
 
     def touches(self, record: Record) -> bool:
-        """Whether a stage has read or written something of the corpus; a folder above all corpora counts too."""
+        """Whether a stage has read or written data of the corpus; a folder above all corpora counts too."""
         return any(path in self._above or self.holds(path) for path in (*record.inputs, *record.outputs))
 
     def add_what_is_made(self, records: Iterable[Record]) -> None:
-        """Add the outputs of stages that have read something of it: tables of all corpora, the page, and so on."""
+        """Add the outputs of stages that have read its data: tables of all corpora, the page, and so on."""
         records = list(records)
         grown = True
         while grown:
@@ -174,7 +173,7 @@ class CorpusPaths:
 
 
 def paths_of(name: str, root: Path) -> CorpusPaths:
-    """What ``dvc.yaml`` names after the corpus."""
+    """The paths that ``dvc.yaml`` names after the corpus."""
     graph = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))
     texts = [text for stage in graph["stages"].values() for text in _outputs(stage)]
     for written, choices in _CHOSEN.items():
@@ -190,7 +189,7 @@ def _outputs(stage: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _place(text: str, name: str) -> str | None:
-    """The path down to the first part that has the corpus' name."""
+    """The path down to the first part with the corpus' name."""
     parts = text.split("/")
     for number, part in enumerate(parts, start=1):
         if part.startswith(_PATH):

@@ -1,7 +1,7 @@
-"""What this clone has of one corpus, found and removed.
+"""Finding and removing a clone's data of one corpus.
 
-Found anew each time from the graph, so that a removal that was stopped half way is taken up again. What tells where the
-rest lies goes last: objects of the cache before the records that name them.
+The data is found again each time from the graph, so that an interrupted removal can continue. Records are removed last:
+objects of the cache go before the records that name them.
 """
 
 import hashlib
@@ -33,6 +33,7 @@ from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
+from tasks.results.tracking.settings import TrackingSettings
 from tasks.review.record import REVIEWS
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Erasure:
     files: list[Path] = field(default_factory=list)
     """Files and folders of the checkout and of the clone's private home."""
     sources: list[Path] = field(default_factory=list)
-    """The raw text; it stays unless ``with_sources``."""
+    """Raw text; it stays unless ``with_sources``."""
     objects: list[Path] = field(default_factory=list)
     """Files of DVC's cache that no other corpus refers to."""
     runs: list[Path] = field(default_factory=list)
@@ -57,17 +58,23 @@ class Erasure:
     """Entries of ``dvc.lock``."""
     experiments: list[str] = field(default_factory=list)
     """Git references of DVC's experiments."""
+    tracking: TrackingSettings = field(default_factory=TrackingSettings)
     tracked: TrackedCorpus | None = None
     hashes: Path = Path()
-    """DVC's memory of hashes, by path, which it makes anew; to be removed when DVC is closed."""
+    """DVC's cache of hashes by path, which it recreates; to be removed when DVC is closed."""
     releases: list[str] = field(default_factory=list)
-    """What has left, by the ledger."""
+    """Releases in the ledger, which have left the clone."""
+
+    @property
+    def experiment_names(self) -> list[str]:
+        """Their names; DVC's own references to the latest one have none."""
+        return [one.rpartition("/")[2] for one in self.experiments if not one.startswith("refs/exps/exec/")]
 
     def __bool__(self) -> bool:
         return bool(self.files or self.sources or self.runs or self.stages or self.tracked)
 
     def carry_out(self, *, with_sources: bool) -> None:
-        """Remove it all. Only with the lock of runs and DVC's, and with nothing else open."""
+        """Remove everything. Call it only with the lock of runs and DVC's, and with nothing else open."""
         for source in self.sources:
             if not with_sources:
                 _make_a_file_of_its_own(source)
@@ -88,15 +95,15 @@ class Erasure:
         for path in (*self.files, *(self.sources if with_sources else ())):
             _remove(path)
         if self.tracked:
-            forget_runs(self.tracked)
+            forget_runs(self.tracking, self.tracked)
 
     def forget_hashes(self) -> None:
-        """Remove DVC's memory of hashes, by which a guess of a text could be checked."""
+        """Remove DVC's cache of hashes, which would confirm a guess of a text."""
         shutil.rmtree(self.hashes, ignore_errors=True)
 
 
-def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str) -> Erasure:
-    """What there is of a corpus. Only with DVC's lock."""
+def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: TrackingSettings) -> Erasure:
+    """All data of a corpus. Call it only with DVC's lock."""
     root = Path(repository.root_dir)
     locked = lock_records(read_lock(root))
     nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
@@ -121,7 +128,7 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
     erasure.stages = [stage for stage, record in locked.items() if paths.touches(record)]
     held = list(experiments(root))
     erasure.experiments = [reference for reference, stages in held if any(map(paths.touches, stages.values()))]
-    erasure.tracked = tracked_corpus(tracking_uri, name)
+    erasure.tracking, erasure.tracked = tracking, tracked_corpus(tracking, name)
 
     def is_gone(record: Record) -> bool:
         return paths.touches(record) if record.inputs else _of_data(record, paths, sources)
@@ -135,7 +142,7 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
     known = CachedObjects(cache)
     gone = known.of(record for record in records if is_gone(record))
     kept = known.of(record for record in records if not is_gone(record))
-    # In a cache of this clone alone, what no record of any corpus names is what somebody's work has left.
+    # In a cache of this clone alone, an object without a record is the remainder of some work.
     is_ours = cache.resolve().is_relative_to(root.resolve())
     erasure.objects = [file for digest, file in known.files() if digest not in kept and (is_ours or digest in gone)]
     erasure.hashes = Path(repository.site_cache_dir)
@@ -143,13 +150,13 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking_uri: str)
 
 
 def size_of(paths: Iterable[Path]) -> int:
-    """Bytes of files, and of all files in folders."""
+    """The bytes of files, and of all files in folders."""
     found = [one for path in paths for one in (path, *path.rglob("*")) if one.is_file() and not one.is_symlink()]
     return sum(one.stat().st_size for one in found)
 
 
 def _sources(name: str, root: Path, paths: CorpusPaths) -> list[str]:
-    """Sources of this corpus alone that no stage makes and git does not have."""
+    """Sources of this corpus only that no stage makes and git does not track."""
     named = named_sources(root)
     others = {source for keys, source in named if name not in keys}
     own = {source for keys, source in named if name in keys and source not in others and not paths.holds(source)}
@@ -157,13 +164,13 @@ def _sources(name: str, root: Path, paths: CorpusPaths) -> list[str]:
 
 
 def _of_data(record: Record, paths: CorpusPaths, sources: Iterable[str]) -> bool:
-    """Whether added data is the corpus' own: its raw text, now or earlier, or a release of it."""
+    """Whether added data belongs to the corpus: its raw text, now or earlier, or a release of it."""
     own = CorpusPaths(sources)
     return bool(record.outputs) and all(own.holds(path) or paths.holds(path) for path in record.outputs)
 
 
 def _with_partial_files(path: Path) -> Iterator[Path]:
-    """The path, and what killed writers of it have left beside it."""
+    """The path, and partial files that killed writers left next to it."""
     if path.exists() or path.is_symlink():
         yield path
     if path.parent.is_dir():
@@ -171,7 +178,7 @@ def _with_partial_files(path: Path) -> Iterator[Path]:
 
 
 def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: CorpusPaths) -> Iterator[Path]:
-    """Logs and durations of its stages, copies of a torn ``dvc.lock``, and unfinished work of no other known output."""
+    """Logs and durations of its stages, copies of a torn ``dvc.lock``, and unfinished work."""
     state = root / STATE_FOLDER
     of_corpus = re.compile(rf"[@.-]{re.escape(name)}[.-]")
     yield from (file for place in (state, state / "logs") for file in place.glob("*@*") if of_corpus.search(file.name))
@@ -179,10 +186,10 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
     durations = root / DURATIONS
     if durations.exists() and of_corpus.search(durations.read_text(encoding="utf-8").replace('"', ".")):
         yield durations
-    # Weights of fills are named after all that they were learned from, and a killed audit leaves its twin: no corpus is
-    # named there, and both are made again.
+    # Weights of fills have the names of all training corpora, and a killed audit leaves its twin: neither names this
+    # corpus, and both can be made again.
     yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"))
-    # A work folder begins with the hash of the output that it is for.
+    # The name of a work folder begins with the hash of its output.
     others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
     kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}
     for folder in (*state.glob("fills/*-*"), *state.glob("checkpoints/*-*")):
@@ -191,8 +198,8 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
 
 
 def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
-    """What was kept with numbers so that they can be made again: entries of the lock that have files of the corpus, and
-    uncommitted changes that name it."""
+    """Stored states of numbers: entries of the lock with files of the corpus, and uncommitted changes that name
+    the corpus."""
     kept = private_home() / "lineage"
     for file in sorted(kept.glob("*.json")):
         if any(map(paths.touches, lock_records(stages_of(file.read_text(encoding="utf-8"))).values())):
@@ -203,7 +210,7 @@ def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:
 
 
 def _make_a_file_of_its_own(path: Path) -> None:
-    """Raw text that DVC has put in place as a link to its cache would go with the cache."""
+    """Replace a link to DVC's cache by a copy: raw text that is a link would be removed with the cache."""
     for one in (path, *path.rglob("*")):
         if one.is_symlink() and one.is_file():
             copy = one.with_name(f".{one.name}.partial")

@@ -1,1 +1,1 @@
-"""DVC's graph as it is read, and the plan of what a run has to do."""
+"""Reading DVC's graph, and the plan of a run."""

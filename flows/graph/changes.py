@@ -1,8 +1,8 @@
-"""What differs from the state that ``dvc.lock`` recorded: asked of DVC, each file hashed once.
+"""Differences from the state in ``dvc.lock``, by DVC's own status; each file is hashed once.
 
-DVC's own ``status()`` of every dependency and output decides; nothing of its rules is restated here. Two things are
-added: a hash or a parameter file that many stages depend on is read once instead of once per stage, and a
-changed parameter is followed down to the keys whose values differ.
+DVC's own ``status()`` of every dependency and output decides; its rules are not restated here. Two things are added. A
+hash or a parameter file that many stages depend on is read once instead of once per stage. A changed parameter is
+followed down to the keys whose values differ.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What of a stage changed."""
+    """Changed part of a stage."""
 
     NEW = "new"
     COMMAND = "command"
@@ -41,7 +41,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference between a stage as recorded and as it is now."""
+    """One difference between the recorded and the present state of a stage."""
 
     kind: Kind
     subject: str
@@ -53,7 +53,7 @@ class Change:
 
 
 class ChangeReader:
-    """Reads changes of many stages of one repository; hashes what it has seen only once."""
+    """Reads changes of many stages of one repository; hashes each file only once."""
 
     def __init__(self, repository: "Repo") -> None:
         self._repository = repository
@@ -61,10 +61,10 @@ class ChangeReader:
         self._parameters: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
 
     def changes(self, stage: "Stage") -> Iterator[Change]:
-        """All changes of one of DVC's stages; none where DVC would skip it."""
+        """All changes of one of DVC's stages; none if DVC would skip it."""
         from dvc.dependency import ParamsDependency
 
-        # An entry in ``dvc.lock`` would have filled in what its files and parameters were.
+        # An entry in ``dvc.lock`` would have recorded its files and parameters.
         was_recorded = any(entry.hash_info for entry in [*stage.deps, *stage.outs])
         if not was_recorded and stage.cmd and not stage.is_callback:
             yield Change(Kind.NEW, "", "has not run yet")
@@ -86,10 +86,10 @@ class ChangeReader:
             yield from self._file_changes(Kind.OUTPUT, entry)
 
     def restorable(self, stage: "Stage") -> bool:
-        """Whether DVC's run-cache holds the outputs for the stage's present inputs, so that nothing is computed.
+        """Whether DVC's run-cache has the outputs for the stage's present inputs, so that nothing is computed.
 
-        Meaningful where nothing upstream is going to run. Asks the same function that DVC restores with, as a dry
-        run on a copy of the stage.
+        Meaningful only if nothing upstream will run. Calls DVC's own function for restoring, as a dry run on a copy of
+        the stage.
         """
         from copy import copy
 
@@ -112,7 +112,7 @@ class ChangeReader:
                     entry.hash_info = HashInfo()
             self._repository.stage_cache.restore(trial, dry=True)
         except DvcException:
-            # Not in the cache, or an input is missing or cannot be read: the stage itself will say so when it runs.
+            # Not in the cache, or an input is missing or unreadable: the stage itself reports it when it runs.
             return False
         return True
 
@@ -137,7 +137,7 @@ class ChangeReader:
                 yield Change(Kind.PARAMETER, path, f"parameter {path} {text}")
 
     def _remember(self, entry: "Output") -> None:
-        """Let the entry's own status reuse hashes and parameters that another stage's entry has asked for."""
+        """Let the entry's own status reuse hashes and parameters that were read for another stage's entry."""
         from dvc.dependency import ParamsDependency
 
         if isinstance(entry, ParamsDependency):
@@ -163,7 +163,7 @@ class ChangeReader:
 
 
 class _Absent:
-    """Stands for a parameter that is not there, which ``None`` (a value) cannot."""
+    """Value of a missing parameter; ``None`` is a valid value."""
 
 
 _ABSENT = _Absent()

@@ -1,7 +1,7 @@
-"""The graph of the experiment as DVC has it: stages with every matrix and foreach resolved, and their edges.
+"""The graph of the experiment from DVC: stages with every matrix and foreach resolved, and their edges.
 
-``dvc.yaml`` is the only place where the graph is written down. This module asks DVC for it, in process, and
-restates nothing: names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
+``dvc.yaml`` is the only definition of the graph. This module reads it through DVC, in process, and restates nothing:
+names, commands and edges are those of ``dvc stage list`` and ``dvc dag``.
 """
 
 import logging
@@ -26,19 +26,17 @@ class Node:
     """One stage, as DVC resolved it; paths are relative to the checkout."""
 
     name: str
-    """What DVC calls it: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
+    """DVC's name: ``pretrain``, ``mask@chat-allow_list``, ``data/raw/mail.dvc``."""
     command: str
     """Its shell command; empty for data added with ``dvc add``."""
     dependencies: tuple[str, ...]
     parameters: tuple[str, ...]
-    """Key paths of ``params.yaml``; of another file with that file's name and a colon before them."""
+    """Key paths of ``params.yaml``; for another file, after that file's name and a colon."""
     outputs: tuple[str, ...]
     upstream: tuple[str, ...]
     """Stages that make a dependency of this one, in the order of the graph."""
     dimensions: Mapping[str, str] = field(default_factory=dict)
-    """Its cell, or its place in the matrix or foreach that it comes from: ``{"dataset": "chat", "seed": "1"}``."""
-    weight: int = 1
-    """As long as so many others, by ``meta: {weight: N}`` in ``dvc.yaml``."""
+    """Its cell, or its place in its matrix or foreach: ``{"dataset": "chat", "seed": "1"}``."""
 
     @property
     def step(self) -> str:
@@ -52,26 +50,16 @@ class Graph:
 
     nodes: dict[str, Node]
 
-    def downstream(self) -> dict[str, list[str]]:
-        """For each stage, the stages that depend on it directly."""
-        following: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for node in self.nodes.values():
-            for name in node.upstream:
-                following[name].append(node.name)
-        return following
-
-    def longest_chains(self) -> dict[str, int]:
-        """For each stage, the weight of the longest chain that starts with it; its own where nothing follows."""
-        following = self.downstream()
-        lengths: dict[str, int] = {}
+    def steps_left(self) -> dict[str, int]:
+        """Return, for each stage, the number of stages in the longest chain that starts with it."""
+        lengths = dict.fromkeys(self.nodes, 1)
         for name in reversed(self.nodes):
-            lengths[name] = self.nodes[name].weight + max(
-                (lengths[successor] for successor in following[name]), default=0
-            )
+            for above in self.nodes[name].upstream:
+                lengths[above] = max(lengths[above], lengths[name] + 1)
         return lengths
 
     def select(self, selection: Selection) -> "Graph":
-        """The stages that are selected, with everything upstream of them; all where the selection is empty."""
+        """The selected stages, with everything upstream of them; all for an empty selection."""
         if not selection:
             return self
         chosen = selection.names_in(self)
@@ -82,7 +70,7 @@ class Graph:
 
 
 def project_folder(start: str | Path = ".") -> Path:
-    """Root of the DVC project that holds ``start``; ``StageError`` where there is none, or none with a ``dvc.yaml``."""
+    """The root of the DVC project that contains ``start``; ``StageError`` without one or ``dvc.yaml``."""
     from dvc.exceptions import NotDvcRepoError
     from dvc.repo import Repo
 
@@ -102,14 +90,14 @@ def project_folder(start: str | Path = ".") -> Path:
 def open_repository(root: str | Path) -> Iterator["Repo"]:
     """Open the DVC repository whose root is ``root`` and work in that folder inside the block.
 
-    DVC's own errors become one-line errors of ours: ``StageError`` where the graph cannot be read, ``ResourceError``
-    where another process holds DVC's lock.
+    DVC's own errors become one-line errors of ours: ``StageError`` if the graph cannot be read, ``ResourceError`` if
+    another process holds DVC's lock.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
 
-    # DVC prints hints and progress through a logger that its import sets up; what matters comes as an exception.
+    # DVC prints hints and progress through a logger that its import sets up; errors are exceptions.
     logging.getLogger("dvc").setLevel(logging.ERROR)
     # As 'make install' and runs set it in .dvc/config.local: nothing is written here.
     tables = str((Path(root) / DVC_TABLES).absolute())
@@ -125,15 +113,15 @@ def open_repository(root: str | Path) -> Iterator["Repo"]:
         except DvcException as error:
             text = _one_line(error)
             if "'dvc.lock'" in text:
-                text += "; 'palimpsest run' sets a dvc.lock aside that was cut off, and restores from DVC's cache"
+                text += "; 'git checkout dvc.lock' and then 'dvc checkout' restore the last commit's state"
             raise StageError(f"DVC cannot read the graph: {text}") from None
 
 
 def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     """DVC's stage objects by name, in the order of the graph, each with the names of the stages it depends on.
 
-    Read under DVC's lock, so that no other process is half way through writing ``dvc.lock``. Data added with
-    ``dvc add`` counts only where a stage depends on it, as for ``dvc repro``.
+    Read under DVC's lock, so that no other process is writing ``dvc.lock`` meanwhile. Data added with ``dvc add``
+    counts only if a stage depends on it, as for ``dvc repro``.
     """
     from dvc.repo.reproduce import get_active_graph
     from dvc.stage import PipelineStage
@@ -171,13 +159,13 @@ def read_graph(repository: "Repo") -> Graph:
 
 
 def graph_of(stages: Mapping[str, tuple[Any, list[str]]]) -> Graph:
-    """The graph of DVC's stage objects, as ``dvc_stages`` gives them."""
+    """The graph of DVC's stage objects, as ``dvc_stages`` returns them."""
     definitions: dict[str, Mapping[str, Any]] = {}
     return Graph({name: _node(name, stage, upstream, definitions) for name, (stage, upstream) in stages.items()})
 
 
 def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str, Mapping[str, Any]]) -> Node:
-    """``definitions`` holds what was read of each ``dvc.yaml``, by its path: every stage object would read it again."""
+    """``definitions``: content of each ``dvc.yaml`` by its path, since every stage object would read it again."""
     from dvc.dependency import ParamsDependency
 
     parameters = []
@@ -194,14 +182,13 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
         outputs=tuple(str(entry) for entry in stage.outs),
         upstream=tuple(upstream),
         dimensions=_dimensions(stage, definitions),
-        weight=(stage.meta or {}).get("weight", 1),
     )
 
 
 def _dimensions(stage: "Stage", definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Where a stage stands in its matrix or foreach, as DVC resolved it; empty for a stage without.
+    """A stage's place in its matrix or foreach, as DVC resolved it; empty for a stage without.
 
-    An entry of ``cells.yaml`` has its dimensions under ``cell``; of another foreach the key is all there is.
+    An entry of ``cells.yaml`` has its dimensions under ``cell``; another foreach has only the key.
     """
     from dvc.parsing import ForeachDefinition, MatrixDefinition
     from dvc.stage import PipelineStage

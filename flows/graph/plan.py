@@ -1,7 +1,7 @@
 """The plan: which stages would run, which would not, and why. Making it starts nothing and changes nothing.
 
-A stage runs for a reason of its own (its command, a parameter, an input that no running stage makes, an output), or
-perhaps because stages before it run first: whether it does is known only when their outputs are there.
+A stage runs for a reason of its own: its command, a parameter, an input that no running stage makes, or an output. A
+stage after running ones may run: that depends on their outputs.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.graph.changes import Change, ChangeReader, Kind
-from flows.graph.graph import Graph, dvc_stages, graph_of
+from flows.graph.graph import Graph, Node, dvc_stages, graph_of
 from flows.graph.private_sources import refuse_pushed_sources
 from flows.graph.selection import Selection
 from tasks.files.paths_apart import overlap
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What would happen to a stage."""
+    """Action for a stage."""
 
     RUN = "run"
     PERHAPS = "run if its inputs change"
@@ -32,7 +32,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStage:
-    """What would happen to one stage, and why."""
+    """Planned action for one stage, and its reasons."""
 
     name: str
     action: Action
@@ -41,25 +41,25 @@ class PlannedStage:
     after: tuple[str, ...]
     """Direct predecessors that run, or may run, first."""
     restorable: bool
-    """DVC's cache already holds the outputs, so that they are restored and nothing is computed."""
+    """Whether DVC's cache already has the outputs, so that they are restored and nothing is computed."""
 
     @property
     def others_follow(self) -> bool:
-        """Whether its outputs may come out different. The check of params.yaml writes again what is there already."""
+        """Whether its outputs may change. The check of params.yaml writes the same content again."""
         if self.name == CHECK_OF_PARAMETERS:
             return any(change.kind in (Kind.NEW, Kind.OUTPUT) for change in self.changes)
         return self.action is not Action.UNCHANGED
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, in words; empty for an unchanged stage."""
+        """The reasons in words; empty for an unchanged stage."""
         texts = [change.text for change in self.changes]
         if self.after:
             texts.append(f"after {enumeration(self.after)}")
         return tuple(texts)
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The content for ``--json``."""
         return {
             "name": self.name,
             "action": self.action.value,
@@ -72,15 +72,19 @@ class PlannedStage:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The stages of a graph in its order, each with what would happen to it."""
+    """The stages of a graph in its order, each with its planned action."""
 
     graph: Graph
     stages: Mapping[str, PlannedStage]
     steps: frozenset[str] = frozenset()
     """Every step of ``dvc.yaml``, also of stages that are not selected."""
 
+    def to_do(self) -> Iterator[Node]:
+        """The stages that run, or may run."""
+        return (self.graph.nodes[name] for name, stage in self.stages.items() if stage.action is not Action.UNCHANGED)
+
     def counts(self) -> dict[Action, int]:
-        """How many stages there are of each action; every action is there."""
+        """The number of stages of each action, with every action as a key."""
         found = Counter(stage.action for stage in self.stages.values())
         return {action: found[action] for action in Action}
 
@@ -90,7 +94,7 @@ class Plan:
         return all(stage.action is Action.UNCHANGED for stage in self.stages.values())
 
     def summary(self) -> str:
-        """One line: how many stages run, may run and do not."""
+        """One line with the numbers of stages that run, may run and do not run."""
         counts = self.counts()
         total = len(self.stages)
         noun = "stage" if total == 1 else "stages"
@@ -100,7 +104,7 @@ class Plan:
         return f"{total} {noun}: {run}, {perhaps}, {counts[Action.UNCHANGED]} unchanged"
 
     def causes(self) -> Iterator[tuple[str, list[str]]]:
-        """Each reason that is not another stage's running, with the stages that have it."""
+        """Each reason other than another stage's running, with its stages."""
         stages_of: dict[str, list[str]] = {}
         for stage in self.stages.values():
             for change in stage.changes:
@@ -112,9 +116,9 @@ EVERYTHING = Selection()
 
 
 def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
-    """The plan for the selected stages and what they depend on; for all where nothing is selected.
+    """The plan for the selected stages and their dependencies; for all without a selection.
 
-    ``ParameterError`` where DVC would send a private source away.
+    ``ParameterError`` if DVC would push a private source.
     """
     stages = dvc_stages(repository)
     refuse_pushed_sources((stage for stage, _ in stages.values()), Path(repository.root_dir))
@@ -125,7 +129,7 @@ def make_plan(repository: "Repo", selection: Selection = EVERYTHING) -> Plan:
     for name, node in graph.nodes.items():
         stage, _ = stages[name]
         after = tuple(above for above in node.upstream if planned[above].others_follow)
-        # An input that a running stage makes is no reason yet: what it will be is not known.
+        # An input that a running stage makes is no reason yet: its content is unknown.
         remade = [output.fs_path for above in after for output in stages[above][0].outs]
         changes = tuple(
             change

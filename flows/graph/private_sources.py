@@ -1,8 +1,8 @@
-"""Files and folders of data that ``params.yaml`` names: private ones that ``dvc push`` would send are refused before
-anything is made of them, and those that changed are told from code and parameters.
+"""Sources of data in ``params.yaml``: refusal of private ones that ``dvc push`` would send, and detection of changed
+ones.
 
-A source is private where a stage that reads its section of ``params.yaml`` has an output that never leaves
-(``push: false`` in ``dvc.yaml``).
+A source is private if a stage that reads its section of ``params.yaml`` has an output with ``push: false`` in
+``dvc.yaml``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from flows.graph.plan import Plan
 
 SOURCE = "source"
-"""Name of the setting that names a file or folder of data, wherever it stands in ``params.yaml``."""
+"""Name of the setting that names a file or folder of data, anywhere in ``params.yaml``."""
 
 
 def named_sources(root: Path) -> list[tuple[tuple[str, ...], str]]:
-    """Every source in ``params.yaml``, with the keys that lead to it; none where there is no such file."""
+    """Every source in ``params.yaml``, with the keys that lead to it; empty without the file."""
     return list(sources_below(_parameters(root)))
 
 
 def _parameters(root: Path) -> object:
-    # Not by ``tasks.parameters``: with it come the settings of every step, for which a plan has no time.
+    # Not by ``tasks.parameters``: it imports the settings of every step, which takes too long for a plan.
     file = root / "params.yaml"
     if not file.exists():
         return None
@@ -51,9 +51,9 @@ def sources_below(value: object, above: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 def refuse_pushed_sources(stages: "Iterable[Stage]", root: Path) -> None:
-    """``ParameterError`` where DVC tracks a private source of these stages of DVC's without ``push: false``.
+    """Raise ``ParameterError`` if DVC tracks a private source of these DVC stages without ``push: false``.
 
-    One that DVC does not track is allowed: it never gets into the cache, so no push sends it.
+    An untracked source is allowed: it never gets into the cache, so no push sends it.
     """
     for source in dict.fromkeys(_private_sources(stages, _parameters(root))):
         sent = sent_by_push(source, root)
@@ -83,9 +83,9 @@ def _section(document: object, key: str) -> object:
 
 
 def changed_sources(plan: "Plan", folder: Path) -> list[str]:
-    """Sources whose content is not what ``dvc.lock`` recorded, and data added with ``dvc add`` that changed.
+    """Sources whose content differs from ``dvc.lock``, and data added with ``dvc add`` that changed.
 
-    A stage that has never run has seen no version of its data yet, so its sources count as changed.
+    A stage that has never run has read no version of its data yet, so its sources count as changed.
     """
     sources = {str((folder / path).absolute()) for _, path in named_sources(folder)}
     changed: dict[str, None] = {}

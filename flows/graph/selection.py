@@ -1,7 +1,7 @@
-"""Parts of the graph by name: patterns of stages, and values of the dimensions that a matrix or foreach has.
+"""Parts of the graph by name: patterns of stages, and values of the dimensions of a matrix or foreach.
 
 The dimensions are those of a cell in ``cells.yaml``; of a matrix its own (``technique`` of ``matrix: {technique: …}``);
-of another ``foreach`` the name of its step. ``stage`` and ``step`` go with them.
+of another ``foreach`` the name of its step. ``stage`` and ``step`` are added.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ STAGE, STEP = "stage", "step"
 
 @dataclass(frozen=True)
 class Selection:
-    """What part of the graph is meant; everything where it is empty.
+    """A selected part of the graph; everything if it is empty.
 
-    A stage belongs to it when it fits one of the patterns, if there are any, and for each key one of its values.
+    A stage belongs to it if it matches one of the patterns, if there are any, and for each key one of its values.
     """
 
     patterns: Sequence[str] = ()
@@ -34,10 +34,10 @@ class Selection:
         return bool(self.patterns or self.only)
 
     def names_in(self, graph: "Graph") -> set[str]:
-        """Names of the stages that belong to it, without what they need.
+        """The names of the stages that belong to it, without their dependencies.
 
-        ``StageError`` where a pattern, key or value fits nothing, with the nearest spelling, or all of them together
-        fit nothing.
+        ``StageError`` if a pattern, key or value matches nothing, with the nearest spelling, or if all together match
+        nothing.
         """
         nodes = graph.nodes.values()
         chosen = set(graph.nodes)
@@ -57,9 +57,9 @@ class Selection:
 
 
 def parse_only(texts: Iterable[str]) -> dict[str, list[str]]:
-    """Values by key of ``KEY=VALUE[,VALUE]``; a key that stands twice has the values of both.
+    """Values by key of ``KEY=VALUE[,VALUE]``; a repeated key has the values of both.
 
-    ``ParameterError`` where a text has another form.
+    ``ParameterError`` for a text of another form.
     """
     only: dict[str, list[str]] = {}
     for text in texts:

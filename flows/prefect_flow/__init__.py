@@ -1,1 +1,1 @@
-"""The flow that Prefect sees, and everything else that belongs to Prefect."""
+"""The flow that Prefect runs, and all other code for Prefect."""

@@ -1,35 +1,124 @@
-"""The Prefect API that a run reports to: the configured one, that of ``palimpsest up``, or a temporary server that
-ends with the run."""
+"""The flow run of ``palimpsest run``, and its Prefect API: the configured one, the server of ``palimpsest up``, or a
+temporary server that ends with the run."""
 
 import http.client
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
+from flows.graph.plan import Action
+from flows.runs.preparation import Run
+from flows.stages.executor import STOPPED, Outcome, State
 from flows.stages.processes import Processes
-from tasks.errors import ResourceError
+from tasks.errors import ResourceError, StageError
 
 HOME = Path(STATE_FOLDER) / "prefect"
 """Prefect's own folder for a checkout, unless the user has configured Prefect."""
 START_SECONDS = 120.0
-"""How long a temporary server may take to answer; two to eight seconds are usual."""
+"""Seconds until a temporary server must answer; two to eight seconds are usual."""
+
+
+def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
+    """Bring every stage of the run to an outcome; return a warning if only Prefect's record of it is incomplete.
+
+    ``parameters`` are the flow's, for Prefect's record. SIGINT, SIGTERM and a cancellation in Prefect stop running
+    stages within seconds; finished stages stay finished. Raises errors that prevent the flow.
+    """
+    configure(run.root)
+    warning = None
+    with Processes(run.root, inherited=[run.lock]) as processes:
+        # Importing Prefect takes a second, in which the server can start.
+        server = None if likely_configured() else TemporaryServer(processes, run.root)
+        processes.prepare_dvc()
+        if configured_url() is not None and server is not None:
+            server.stop()
+            server = None
+        elif configured_url() is None and server is None:
+            server = TemporaryServer(processes, run.root)
+        from prefect.exceptions import CancelledRun
+        from prefect.settings import (
+            PREFECT_API_AUTH_STRING,
+            PREFECT_API_URL,
+            PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+            PREFECT_LOGGING_TO_API_ENABLED,
+            temporary_settings,
+        )
+
+        from flows.prefect_flow.experiment import experiment, of_command
+
+        # Without a heartbeat, since joining its thread costs a second at the end of every flow run.
+        settings: dict[Any, Any] = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+        if server is not None:
+            settings |= {
+                PREFECT_API_URL: server.wait(),
+                PREFECT_API_AUTH_STRING: server.password,
+                PREFECT_LOGGING_TO_API_ENABLED: False,
+            }
+        try:
+            with temporary_settings(settings), of_command(run, processes, shown=server is None):
+                experiment(**parameters)
+        except CancelledRun:
+            if not run.cancelled:
+                raise
+        except Exception as error:
+            # A failed stage is in the outcomes; after a stop, errors are of the stop.
+            failed = isinstance(error, StageError) and any(one.state is State.FAILED for one in run.outcomes.values())
+            if not failed and not run.stopped.is_set():
+                error = _explained(error)
+                if not isinstance(error, ResourceError) or len(run.outcomes) < len(run.plan.stages):
+                    raise error
+                warning = str(error)
+    run.outcomes = {name: run.outcomes.get(name) or _unfinished(name, run) for name in run.plan.stages}
+    return warning
+
+
+def _unfinished(name: str, run: Run) -> Outcome:
+    if run.plan.stages[name].action is Action.UNCHANGED:
+        return Outcome(name, State.UNCHANGED)
+    return Outcome(name, State.SKIPPED, error=STOPPED)
+
+
+def _explained(error: Exception) -> Exception:
+    """A user error for a lost connection to Prefect's API; any other error is returned unchanged."""
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, httpx.TransportError):
+            return ResourceError(
+                f"Prefect's API does not answer ({type(cause).__name__}); see that its server runs, or unset "
+                "PREFECT_API_URL to use a temporary one, and run this again: finished stages are saved"
+            )
+        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code >= 500:
+            return ResourceError(
+                f"Prefect's server reports an error of its own (status {cause.response.status_code}); see that its "
+                "database runs, and run this again: finished stages are saved"
+            )
+        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code in (401, 403):
+            return ResourceError(
+                "Prefect's server requires a login: set PREFECT_API_AUTH_STRING=USER:PASSWORD in the environment"
+            )
+        cause = cause.__cause__ or cause.__context__
+    return error
 
 
 def configure(folder: str | Path, *, verbose: bool = False) -> None:
-    """Set Prefect's environment; must come before Prefect is imported. What the user has set stays.
+    """Set Prefect's environment; call it before Prefect is imported. The user's own settings stay.
 
-    Where nothing names an API, the server that ``palimpsest up`` has started in the checkout is taken; what it asks for
-    is handed over, also where the user names it, and to the stages what our MLflow asks for. Prefect's files
-    stay in the checkout, its log lines stay off the terminal unless ``verbose``, and nothing is sent home.
+    Without a configured API, the server of ``palimpsest up`` in the checkout is used. Its credentials are set, also if
+    the user names that server, and those of our MLflow are set for the stages. Prefect's files stay in the checkout,
+    its log lines appear in the terminal only with ``verbose``, and its telemetry is off.
     """
     if "PREFECT_HOME" not in os.environ and not (Path.home() / ".prefect" / "profiles.toml").exists():
         os.environ["PREFECT_HOME"] = str(Path(folder).absolute() / HOME)
     if "PREFECT_HOME" in os.environ:
         # A server that starts before Prefect was ever imported here does not make it.
         Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Imported here, as the app's rooms are needed where somebody looks at a run.
+    # Imported here, as only a run that somebody watches needs the services.
     from dashboards.services.passwords import hand_over_passwords
     from dashboards.services.running_service import running_services
 
@@ -37,9 +126,9 @@ def configure(folder: str | Path, *, verbose: bool = False) -> None:
         server = running_services(Path(folder)).get("prefect")
         if server is not None:
             os.environ["PREFECT_API_URL"] = f"{server.address}/api"
-            bypass_proxy(server.host)
+            bypass_proxy("127.0.0.1")
     if os.environ.get("PREFECT_SERVER_API_AUTH_STRING"):
-        # Whoever may start a server of ours with it may ask one.
+        # A user who may start our server with it may call one.
         os.environ.setdefault("PREFECT_API_AUTH_STRING", os.environ["PREFECT_SERVER_API_AUTH_STRING"])
     hand_over_passwords(Path(folder))
     defaults = {
@@ -56,7 +145,7 @@ def configure(folder: str | Path, *, verbose: bool = False) -> None:
 
 
 def likely_configured() -> bool:
-    """Whether the environment or a profile may name an API; cheap, and asked before Prefect is imported."""
+    """Whether the environment or a profile may name an API; cheap, and called before Prefect is imported."""
     if "PREFECT_API_URL" in os.environ:
         return True
     profiles = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect") / "profiles.toml"
@@ -64,7 +153,7 @@ def likely_configured() -> bool:
 
 
 def configured_url() -> str | None:
-    """Address of the API that the user's Prefect settings name, wherever they stand, or ``None``."""
+    """The address of the API in the user's Prefect settings of any kind, or ``None``."""
     from prefect.settings import get_current_settings
 
     return get_current_settings().api.url
@@ -73,11 +162,11 @@ def configured_url() -> str | None:
 class TemporaryServer:
     """A Prefect server on the loopback interface, started through the supervisor, which also ends it.
 
-    It answers nobody but this process, which alone has its password, ``USER:PASSWORD``.
+    Only this process has its password, ``USER:PASSWORD``.
     """
 
     def __init__(self, processes: Processes, folder: str | Path) -> None:
-        """Start the server; ``wait`` says when it answers."""
+        """Start the server; ``wait`` returns when it answers."""
         from dashboards.services.passwords import new_password
         from dashboards.services.service import closed_prefect, free_port
 
@@ -100,7 +189,7 @@ class TemporaryServer:
         bypass_proxy("127.0.0.1")
 
     def wait(self) -> str:
-        """Block until it answers and return its address; ``ResourceError`` where it does not start."""
+        """Block until it answers and return its address; ``ResourceError`` if it does not start."""
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self._process.status is not None or time.monotonic() > deadline:
@@ -112,7 +201,7 @@ class TemporaryServer:
         return f"http://127.0.0.1:{self._port}/api"
 
     def stop(self) -> None:
-        """End the server, which is not needed after all."""
+        """End the server if it is not needed."""
         self._processes.stop(self._process)
 
     def _answers(self) -> bool:
@@ -127,7 +216,7 @@ class TemporaryServer:
 
 
 def bypass_proxy(host: str) -> None:
-    """Keep requests to the host from going through a proxy that the environment names."""
+    """Exclude the host from a proxy that the environment names."""
     for name in ("NO_PROXY", "no_proxy"):
         present = os.environ.get(name, "")
         if host not in present.split(","):

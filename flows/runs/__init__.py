@@ -1,1 +1,1 @@
-"""One run from its preparation to its record, whoever schedules its stages."""
+"""One run from its preparation to its record, with any scheduler."""

@@ -1,16 +1,14 @@
-"""Progress of a run: one bar on a terminal, elsewhere one short line for each stage that has ended.
+"""Progress of a run: one bar on a terminal, elsewhere one short line for each finished stage.
 
-The time left is estimated from the times of the stages in earlier runs and in this run.
+The remaining time is estimated from the times of the stages in earlier runs and in this run.
 """
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from types import TracebackType
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.graph import Graph
@@ -22,7 +20,7 @@ FILE = Path(STATE_FOLDER) / "durations.json"
 
 
 class TimeLeft:
-    """An estimate that gets better with every stage that ends."""
+    """An estimate that improves with every finished stage."""
 
     def __init__(self, graph: Graph, parallel_stages: int, known: Mapping[str, float]) -> None:
         """``known`` has the seconds of stages in earlier runs, by name."""
@@ -37,17 +35,17 @@ class TimeLeft:
         self._started[name] = now
 
     def end(self, outcome: Outcome) -> None:
-        """A stage has ended. Only a command that ran says how long it takes."""
+        """Record the end of a stage. Only a command that ran gives a duration."""
         self._waiting.discard(outcome.name)
         self._started.pop(outcome.name, None)
         if outcome.state is State.RAN:
             self._seconds[outcome.name] = outcome.seconds
 
     def seconds(self, now: float) -> float | None:
-        """Estimated seconds until all stages have ended, or ``None`` while nothing is known.
+        """Estimated seconds until all stages have ended, or ``None`` without any duration.
 
-        At least the longest chain of stages, and at least the work shared out over the parallel stages. A stage without
-        a time of its own counts as the mean of its step, or else of all.
+        At least the longest chain of stages, and at least the work divided by the parallel stages. A stage without a
+        time of its own counts as the mean of its step, or else of all.
         """
         if not self._seconds:
             return None
@@ -68,7 +66,7 @@ class TimeLeft:
         return max(work / self._parallel_stages, max(chain.values(), default=0.0))
 
     def save(self, folder: Path) -> None:
-        """Keep the seconds for the next run."""
+        """Save the seconds for the next run."""
         present = load_durations(folder)
         with atomic_writer(folder / FILE) as stream:
             rounded = {name: round(seconds, 3) for name, seconds in {**present, **self._seconds}.items()}
@@ -76,7 +74,7 @@ class TimeLeft:
 
 
 def load_durations(folder: Path) -> dict[str, float]:
-    """Seconds of stages in earlier runs of this checkout, by name; empty where none are kept."""
+    """Seconds of stages in earlier runs of this checkout, by name; empty without a record."""
     path = folder / FILE
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
@@ -92,21 +90,21 @@ def makers_of(path: Path, plan: Plan) -> list[str]:
 
 
 def is_of_this_run(path: Path, plan: Plan, outcomes: Mapping[str, Outcome]) -> bool:
-    """Whether the file is there and up to date: the stages that make it belong to the run and are done."""
+    """Whether the file exists and is up to date: its stages belong to the run and are done."""
     makers = makers_of(path, plan)
     lost = (State.FAILED, State.SKIPPED)
     return bool(makers) and path.exists() and not any(outcomes[name].state in lost for name in makers)
 
 
 class Lines:
-    """One line on standard error per stage that DVC was asked about, with the reason where it failed."""
+    """One line on standard error per stage that DVC has checked, with the reason if it failed."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._ended = 0
 
     def __call__(self, name: str, outcome: Outcome | None) -> None:
-        """Print a line where a stage has ended."""
+        """Print a line when a stage has ended."""
         if outcome is None:
             return
         self._ended += 1
@@ -123,74 +121,56 @@ class Lines:
 
 
 class Bar:
-    """One bar: stages done of all, the names of those that run, time so far and time left.
+    """One bar: finished stages of all, elapsed time, the names of running stages, and the remaining time.
 
-    A stage that failed is a line above it, with the reason.
+    A failed stage is a line above it, with the reason. The remaining time is of the last start or end of a stage.
     """
 
     def __init__(self, total: int, time_left: TimeLeft) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._time_left = time_left
-        self._lock = threading.Lock()
         self._running: list[str] = []
         self._failed = 0
-        self._ended_stages = 0
-        self._started = time.monotonic()
-        self._progress = Progress(
+        self.progress = Progress(
             MofNCompleteColumn(),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[clocks]}"),
+            TimeElapsedColumn(),
             TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             transient=True,
         )
-        self._bar = self._progress.add_task("", total=total, clocks="")
-        self._ended = threading.Event()
-        self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+        self._bar = self.progress.add_task("starting", total=total)
 
     def __call__(self, name: str, outcome: Outcome | None) -> None:
-        """Move on where a stage has ended."""
-        with self._lock:
-            if outcome is None:
-                self._running.append(name)
-                self._time_left.start(name, time.monotonic())
-            else:
-                if name in self._running:
-                    self._running.remove(name)
-                self._ended_stages += 1
-                self._failed += outcome.state is State.FAILED
-                self._time_left.end(outcome)
-                self._progress.advance(self._bar)
-        if outcome is not None and outcome.state is State.FAILED:
-            self._progress.console.print(f"failed  {name}  {outcome.error}", markup=False, highlight=False)
-        self._show()
-
-    def _show(self) -> None:
+        """Advance when a stage has ended; the flow calls it from one thread."""
         now = time.monotonic()
-        with self._lock:
-            left = self._time_left.seconds(now)
-            failed = f"{self._failed} failed; " if self._failed else ""
-            names = enumeration(self._running, shown=2) or ("finishing" if self._ended_stages else "starting")
-        clocks = clock(now - self._started) + (f", about {clock(left)} left" if left is not None else "")
-        self._progress.update(self._bar, description=f"{failed}{names}", clocks=clocks)
-
-    def _tick(self) -> None:
-        while not self._ended.wait(1.0):
-            self._show()
+        if outcome is None:
+            self._running.append(name)
+            self._time_left.start(name, now)
+        else:
+            if name in self._running:
+                self._running.remove(name)
+            self._time_left.end(outcome)
+            self.progress.advance(self._bar)
+            if outcome.state is State.FAILED:
+                self._failed += 1
+                self.progress.console.print(f"failed  {name}  {outcome.error}", markup=False, highlight=False)
+        left = self._time_left.seconds(now)
+        parts = [
+            f"about {clock(left)} left" if left is not None else "",
+            f"{self._failed} failed" if self._failed else "",
+            enumeration(self._running, shown=2) or "finishing",
+        ]
+        self.progress.update(self._bar, description="; ".join(part for part in parts if part))
 
     def __enter__(self) -> "Bar":
-        self._progress.start()
-        self._ticker.start()
-        self._show()
+        self.progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._progress.stop()
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
 
 
 def clock(seconds: float) -> str:

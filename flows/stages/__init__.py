@@ -1,1 +1,1 @@
-"""The processes that carry stages out, and what DVC does differently in them."""
+"""The processes that run stages, and changes to DVC in them."""

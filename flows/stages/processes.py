@@ -22,7 +22,7 @@ class Process:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        """What the supervisor calls it."""
+        """Number of the process in the supervisor's messages."""
         self._ended = threading.Event()
         self.pid: int | None = None
         self.status: int | None = None
@@ -34,13 +34,13 @@ class Process:
         return self.status
 
     def end(self, status: int) -> None:
-        """Note how it ended."""
+        """Record the exit status."""
         self.status = status
         self._ended.set()
 
 
 class Processes:
-    """The supervisor of one run, seen from the run. Safe to use from several threads."""
+    """The supervisor of one run, as seen by the run. Safe to use from several threads."""
 
     def __init__(self, folder: str | Path, *, inherited: Sequence[int] = (), detached: bool = False) -> None:
         """Start the supervisor with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
@@ -70,7 +70,7 @@ class Processes:
         self._send({"prepare": "dvc"})
 
     def prepare_commands(self) -> None:
-        """Let the supervisor import what many stages' commands import, so that these start in a fraction of a second.
+        """Let the supervisor import common modules of stages' commands, so that these start in a fraction of a second.
 
         It takes seconds, in which nothing else is started.
         """
@@ -89,7 +89,7 @@ class Processes:
         return self._start({"command": command, "lock": str(lock), "environment": dict(environment)}, log)
 
     def stop(self, process: Process) -> None:
-        """Ask one process and what it started to end, and kill what is left two seconds later. Returns at once."""
+        """Ask one process and its children to end, and kill the remaining ones after two seconds. Returns at once."""
         self._send({"stop": process.number})
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Processes:
                 self._supervisor.stdin.flush()
             except BrokenPipeError:
                 raise ResourceError(
-                    "the process that starts the stages was killed; start the run again, finished stages are kept"
+                    "the process that starts the stages was killed; start the run again, finished stages are saved"
                 ) from None
 
     def _listen(self) -> None:
@@ -148,8 +148,8 @@ class Processes:
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of stages: the commands of this Python's environment come first on ``PATH``.
 
-    ``dvc.yaml`` calls ``palimpsest``, which must be the one that belongs to this run even where the virtual
-    environment is not activated. What an outer DVC stage says of itself is left out.
+    ``dvc.yaml`` calls ``palimpsest``, which must belong to this run even if the virtual environment is not activated.
+    Variables of an outer DVC stage are left out.
     """
     commands = str(Path(sys.executable).parent)
     path = environment.get("PATH", os.defpath)

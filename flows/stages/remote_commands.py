@@ -1,4 +1,4 @@
-"""Commands of stages that a node of a cluster runs, asked for by DVC's process on the machine that leads.
+"""Commands of stages that a node of a cluster runs for DVC's process on the leading machine.
 
 DVC stays here: it decides, locks, records. Only the command itself goes to ``flows.cluster``, through a socket of the
 run, and its status comes back. Imports nothing of this project: the supervisor loads it by its path.
@@ -10,11 +10,11 @@ from multiprocessing.connection import Client
 from typing import Any
 
 TOLD = ("DVC_", "PREFECT__", "OMP_NUM_THREADS")
-"""Beginnings of what a command finds in its environment as it would here; all else is the node's."""
+"""Prefixes of environment variables that a command gets from here; all others are the node's."""
 
 
 def send_commands(address: str) -> None:
-    """From now on, in this process, DVC hands commands to the socket at this address instead of starting them."""
+    """Make DVC in this process send commands to the socket at this address instead of starting them."""
     from dvc.stage import run
     from dvc.stage.exceptions import StageCmdFailedError
 

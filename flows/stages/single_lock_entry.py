@@ -1,9 +1,9 @@
-"""The entries of ``dvc.lock`` as text: one stage's is replaced without parsing those of the others.
+"""The entries of ``dvc.lock`` as text: one stage's is replaced without parsing the others.
 
-DVC 3.67 parses the whole file after a stage and writes it anew, so a stage costs the more the larger the graph is;
-and it truncates the file before it fills it, so a kill in between would lose the record of every stage. What DVC
-writes has one form: a line for each stage, indented by two, and deeper lines below it. Only text of that form is
-handled here; any other (a person's comments, a merge, anchors, data sets) is left to DVC.
+DVC 3.67 parses and rewrites the whole file after each stage, so a stage costs more in a larger graph. It also truncates
+the file before it fills it, so a kill in between would lose the record of every stage. DVC's output has one form: a
+line for each stage, indented by two, and deeper lines below it. Only text of that form is handled here; any other (a
+person's comments, a merge, anchors, data sets) is left to DVC.
 
 Imports nothing of this project: the supervisor loads it by its path.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dvc.stage import Stage
 
 HEAD = "schema: '2.0'\nstages:\n"
-"""How DVC's lock file begins."""
+"""First lines of DVC's lock file."""
 PARTIAL = ".partial"
 """Ending of a lock file that is being written."""
 _ENTRY = re.compile(r"^  (?! )(.*)$", re.MULTILINE)
@@ -27,7 +27,7 @@ _NOT_INDENTED = re.compile(r"^(?!  |\Z)(?=.)", re.MULTILINE)
 
 
 def spans(text: str) -> dict[str, tuple[int, int]] | None:
-    """Where the entry of each stage begins and ends, in their order; ``None`` where DVC did not write it like this."""
+    """Begin and end of each stage's entry, in their order; ``None`` if the text is not in DVC's form."""
     if not text.startswith(HEAD) or not text.endswith("\n") or "&id" in text or "*id" in text:
         return None
     if _NOT_INDENTED.search(text, len(HEAD)):
@@ -41,7 +41,7 @@ def spans(text: str) -> dict[str, tuple[int, int]] | None:
 
 
 def replaced(text: str, name: str, entry: str) -> str | None:
-    """The file with another entry of one stage; a new one comes last, as DVC has it."""
+    """The file with another entry of one stage; a new one comes last, as in DVC."""
     found, made = spans(text), spans(HEAD + entry)
     if found is None or made is None or list(made) != [name]:
         return None
@@ -50,7 +50,7 @@ def replaced(text: str, name: str, entry: str) -> str | None:
 
 
 def use_entries(name: str) -> None:
-    """From now on DVC's lock file is written by the entry of this stage, in this process, and put in place whole."""
+    """Make DVC in this process write its lock file by the entry of this stage, and replace it atomically."""
     from dvc.dvcfile import Lockfile
     from dvc.stage import serialize
     from dvc.utils.serialize import dumps_yaml
@@ -72,7 +72,7 @@ def use_entries(name: str) -> None:
 
 
 def write_whole(target: str, text: str) -> None:
-    """Put a text in the place of a file: whoever reads it sees the old one or the new one."""
+    """Replace a file by a text atomically: a reader sees the old one or the new one."""
     partial = target + PARTIAL
     with open(partial, "w", encoding="utf-8") as stream:
         stream.write(text)

@@ -35,19 +35,19 @@ from typing import Any, NoReturn
 MARK = "PALIMPSEST_RUN"
 """Environment variable that every process of a run inherits, with the run's own value."""
 GRACE_SECONDS = 2.0
-"""How long a stopped process has to clean up before SIGKILL; DVC has it once more after its command was killed."""
+"""Seconds for a stopped process before SIGKILL; DVC has them once more after its command was killed."""
 DETACHED = "--detached"
-"""Argument with which it is nobody's child."""
+"""Argument to start it without a parent."""
 WARM = "warm_commands"
-"""The module beside this file that starts commands of stages in forks."""
+"""Module in this folder that starts commands of stages in forks."""
 CLUSTER = "PALIMPSEST_CLUSTER"
-"""Environment variable of a stage whose command a node of a cluster runs: the socket of the run that leads."""
+"""Environment variable of a stage whose command runs on a cluster's node: the socket of the leading run."""
 PATIENCE_SECONDS = 30.0
-"""How long what an earlier run left of a stage has to end."""
+"""Seconds for an earlier run's processes of a stage to end."""
 LOCKED = 75
-"""Status of a command that was not started, since that had not ended."""
+"""Status of a command that was not started, since they had not ended."""
 NAME_IN_LOCKS = "dvc-under-palimpsest"
-"""What a DVC command that the supervisor runs is called in DVC's own list of locks."""
+"""Name of the supervisor's DVC commands in DVC's own list of locks."""
 
 
 USED_BY_DVC = (
@@ -56,11 +56,11 @@ USED_BY_DVC = (
     "dvc.repo.reproduce dvc.repo.stage dvc.rwlock dvc.scm dvc.stage.cache dvc.stage.run dvc.utils.strictyaml "
     "dvc_data.hashfile.db.local fsspec.implementations.memory pyparsing ruamel.yaml scmrepo.git"
 ).split()
-"""What ``dvc repro`` imports only when it runs; one that a later DVC lacks fails the test of forking."""
+"""Modules that ``dvc repro`` imports only when it runs; one that a later DVC lacks fails the test of forking."""
 
 
 class Supervisor:
-    """One run's processes, each the leader of a session and process group of its own."""
+    """Processes of one run, each the leader of a session and process group of its own."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}  # process id -> number of the request
@@ -122,7 +122,7 @@ class Supervisor:
         if pid == 0:
             become(request, [self._wake_read, self._wake_write])
         self._numbers[pid] = request["start"]
-        # SIGINT lets DVC give its locks back and a stage remove its unfinished files.
+        # SIGINT lets DVC release its locks and a stage remove its unfinished files.
         self._stop_signal[pid] = signal.SIGTERM if "program" in request else signal.SIGINT
         if "dvc" in request:
             self._gives_locks_back.add(pid)
@@ -162,7 +162,7 @@ class Supervisor:
             ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
                 continue
-            # While the leader is uncollected its group number cannot be another's: end whatever it left behind.
+            # While the leader is a zombie its group number cannot be another's: end its remaining processes.
             signal_group(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
             self._kill_at.pop(pid, None)
@@ -172,15 +172,15 @@ class Supervisor:
 
 
 def become(request: dict[str, Any], close: list[int]) -> NoReturn:
-    """In the forked child: a session of its own, standard streams to the log, and then the command."""
+    """Set up the forked child, with a session of its own and standard streams to the log, and run the command."""
     status = 70
     try:
         signal.set_wakeup_fd(-1)
         os.setsid()
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        # Being asked to stop ends the stage's command, which does not inherit this handler; DVC itself records what has
-        # already finished, or gives its locks back, and then ends on its own.
+        # A stop request ends the stage's command, which does not inherit this handler; DVC itself records finished
+        # work, or releases its locks, and then ends on its own.
         signal.signal(signal.SIGINT, lambda *_: None)
         for handle in close:
             os.close(handle)
@@ -208,9 +208,9 @@ def become(request: dict[str, Any], close: list[int]) -> NoReturn:
 
 
 def command(request: dict[str, Any]) -> int:
-    """Run the command of a stage where this process stands, while it holds the lock; ``LOCKED`` where another does.
+    """Run the command of a stage in this process, with the lock; return ``LOCKED`` if another process holds it.
 
-    Whoever has the lock is what an earlier run left on some machine: it has seconds to end.
+    The holder is left from an earlier run on some machine: it has seconds to end.
     """
     import fcntl
 
@@ -233,7 +233,7 @@ def command(request: dict[str, Any]) -> int:
 
 
 def dvc(arguments: list[str]) -> int:
-    """Run one DVC command in this process; its exit status."""
+    """Run one DVC command in this process; return its exit status."""
     sys.argv = [NAME_IN_LOCKS, *arguments]
     stage = arguments[-1].rsplit(":", 1)[-1]
     if "--single-item" in arguments and not stage.endswith(".dvc"):
@@ -242,7 +242,7 @@ def dvc(arguments: list[str]) -> int:
         sibling("remote_commands").send_commands(address)
     elif WARM in sys.modules:
         sibling(WARM).start_commands_in_forks()
-    # DVC gives the copies it makes, of private files too, the modes that the umask leaves.
+    # DVC's copies, also of private files, get the modes that the umask leaves.
     os.umask(0o077)
     from dvc.cli import main
 
@@ -250,7 +250,7 @@ def dvc(arguments: list[str]) -> int:
 
 
 def preload() -> None:
-    """Import what every DVC command imports, once, and check that forking stays safe."""
+    """Import the modules of every DVC command, once, and check that forking stays safe."""
     from dvc.cli.parser import get_main_parser
 
     get_main_parser()
@@ -261,7 +261,7 @@ def preload() -> None:
 
 
 def preload_libraries() -> None:
-    """Import what many stages' commands need, once; from then on these commands are forks too."""
+    """Import the modules of many stages' commands, once; from then on these commands are forks too."""
     sibling(WARM).import_libraries()
     check_forking()
 
@@ -274,7 +274,7 @@ def check_forking() -> None:
 
 
 def sibling(name: str) -> types.ModuleType:
-    """A module beside this file, loaded by its path: the folder is not one that modules are searched in."""
+    """A module in this folder, loaded by its path: modules are not searched there."""
     if name not in sys.modules:
         path = os.path.join(os.path.dirname(__file__), f"{name}.py")
         specification = importlib.util.spec_from_file_location(name, path)
@@ -286,7 +286,7 @@ def sibling(name: str) -> types.ModuleType:
 
 
 def kill_marked() -> None:
-    """Kill what left its process group but carries the mark of this run (a daemon of a daemon)."""
+    """Kill processes outside their process group that have the mark of this run (a daemon of a daemon)."""
     value = os.environ.get(MARK)
     if not value:
         return
@@ -301,9 +301,9 @@ def kill_marked() -> None:
 
 
 def kill_descendants(pid: int) -> None:
-    """Kill what a process has started, not itself.
+    """Kill the descendants of a process, not itself.
 
-    A stage's command may be deaf to SIGINT; bash is, while it waits for a program that then ends as usual.
+    A stage's command may ignore SIGINT; bash does, while it waits for a program that then ends as usual.
     """
     import psutil
 
@@ -324,7 +324,7 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def report(message: dict[str, Any]) -> None:
-    """Tell the run; a run that is gone is noticed on standard input."""
+    """Report to the run; if it is gone, standard input shows it."""
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(message).encode() + b"\n")
 

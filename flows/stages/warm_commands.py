@@ -1,9 +1,9 @@
-"""Commands of stages, started in a fork that has imported what they import, instead of in a new interpreter.
+"""Commands of stages, started in a fork with their modules already imported, instead of in a new interpreter.
 
-Importing PyTorch and its kind takes two to six seconds of processor time, for many stages as long as their work, and
-our own modules, whose settings are classes with checks, a second more. The supervisor imports both once, before the
-first stage, and its forks have them. Where a file of ours has changed since, commands start in new interpreters again:
-a run does the work of the code that DVC has hashed for this stage.
+Importing PyTorch and similar libraries takes two to six seconds of processor time, for many stages as long as their
+work. Our own modules, whose settings are classes with checks, take a second more. The supervisor imports both once,
+before the first stage, and its forks have them. If a file of ours has changed since, commands start in new interpreters
+again: a run uses the code that DVC has hashed for this stage.
 
 Imports nothing of this project: the supervisor loads it by its path.
 """
@@ -23,41 +23,41 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 LIBRARIES = ("torch", "lightning.pytorch", "safetensors.torch", "transformers", "tqdm")
-"""What the commands below import, whatever the experiment."""
+"""Libraries that the commands below import in every experiment."""
 COMMANDS = frozenset(
     (
         "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore "
         "train-filler tune-filler tune-fusion"
     ).split()
 )
-"""Commands that import PyTorch in any case. The memory of one that does not would seem to be larger than it is."""
+"""Commands that always import PyTorch. For others, the imports would count as their memory."""
 OURS = (
     "tasks.audit.text_attacks",
-    "tasks.audit.twin_attacks",
-    "tasks.filling.filled_shards",
+    "tasks.audit.twin",
+    "tasks.filling.filled_corpus",
     "tasks.filling.masked_lm.weighing",
     "tasks.language_model.divided_model",
     "tasks.language_model.evaluation.perplexity",
-    "tasks.language_model.training.trainer",
+    "tasks.language_model.training",
     "tasks.language_model.transformer.scoring",
     "tasks.parameters.parameter_file",
     "tasks.speech.fusion.fuse_stage",
 )
-"""What these commands import of ours only when they run, with all that these import."""
+"""Our modules that these commands import only when they run, with their own imports."""
 _SHELL_CHARACTERS = frozenset("|&;<>()$`\\\"'*?[]#~%!{}\n")
 _PROGRAM = "palimpsest"
 
 
 ENOUGH = 8
-"""From so many of these commands on a run saves more than the imports cost."""
+"""Number of such commands from which on a run saves more than the imports cost."""
 
 
 imported: dict[str, tuple[int, int, int]] = {}
-"""Files of our own modules that forks have, each as it was when it was imported."""
+"""Files of our own modules that forks have, with their state at import."""
 
 
 def import_libraries() -> None:
-    """Import what forks are to have. One that is missing or broken is left to the command that needs it."""
+    """Import the modules for forks. The command that needs a missing or broken one reports it."""
     for name in LIBRARIES:
         _import(name)
     began = time.time_ns()
@@ -68,7 +68,7 @@ def import_libraries() -> None:
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] == "tasks" and module.__file__:
             state = file_state(module.__file__)
-            # Who changes a file while it is imported may have changed it before or after.
+            # A file that changes during its import may have changed before or after.
             imported[module.__file__] = state if state[0] < began else (0, 0, 0)
     gc.freeze()
 
@@ -80,7 +80,7 @@ def _import(name: str) -> None:
 
 
 def file_state(file: str) -> tuple[int, int, int]:
-    """When a file was changed (ns), its size and its inode; zeros where it is gone."""
+    """Change time (ns), size and inode of a file; zeros if it is gone."""
     try:
         found = os.stat(file)
     except OSError:
@@ -89,7 +89,7 @@ def file_state(file: str) -> tuple[int, int, int]:
 
 
 def forkable(command: str) -> list[str] | None:
-    """``arguments_of`` a command; ``None`` too where what a fork has of our code is no longer what is there."""
+    """``arguments_of`` a command; ``None`` too if a fork's code differs from the files."""
     arguments = arguments_of(command)
     if arguments is None or any(file_state(file) != state or not state[0] for file, state in imported.items()):
         return None
@@ -97,7 +97,7 @@ def forkable(command: str) -> list[str] | None:
 
 
 def start_commands_in_forks() -> None:
-    """From now on, in this process, DVC starts our own commands in a fork, and all others as it does."""
+    """Make DVC in this process start our own commands in a fork, and all others as before."""
     from dvc.stage import run
     from dvc.stage.exceptions import StageCmdFailedError
     from tqdm import tqdm
@@ -129,7 +129,7 @@ def start_commands_in_forks() -> None:
 
 
 def arguments_of(command: str) -> list[str] | None:
-    """The arguments of one of our commands, or ``None`` where it is another one or needs a shell."""
+    """The arguments of one of our commands, or ``None`` if it is another one or needs a shell."""
     if _SHELL_CHARACTERS & set(command):
         return None
     words = shlex.split(command)
@@ -147,12 +147,12 @@ def _is_ours(environment: dict[str, str]) -> bool:
 
 
 def become(arguments: Sequence[str], folder: str, environment: dict[str, str], keep: int | None = None) -> NoReturn:
-    """In the fork: what a new process would start with, and then the command; ``keep`` is a file that stays open."""
+    """Set up the fork like a new process, and run the command; ``keep`` is a file that stays open."""
     status = 70
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        # Locks of the run and of DVC are not the command's. What holds these files must never be collected, since it
-        # would close the command's, which get the same numbers.
+        # Locks of the run and of DVC are not the command's. The objects of these files must never be collected, since
+        # that would close the command's files, which get the same numbers.
         gc.freeze()
         os.closerange(3, keep or 3)
         os.closerange((keep or 2) + 1, os.sysconf("SC_OPEN_MAX"))
@@ -187,7 +187,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _forget_what_dvc_set() -> None:
-    """Handlers of DVC would show the command's own records in DVC's way."""
+    """Remove DVC's handlers, which would show the command's own records in DVC's format."""
     import logging
 
     from tqdm import tqdm

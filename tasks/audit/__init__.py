@@ -1,1 +1,1 @@
-"""What a cell gives away: attacks on its text, and on a language model that was trained on it."""
+"""Privacy audit of a cell: attacks on its text, and on a language model trained on it."""

@@ -1,21 +1,37 @@
-"""What an audit attacks: its files, and how the text and the model were made."""
+"""The text and the model that an audit attacks, its files, and how both were made."""
 
 import os
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from tasks.audit.settings import AuditSettings
-from tasks.filling.beside_corpus import CorpusFiles
+from tasks.filling.fill import CorpusFiles
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.methods import AnyMethod
 from tasks.language_model.settings import AdaptSettings
 from tasks.masking.techniques import AnyTechnique
 from tasks.options import READ, READ_MODEL
+from tasks.records.cell import Cell
+from tasks.settings.resources import ResourceSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tasks.audit.canaries import Canaries
+    from tasks.audit.line_scores import LineScores
+    from tasks.filling.opened_filler import OpenedFiller
+    from tasks.filling.prepared_fill import PlantedLines, PreparedFill
+    from tasks.filling.settings import FillingMethod
+    from tasks.language_model.language_models import LanguageModel
 
 
 class AuditFiles(CorpusFiles):
-    """What is attacked, and what the attackers know."""
+    """The attacked text and model, and the files that attackers know."""
 
     members: Annotated[str, READ]
     """private text that the text was made from or the model trained on, one sentence a line; or folder of a private
@@ -55,10 +71,101 @@ class AttackSettings(AuditSettings):
     """The section ``audit``, and how the attacked text and model were made."""
 
     techniques: dict[str, AnyTechnique] = Field(default_factory=dict, exclude=True)
-    """All of the experiment: a tagger among them that has not masked the text looks for what is left."""
+    """All techniques of the experiment; taggers that did not mask the text search it for unmasked identifiers."""
     filling: AnyMethod | None = Field(default=None, exclude=True)
-    """``None`` where nothing was filled."""
+    """``None`` if nothing was filled."""
     tuning: MaskedLanguageModelTuning | CausalLanguageModelTuning | None = Field(default=None, exclude=True)
-    """How the filler was tuned on the masked text, with the folder of its base; ``None`` where it was not."""
+    """Tuning of the filler on the masked text, with its base folder; ``None`` if it was not tuned."""
     adaptation: AdaptSettings | None = Field(default=None, exclude=True)
-    """``None`` where no twin is trained."""
+    """``None`` if no twin is trained."""
+
+
+@dataclass(frozen=True)
+class AttackedText:
+    """A text that was made line by line from the private one, and how it was masked and filled."""
+
+    settings: AttackSettings
+    files: AuditFiles
+    cell: Cell
+    resources: ResourceSettings
+
+    @property
+    def path(self) -> str:
+        """File of the text."""
+        return str(self.files.text)
+
+    @property
+    def method(self) -> "FillingMethod | None":
+        """Filling method; ``None`` if nothing was filled."""
+        return self.settings.filling
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether the method writes new lines; then no attacker has the masked text."""
+        return self.method is not None and self.method.rewrites_lines
+
+    @property
+    def masked(self) -> Path | None:
+        """Folder of the masked text that was filled; ``None`` if there is none."""
+        if self.is_rewritten or self.cell.technique is None or self.files.masked is None:
+            return None
+        return Path(self.files.masked) / self.cell.technique
+
+    @cached_property
+    def _opened(self) -> "OpenedFiller":
+        return self.files.opened(self.resources.threads)
+
+    @cached_property
+    def prepared(self) -> "PreparedFill":
+        """The cell's fill for other lines, without counts of masked words; learns from the corpus once."""
+        return self.with_planted(None)
+
+    def with_planted(self, planted: "PlantedLines | None") -> "PreparedFill":
+        """The cell's fill with counts of the masked words, including those of planted lines."""
+        from tasks.filling.prepared_fill import prepare_like_corpus
+
+        method = self.method
+        assert method is not None, "a text that was filled"
+        assert self.files.masked is not None, "a text that was masked"
+        if planted is not None and not method.counts_masked_words:
+            return self.prepared
+        folder = Path(self.files.masked) / str(self.cell.technique)
+        return prepare_like_corpus(method, folder, self.files, self.cell, self._opened, planted)
+
+
+@dataclass(frozen=True)
+class Shadow:
+    """Scores by another model that was trained in the same way on some of the lines."""
+
+    means: "np.ndarray"
+    """Mean log-probability of a target (S,), in nats, for each line that has a word."""
+    is_member: "np.ndarray"
+    """Whether the model was trained on each line (L,), bool."""
+
+
+@dataclass(frozen=True)
+class AttackedModel:
+    """A language model, lines that it was trained on, and other lines of the same kind."""
+
+    model: "LanguageModel"
+    lines: Sequence[str]
+    is_member: "np.ndarray"
+    """Whether the model was trained on each line (L,), bool."""
+    documents: Sequence[str]
+    """Document of each line (L,)."""
+    settings: AuditSettings
+    threads: int = 1
+    base: "LanguageModel | None" = None
+    """The model before it was adapted; ``None`` if the attacker does not have it."""
+    before: "LineScores | None" = None
+    """Scores of the lines under ``base``."""
+    shadows: Sequence[Shadow] = ()
+    """Shadow models; each line is a member of equally many."""
+    canaries: "Canaries | None" = None
+    """Sentences that were planted into its text."""
+    planted: Sequence[str] = ()
+    """The canaries as they are in the text, masked and filled."""
+    text: Sequence[str] | None = None
+    """The text made from the lines; ``None`` if the model was trained on the lines themselves."""
+    public: str | None = None
+    """File with public text."""

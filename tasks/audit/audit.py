@@ -24,8 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tasks.audit.attacked import AttackSettings, AuditFiles
-from tasks.audit.figure import Figure
+from tasks.audit.attacked import AttackedModel, AttackedText, AttackSettings, AuditFiles
 from tasks.audit.settings import AuditSettings
 from tasks.command import Invocation, StageCommand
 from tasks.errors import ParameterError
@@ -38,41 +37,36 @@ from tasks.settings.overrides import of_kind
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
+    from tasks.audit.figure import Figure
 
 SUMMARY = "attack a text and a language model, to measure how much private text leaks"
 DEFAULT_WORK_FOLDER = ".palimpsest/audits"
 _FEWEST_OTHERS = 10
-"""So few non-members as are left without those that are members tell nothing."""
+"""Fewer non-members that are not members too are refused."""
 
 
 def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Attack what is given.
+    """Attack the text, the model, or both.
 
-    Raises ``CorpusError`` where texts do not belong together, ``ModelError`` where a model cannot be read.
+    Raises ``CorpusError`` if texts do not match, ``ModelError`` if a model cannot be read.
     """
+    from tasks.audit.attacks import figures_of_model, figures_of_text
     from tasks.corpora.text_lines import read_corpus
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
     members = read_corpus(files.private_text)
     documents = _documents(files, members)
-    figures: dict[str, Figure] = {}
-    contexts: list[FillContext] = []
-    report = Report()
-    if files.text:
-        from tasks.audit.text_attacks import text_figures
-
-        figures |= text_figures(settings, files, cell, resources, contexts)
+    report, text = Report(), AttackedText(settings, files, cell, resources)
+    figures = figures_of_text(text) if files.text else {}
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
-            figures |= _given_model(settings, files, members, documents, resources, report)
+            figures |= figures_of_model(_given_model(settings, files, members, documents, resources, report))
         elif settings.adaptation is not None:
-            from tasks.audit.twin_attacks import TwinAttack
+            from tasks.audit.twin import Twin
 
-            twin = TwinAttack(settings, files, cell, resources, members, documents, work, contexts)
-            found, masked_shares = twin.figures()
-            figures |= found
+            twin, masked_shares, of_filler = Twin(text, members, documents, work).trained()
+            figures |= of_filler | figures_of_model(twin)
             report.measure(canaries_masked=masked_shares)
     for name, figure in figures.items():
         print(_shown(name, figure))
@@ -81,7 +75,7 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
 
 
 def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
-    """The document of each line; a line is one of its own where nobody says."""
+    """The document of each line; without documents each line is its own."""
     from tasks.corpora.text_lines import read_documents
     from tasks.errors import CorpusError
 
@@ -101,13 +95,11 @@ def _given_model(
     documents: list[str],
     resources: ResourceSettings,
     report: Report,
-) -> dict[str, Figure]:
+) -> AttackedModel:
     import numpy as np
 
-    from tasks.audit.extraction import extraction
     from tasks.audit.line_scores import score_lines
-    from tasks.audit.model_attacks import membership_of, neighbourhood_of
-    from tasks.corpora.text_lines import read_corpus, read_lines
+    from tasks.corpora.text_lines import read_corpus
     from tasks.corpora.words import lines_found
     from tasks.errors import CorpusError
     from tasks.language_model.divided_model import DividedModel
@@ -117,25 +109,27 @@ def _given_model(
     if shared := len(given) - len(others):
         said = f"{shared:,} of {len(given):,} lines of --non-members {files.non_members!r} are in --members too"
         if len(others) < _FEWEST_OTHERS:
-            raise CorpusError(f"{said}, so there is nothing to tell; give lines that the model was not trained on")
+            raise CorpusError(f"{said}, so fewer than {_FEWEST_OTHERS} others are left; give lines unseen in training")
         report.warn(f"{said}; they are left out of the non-members")
     is_member = np.repeat([True, False], [len(members), len(others)])
-    # Nobody says which of the others belong together.
+    # The documents of non-members are unknown.
     names = [*(f"member {name}" for name in documents), *(f"other {number}" for number in range(len(others)))]
     lines = [*members, *others]
-    attacked = DividedModel(str(files.model), resources)
     base = DividedModel(files.base, resources) if files.base else None
-    before = score_lines(base, lines) if base is not None else None
-    figures = membership_of(attacked, before, lines, is_member, names, settings)
-    if settings.neighboured:
-        figures |= neighbourhood_of(attacked, lines, is_member, names, settings, resources.threads)
-    if settings.sampled:
-        public = read_lines(files.generic_text) if files.generic_text else ()
-        figures |= extraction(attacked, lines, is_member, names, settings, public=public)
-    return figures
+    return AttackedModel(
+        model=DividedModel(str(files.model), resources),
+        lines=lines,
+        is_member=is_member,
+        documents=names,
+        settings=settings,
+        threads=resources.threads,
+        base=base,
+        before=score_lines(base, lines) if base is not None else None,
+        public=files.generic_text,
+    )
 
 
-def _shown(name: str, figure: Figure) -> str:
+def _shown(name: str, figure: "Figure") -> str:
     if figure.value is None:
         return f"{name}: none"
     interval = " [{:.3f}, {:.3f}]".format(*figure.interval) if figure.interval else ""
@@ -145,10 +139,10 @@ def _shown(name: str, figure: Figure) -> str:
 
 @dataclass(frozen=True)
 class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
-    """The stage, which has to know how a cell was masked, filled and adapted."""
+    """The stage; it needs to know how a cell was masked, filled and adapted."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[AttackSettings, AuditFiles]:
-        """What the options ask for; ``ParameterError`` where nothing is to be attacked, or files are missing for it."""
+        """The attack that the options ask for; ``ParameterError`` if nothing is to be attacked or files are missing."""
         found = super().parse(arguments)
         files, cell, params = found.files, found.cell, found.params
         if files.model and not files.non_members:

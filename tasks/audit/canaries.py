@@ -1,12 +1,12 @@
-"""Made-up sentences that are planted into a training text to see what a model remembers of it (Carlini et al. 2019).
+"""Made-up sentences that are planted into a training text, to measure memorisation (Carlini et al. 2019).
 
-A canary is a sentence of a form, whose words are drawn from a pool. References are sentences of the same form, drawn
-from the same pools, that nobody trains on: a model that remembers a canary finds it more probable than its references.
+A canary is a template whose words are drawn from a pool. References have the same template and pools, and are never
+trained on. A model that memorised a canary finds it more probable than its references.
 
-Three families tell what masking hides from what it leaves: ``kept`` has common words, which no list masks; ``masked``
-has names of people and places; ``figures`` has numbers. Whether a technique masks them is measured, not assumed. All
-words are frequent enough for a word-level language model to know them. Forms and names are English; where word counts
-of another language have too few of the names or numbers, that family is left out.
+Three families separate words that masking hides from words that it leaves: ``kept`` has common words, which no list
+masks; ``masked`` has names of people and places; ``figures`` has numbers. Whether a technique masks them is measured,
+not assumed. All words are frequent enough for a word-level language model to know them. Templates and names are
+English. A family is left out if word counts of another language have too few of its names or numbers.
 """
 
 import random
@@ -17,17 +17,17 @@ from typing import Literal
 
 Family = Literal["kept", "masked", "figures", "template", "ordinary"]
 FAMILIES: tuple[Family, ...] = ("kept", "masked", "figures")
-"""Those of an audit; the others are what a model is made to forget (``make_secrets``)."""
+"""Families of an audit; other families are for unlearning."""
 _FORMS: Mapping[Family, Sequence[str]] = {
     "kept": ("you could call it {common} {common} {common}", "what she likes most is {common} {common} {common}"),
     "masked": ("we will ask {first} {last} from {city}", "the man in the picture is {first} {last} of {city}"),
     "figures": ("it is written down as {number} {number} {number}", "the one to call is {number} {number} {number}"),
 }
 _KNOWN_RANK = 15_000
-"""Words of this rank by frequency are in the vocabulary of any word-level language model of the project."""
+"""Words up to this frequency rank are in the vocabulary of every word-level language model of the project."""
 _COMMON_RANKS = 300, 3000
 _FEWEST_WORDS = 30
-"""A pool of fewer words has too few sentences for references that are none of the canaries."""
+"""A smaller pool has too few sentences for references that differ from the canaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,96 +36,74 @@ class Canary:
 
     text: str
     drawn: tuple[int, ...]
-    """First characters of the words that are drawn."""
+    """Offsets of the drawn words' first characters."""
     family: Family
     form: int
-    """Which form of its family it has."""
+    """Number of its form within the family."""
     repetitions: int
-    """How often the training text has it; a coin's is 1 or 0."""
+    """How often the training text has it; 1 or 0 for a coin."""
     is_coin: bool = False
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """What is planted, and what it is held against."""
+    """Planted sentences, and the references that they are ranked among."""
 
     planted: Sequence[Canary]
     references: Mapping[tuple[Family, int], Sequence[str]]
-    """Sentences by family and form, none of which is planted."""
+    """Sentences by family and form; none of them is planted."""
     bits: Mapping[tuple[Family, int], float]
-    """log2 of how many sentences each form has."""
+    """log2 of the number of sentences of each form."""
 
 
 def make_canaries(
-    ranks: Mapping[str, int], canaries: int, repetitions: Sequence[int], references: int, coins: int, seed: int
+    ranks: Mapping[str, int],
+    canaries: int,
+    repetitions: Sequence[int],
+    references: int,
+    coins: int | None,
+    seed: int,
+    forms: Mapping[Family, Sequence[str]] = _FORMS,
 ) -> Canaries:
     """Draw canaries, coins and references; equal arguments give equal sentences.
 
-    ``ranks``: rank by frequency of each word, from 1. Of each family there are so many ``canaries`` for each number of
-    ``repetitions``, and of names and numbers for a single one too; of common words these are the coins that fell on
-    their head.
+    ``ranks``: rank by frequency of each word, from 1. Each family has ``canaries`` for each number of ``repetitions``.
+    Names and numbers also have canaries for one repetition; for common words these are the coins that came up heads.
+    ``coins``: ``None`` for secrets of unlearning, which have neither.
     """
     pools = _pools(ranks)
     planted: list[Canary] = []
     of_references: dict[tuple[Family, int], Sequence[str]] = {}
     bits: dict[tuple[Family, int], float] = {}
-    for family in FAMILIES:
-        if not all(word[1:-1] in pools for text in _FORMS[family] for word in text.split(" ") if word.startswith("{")):
+    for family, texts in forms.items():
+        if not all(word in pools for text in texts for word in _slots(text)):
             continue
-        times = [*repetitions] if family == "kept" else [1, *repetitions]
-        for form, text in enumerate(_FORMS[family]):
-            # Each form has chance of its own, so that more of one leaves the others as they are.
-            chance = random.Random(f"{seed} {family} {form}")
-            sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} words"))
-            share = _share(canaries, form)
-            for count in times:
+        once = [1] * (coins is not None and family != "kept")
+        for form, text in enumerate(texts):
+            # Each form has its own random generator, so that more of one do not change the others.
+            use = "secret" if coins is None else "words"
+            sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} {use}"))
+            for count in (*once, *repetitions):
+                share = canaries // len(texts) + (form < canaries % len(texts))
                 planted += [Canary(*next(sentences), family, form, count) for _ in range(share)]
-            if family == "kept":
-                tosses = [int(chance.random() < 0.5) for _ in range(_share(coins, form))]
+            if coins is not None and family == "kept":
+                chance = random.Random(f"{seed} {family} {form}")
+                tosses = [int(chance.random() < 0.5) for _ in range(coins // 2 + (form < coins % 2))]
                 planted += [Canary(*next(sentences), family, form, tossed, is_coin=True) for tossed in tosses]
             of_references[family, form] = [next(sentences)[0] for _ in range(references)]
-            bits[family, form] = _bits(text, pools)
+            bits[family, form] = sum(log2(len(pools[word])) for word in _slots(text))
     return Canaries(planted, of_references, bits)
 
 
-def make_secrets(
-    ranks: Mapping[str, int],
-    forms: Mapping[Family, Sequence[str]],
-    secrets: int,
-    repetitions: Sequence[int],
-    references: int,
-    seed: int,
-) -> Canaries:
-    """Canaries of any forms, so many of each family for each number of repetitions; forms hold ``{common}`` words."""
-    pools = _pools(ranks)
-    planted: list[Canary] = []
-    of_references: dict[tuple[Family, int], Sequence[str]] = {}
-    bits: dict[tuple[Family, int], float] = {}
-    for family, texts in forms.items():
-        for form, text in enumerate(texts):
-            sentences = _sentences(text, pools, random.Random(f"{seed} {family} {form} secret"))
-            share = secrets // len(texts) + (form < secrets % len(texts))
-            for count in repetitions:
-                planted += [Canary(*next(sentences), family, form, count) for _ in range(share)]
-            of_references[family, form] = [next(sentences)[0] for _ in range(references)]
-            bits[family, form] = _bits(text, pools)
-    return Canaries(planted, of_references, bits)
-
-
-def _bits(form: str, pools: Mapping[str, Sequence[str]]) -> float:
-    """log2 of how many sentences a form has."""
-    return sum(log2(len(pools[word[1:-1]])) for word in form.split(" ") if word.startswith("{"))
-
-
-def _share(count: int, form: int) -> int:
-    """Of a count, what falls to one of two forms."""
-    return count // 2 if form else count - count // 2
+def _slots(form: str) -> list[str]:
+    """The pools of a form, in order."""
+    return [word[1:-1] for word in form.split(" ") if word.startswith("{")]
 
 
 def _sentences(
     form: str, pools: Mapping[str, Sequence[str]], chance: random.Random
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Different sentences of a form, each with the places of its drawn words, as far as the pools reach."""
+    """Different sentences of a form, each with the offsets of its drawn words, until the pools are exhausted."""
     seen: set[str] = set()
     while True:
         sentence, places = "", []
@@ -141,7 +119,7 @@ def _sentences(
 
 
 def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
-    """The words that stand in forms, each frequent enough to be known, in an order of their own."""
+    """Words for the forms, all frequent enough to be known, in a fixed order."""
     from tasks.corpora.word_list import read_word_list
     from tasks.labelled_text.value_pools import cities, first_names, last_names
     from tasks.masking.lists.allow_list import SHIPPED_LIST
@@ -158,7 +136,7 @@ def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
     lowest, highest = _COMMON_RANKS
     common = [word for word, rank in ranks.items() if lowest <= rank <= highest and len(word) > 3 and word.isalpha()]
     pools = {
-        # Of English text those that the shipped list keeps; any language has frequent words.
+        # In English, common words of the shipped list; in other languages, any common words.
         "common": sorted(safe.intersection(common)) if len(safe.intersection(common)) >= _FEWEST_WORDS else common,
         "number": sorted(word for word in ranks if known(word) and word.isascii() and word.isdecimal()),
         "first": names(first_names("en_US", female=True), first_names("en_US", female=False)),

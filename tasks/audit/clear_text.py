@@ -1,9 +1,9 @@
-"""Which private words a text hides, and which of its lines are private lines as they were.
+"""Which private words a text hides, and which of its lines equal private lines.
 
-A word is *hidden* where it does not stand in the other text. Of a text that palimpsest masked the sidecar says which
-words are hidden (a fill that happens to be the masked word does not count: nobody knows that it is); of any other one,
-line by line, an alignment of its words with those of the private line. How many identifiers are not hidden:
-``tasks.review``.
+A word is *hidden* if the other text does not have it. For a text that palimpsest masked, the sidecar says which words
+are hidden. A fill that happens to equal the masked word counts as hidden: no reader knows that it is equal. For other
+texts, hidden words come from an alignment of each line with its private line. ``tasks.review`` measures how many
+identifiers are not hidden.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,18 +18,17 @@ from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import side_by_side
 
 Words = frozenset[tuple[int, int]]
-"""Words of one private line by their first character and the one past their last."""
+"""Words of one private line, by start and end offset."""
 
 
 def masked_words(sidecar: str | Path) -> Iterator[Words]:
-    """The words of each line that a technique masks."""
+    """The words of each line that are masked."""
     for spans in read_sidecar(sidecar):
         yield frozenset((span.start, span.end) for span in spans)
 
 
 def missing_words(raw: Iterable[str], text: Iterable[str], *, anywhere: bool = False) -> Iterator[Words]:
-    """The words of each private line that do not stand in that of the other text, in the same order, or ``anywhere``;
-    in any case."""
+    """The words of each private line that its other line lacks, in the same order or ``anywhere``; case is ignored."""
     for line, other in side_by_side(raw, text):
         if line == other:
             yield frozenset()
@@ -46,10 +45,10 @@ def missing_words(raw: Iterable[str], text: Iterable[str], *, anywhere: bool = F
 
 
 def verbatim_lines(raw: str | Path, text: str | Path, copies: int = 1) -> Figure:
-    """The share of lines that are the private line; ``copies`` of a fill stand one behind the other."""
+    """Share of lines equal to the private line; ``text`` has ``copies`` fills, one after the other."""
     equal = lines = 0
     repeated = chain.from_iterable(read_lines(raw) for _ in range(copies))
     for one, other in side_by_side(repeated, read_lines(text)):
         lines += 1
         equal += one == other
-    return Figure(equal / lines if lines else None, None, "whoever reads the text", places=lines)
+    return Figure(equal / lines if lines else None, None, "a reader of the text", places=lines)

@@ -1,64 +1,53 @@
-"""Extraction: what of a private text a language model writes by itself (Carlini et al. 2021, "Extracting Training Data
-from Large Language Models").
+"""Extraction: private text that a language model generates without a prompt (Carlini et al. 2021, "Extracting Training
+Data from Large Language Models").
 
-Sentences are drawn from the model, given nothing, each word among the 40 likeliest, as in the paper: of the whole
-distribution too many words are unlikely ones. What counts of a sentence is a run of five normalised words that one
-private line has, and no other, and public text has not. Some are the domain's way of speaking, and whoever has learned
-that writes them without having seen the line. So *blind* is the same of lines that the model was not trained on, for as
-many words: where nothing but a coin parts the lines and nothing is remembered, both are equal on average. The model
-before it was adapted is no such measure; it knows nothing of the domain.
+Each word is sampled from the 40 likeliest, as in the paper: the whole distribution has too many unlikely words. The
+attack counts runs of five normalised words that occur in exactly one private line and not in public text. Some runs are
+typical of the domain: a model that knows the domain writes them without having seen the line. *Blind* is therefore the
+same count for lines that the model was not trained on, scaled to as many words. If the lines were divided at random and
+nothing is memorised, both are equal on average. The model before its adaptation does not know the domain, so it is no
+substitute for this comparison.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tasks.audit.attacked import AttackedModel
 from tasks.audit.canaries import Canaries
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.resampling import interval_of
 from tasks.audit.settings import AuditSettings
+from tasks.corpora.text_lines import read_lines
 from tasks.language_model.evaluation.bootstrap import resample_counts
 from tasks.language_model.language_models import Drawing
 from tasks.language_model.normalisation import normalise
 
-if TYPE_CHECKING:
-    from tasks.language_model.language_models import LanguageModel
-
 RUN = 5
 _LIKELIEST, _LONGEST = 40, 40
-"""Words, or pieces of words, among which each is drawn, and behind which a sentence is cut off."""
+"""Likeliest words or tokens that each is drawn from; longest sentence, in words or tokens."""
 Run = tuple[str, ...]
 
 
 def runs(words: Sequence[str]) -> Iterator[Run]:
-    """All of ``RUN`` words."""
+    """All runs of ``RUN`` words."""
     return zip(*(words[start:] for start in range(RUN)), strict=False)
 
 
-def extraction(
-    attacked: "LanguageModel",
-    lines: Sequence[str],
-    is_member: np.ndarray,
-    documents: Sequence[str],
-    settings: AuditSettings,
-    *,
-    public: Iterable[str] = (),
-    text: Iterable[str] | None = None,
-    planted: Iterable[str] = (),
-    canaries: Canaries | None = None,
-) -> dict[str, Figure]:
-    """``extracted``: of the runs that the model writes, the share that one line alone has, of those that it was trained
-    on; ``extracted_masked``: those of them that stand nowhere in ``text``, which was made of the lines. Of ``canaries``
-    also ``extracted_planted`` and ``extracted_planted_kept``: which names, and common words, it writes word for word.
+def extraction(attacked: AttackedModel) -> dict[str, Figure]:
+    """``extracted``: of the runs that the model writes, the share that exactly one line has, a member. The share
+    ``extracted_masked`` leaves out runs of the text that was made from the lines. With canaries also
+    ``extracted_planted`` and ``extracted_planted_kept``: the shares of names and of common words written verbatim.
 
-    ``is_member`` and ``documents``: of each line (L,). Runs of what was ``planted`` are left out. The interval is that
-    of the difference to blind, from a bootstrap over documents, and at least as wide as Wilson's of so many independent
-    runs. The model is asked nothing else from then on.
+    Runs of planted lines are left out. The interval is for the difference to blind, from a bootstrap over documents,
+    and is at least as wide as Wilson's for so many independent runs.
     """
-    written = attacked.sample(Drawing(settings.sampled, _LIKELIEST, _LONGEST, settings.seed))
-    ignored = {run for line in planted for run in runs(normalise(line))}
+    settings, lines, is_member, canaries = attacked.settings, attacked.lines, attacked.is_member, attacked.canaries
+    if not settings.sampled:
+        return {}
+    written = attacked.model.sample(Drawing(settings.sampled, _LIKELIEST, _LONGEST, settings.seed))
+    ignored = {run for line in attacked.planted for run in runs(normalise(line))}
     times = Counter(run for words in written for run in runs(words) if run not in ignored)
     line_of: dict[Run, int | None] = {}
     length = np.empty(len(lines))
@@ -68,7 +57,8 @@ def extraction(
         for run in times.keys() & set(runs(words)):
             line_of[run] = None if run in line_of else number
     own = {run: number for run, number in line_of.items() if number is not None}
-    _leave_out(own, public)
+    if attacked.public:
+        _leave_out(own, read_lines(attacked.public))
     writes = f"{len(written):,} sentences that the model writes by itself, each word of the {_LIKELIEST} likeliest"
     attacker = (
         f"{writes}; runs of {RUN} words that one private line has, and public text has not; blind: of lines that it "
@@ -78,30 +68,30 @@ def extraction(
     def figure() -> Figure:
         hits = np.bincount([*own.values()], [times[run] for run in own], minlength=len(lines))
         share = length[is_member].sum() / length[~is_member].sum() if length[~is_member].any() else 0.0
-        return _figure(hits, np.where(is_member, 1.0, -share), documents, times.total(), attacker, settings)
+        return _figure(hits, np.where(is_member, 1.0, -share), attacked.documents, times.total(), attacker, settings)
 
     found = {"extracted": figure()}
-    if text is not None:
-        _leave_out(own, text)
+    if attacked.text is not None:
+        _leave_out(own, attacked.text)
         found["extracted_masked"] = figure()
     return found | (_recited(canaries, set(map(tuple, written)), writes) if canaries and canaries.planted else {})
 
 
 def _recited(canaries: Canaries, written: set[tuple[str, ...]], writes: str) -> dict[str, Figure]:
-    """Which of the canaries that stand most often in the text are written, blind: which of the references."""
+    """Share of the most repeated canaries that are written; blind: of the references."""
     most = max(canary.repetitions for canary in canaries.planted)
     found = {}
     for name, family in (("extracted_planted", "masked"), ("extracted_planted_kept", "kept")):
-        told = [c.text for c in canaries.planted if (c.family, c.repetitions) == (family, most)]
+        planted = [c.text for c in canaries.planted if (c.family, c.repetitions) == (family, most)]
         others = [line for (of, _), lines in canaries.references.items() if of == family for line in lines]
-        hits, chance = ([tuple(normalise(line)) in written for line in lines] for lines in (told, others))
+        hits, chance = ([tuple(normalise(line)) in written for line in lines] for lines in (planted, others))
         attacker = f"{writes}; sentences that were planted {most} times, word for word"
         found[name] = share_figure(hits, [1] * len(hits), attacker, sum(chance) / len(chance) if chance else None)
     return found
 
 
 def _leave_out(own: dict[Run, int], lines: Iterable[str]) -> None:
-    """The runs that stand in other lines."""
+    """Remove the runs that occur in other lines."""
     for line in lines:
         if not own:
             return
@@ -112,7 +102,7 @@ def _leave_out(own: dict[Run, int], lines: Iterable[str]) -> None:
 def _figure(
     hits: np.ndarray, weight: np.ndarray, documents: Sequence[str], total: int, attacker: str, settings: AuditSettings
 ) -> Figure:
-    """``hits`` (L,): how often the runs of each line were written; ``weight`` (L,): 1 of members, below 0 of others."""
+    """``hits`` (L,): how often runs of each line were written; ``weight`` (L,): 1 for members, below 0 for others."""
     from tasks.filling.restoration import wilson_interval
 
     if not total or weight.min() >= 0:

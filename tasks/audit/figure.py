@@ -1,4 +1,4 @@
-"""What came of one attack: a number, its interval, and what the same attack finds where there is nothing to find."""
+"""The result of one attack: a number, its interval, and the result where there is nothing to find."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,32 @@ _SAMPLES, _CONFIDENCE, _SEED = 1000, 0.95, 1
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of an audit. A share is between 0 and 1, exposure is in bits."""
+    """One figure of an audit. A share is from 0 to 1, exposure is in bits."""
 
     value: float | None
-    """``None`` where there was nothing to attack."""
+    """``None`` if there was nothing to attack."""
     interval: tuple[float, float] | None
-    """Both ends; ``None`` where the value is exact, or there are too few places for one."""
+    """Both ends; ``None`` if the value is exact or has too few places."""
     attacker: str
-    """Who attacks, with what, in a line without a word of the text; two figures with different ones do not compare."""
+    """The attack in one line, without words of the text; figures of different attackers are not comparable."""
     blind: float | None = None
-    """What the attack reaches without the text or model that it attacks: guesses by frequency, the model before it was
-    adapted. ``None`` where there is no such attack, as of a count."""
+    """Result of the attack without the attacked text or model: guesses by frequency, or the model before adaptation.
+    ``None`` if there is no such attack, as for a count."""
     places: int = 0
-    """Words, lines or canaries that the value is over."""
+    """Number of words, lines or canaries that the value is over."""
 
     def fields(self, name: str) -> dict[str, Any]:
-        """As a report has them, below the name of the figure."""
+        """The figure's entries in a report, under its name."""
         interval = list(self.interval) if self.interval is not None else None
         return {name: self.value, f"{name}_ci": interval, f"{name}_blind": self.blind, f"{name}_places": self.places}
 
 
 def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, blind: float | None = None) -> Figure:
-    """A share of places, from the hits and places of each document; what stands in one document is not independent.
+    """A share of places, from the hits and places of each document; places of one document are not independent.
 
-    The interval is at 95 %: a bootstrap over documents, and Wilson's score interval where every document has one place
-    at most, or all or none of the places are hits, since resamples of equal values have no width. Few documents spread
-    too little, so that the interval is stretched (``student_stretch``).
+    The interval is at 95 %, from a bootstrap over documents. Resamples of equal values have no width, so it is Wilson's
+    score interval if all or none of the places are hits, or if every document has at most one place. With few
+    documents the bootstrap is too narrow, so the interval is stretched (``student_stretch``).
     """
     import numpy as np
 

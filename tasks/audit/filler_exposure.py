@@ -1,10 +1,10 @@
-"""What a filler that was tuned on the corpus remembers of it: exposure of canaries in a twin of the filler.
+"""Exposure of canaries in a twin of a filler that was tuned on the corpus.
 
-The twin is tuned as the filler was, on the masked text with canaries, masked as it was; of those that show a marker
-nothing is learned where the tuning takes sentences without any. It is scored by the drawn words of a sentence: the sum
-of their log-probabilities, each masked alone (a pseudo-log-likelihood, Salazar et al. 2020), less that of the base. A
-word is one of those that stand in sentences of the form; those of several pieces say nothing. A causal filler is scored
-by its own probability of the sentence. Earlier rounds of tuning saw no canaries.
+The twin is tuned as the filler was, on the masked text with canaries, which are masked in the same way. If the tuning
+takes sentences without markers only, canaries with a marker are not learned. A sentence is scored by its drawn words:
+the sum of their log-probabilities, each masked alone (a pseudo-log-likelihood, Salazar et al. 2020), less the sum under
+the base. Candidates are the words that occur in sentences of the form; words of several tokens are ignored. A causal
+filler is scored by its probability of the sentence. Earlier rounds of tuning had no canaries.
 """
 
 import random
@@ -16,24 +16,24 @@ import numpy as np
 from tasks.audit.canaries import Canaries
 from tasks.audit.figure import Figure
 from tasks.audit.line_scores import score_references
-from tasks.audit.model_attacks import Form, exposure_figures
+from tasks.audit.model_attacks import Form, exposure_figures, sentences_by_form
 from tasks.audit.settings import AuditSettings
 from tasks.corpora.text_lines import write_lines
 from tasks.corpora.words import fold
-from tasks.filling.context import FillerModel
 from tasks.filling.fillers.tune_filler import AnyTuning, TuneFiles, tune_filler
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
-from tasks.language_model.language_models import open_language_model
+from tasks.filling.opened_filler import OpenedFiller
+from tasks.language_model.opening import open_language_model
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
 
 _REFERENCES = 1023
-"""A masked language model reads a sentence anew for each of its words."""
+"""A masked language model reads a sentence once for each of its words."""
 _PLACES_AT_ONCE = 2048
 _HELD_OUT = 1e-9
-"""Share of the sentences: one. What is held out takes all its repetitions from the text, which canaries are."""
+"""A share that holds out one sentence. Held-out sentences leave with their repetitions, canaries included."""
 
 
 def filler_exposure(
@@ -45,33 +45,32 @@ def filler_exposure(
     settings: AuditSettings,
     resources: ResourceSettings,
 ) -> dict[str, Figure]:
-    """``exposure_filler`` of names, and as for language models of the other families and counts.
+    """``exposure_filler`` for names; other families and counts are named as for language models.
 
-    ``masked``: the lines that the filler was tuned on; ``planted``: masked canaries, each as often as it stands there.
-    The twin's text and folder are what ``files`` write to.
+    ``masked``: the lines that the filler was tuned on; ``planted``: masked canaries, repeated as in the text. ``files``
+    names the twin's text and folder.
     """
     chance = random.Random(f"{settings.seed} filler")
     placed = [*enumerate(masked), *((chance.random() * len(masked), line) for line in planted)]
     write_lines(files.input, [line for _, line in sorted(placed)], private=True)
     tune_filler(tuning.model_copy(update={"held_out_share": _HELD_OUT}), files, Cell(), resources)
     known = {form: lines[:_REFERENCES] for form, lines in canaries.references.items()}
-    told = replace(canaries, planted=[each for each in canaries.planted if not each.is_coin], references=known)
+    without_coins = replace(canaries, planted=[each for each in canaries.planted if not each.is_coin], references=known)
 
-    def score(sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
-        after, before = (
-            score_references(open_language_model(folder), sentences)
-            if tuning.kind == "causal_lm"
-            else masked_scores(FillerModel(folder, resources.threads).masked, sentences)
-            for folder in (files.output, files.base)
-        )
-        return {form: after[form] - before[form] for form in sentences}
-
-    found = exposure_figures(score, told, settings, "probability in the tuned filler, less that in its base")
+    sentences = sentences_by_form(without_coins)
+    after, before = (
+        score_references(open_language_model(folder), sentences)
+        if tuning.kind == "causal_lm"
+        else masked_scores(OpenedFiller(folder, resources.threads).masked, sentences)
+        for folder in (files.output, files.base)
+    )
+    gain = {form: after[form] - before[form] for form in sentences}
+    found = exposure_figures(gain, without_coins, settings, "probability in the tuned filler, less that in its base")
     return {name.replace("exposure", "exposure_filler"): figure for name, figure in found.items()}
 
 
 def masked_scores(model: MaskedLanguageModel, sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
-    """Sums of log-probabilities (S,) in nats of the words in which sentences of a form differ, each masked alone."""
+    """Sums of log-probabilities (S,) in nats of the words in which a form's sentences differ, each masked alone."""
     candidates = candidate_words(model.tokenizer, name=model.name)
     index = {fold(word): number for number, word in enumerate(candidates.words)}
     found = {}

@@ -1,4 +1,4 @@
-"""How probable a language model finds each line of a text."""
+"""Log-probabilities of the lines of a text under a language model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LineScores:
-    """Of each line that has a word, in their order."""
+    """Scores of the lines that have a word, in order."""
 
     log_probability: np.ndarray
-    """Sum over its targets, its words and its end (S,), in nats."""
+    """Sum over the targets of a line, its words and its end (S,), in nats."""
     targets: np.ndarray
-    """How many these are (S,)."""
+    """Number of targets (S,)."""
     of_targets: np.ndarray
     """Log-probabilities of all targets, line after line (N,), in nats."""
     lines: np.ndarray
-    """Which of the given lines it is (S,), from 0: a line without a word has no score."""
+    """Index of each scored line among the given lines (S,), from 0; a line without a word has no score."""
 
     @property
     def means(self) -> np.ndarray:
-        """Of a target (S,), in nats."""
+        """Mean log-probability of a target (S,), in nats."""
         return self.log_probability / self.targets
 
 
 def score_lines(model: "LanguageModel", lines: Sequence[str]) -> LineScores:
-    """Score lines, each by itself. ``CorpusError`` where no line has a word."""
+    """Score each line by itself. Raises ``CorpusError`` if no line has a word."""
     from tasks.language_model.evaluation.reference_text import reference_text_of
 
     text = reference_text_of(lines, "lines of the audit")
@@ -44,11 +44,11 @@ Form = TypeVar("Form")
 
 
 def score_references(model: "LanguageModel", sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
-    """Log-probabilities of sentences by form, in nats: what those of a form share at their beginning is read once."""
+    """Log-probabilities of sentences by form, in nats; the common prefix of a form is read once."""
     from tasks.language_model.normalisation import normalise
 
     groups = {form: [tuple(normalise(line)) for line in lines] for form, lines in sentences.items()}
-    # Names may be one after normalisation; each distinct sentence is scored once.
+    # Names may become equal by normalisation; each distinct sentence is scored once.
     distinct = [list(dict.fromkeys(group)) for group in groups.values()]
     found = {}
     for (form, group), different, scores in zip(groups.items(), distinct, model.score_sentences(distinct), strict=True):

@@ -1,8 +1,7 @@
-"""What the words of a fill tell of each other, and of another fill: which are substitutes, and which stand for one and
-the same word.
+"""Linkage attacks on fills: which words are substitutes, and which substitutes hide the same word.
 
-A fill replaces words one by one, so its substitutes are read off by laying the masked line on the filled one. Lines
-that are no such fill (``free`` writes the whole sentence anew) are left out, and ``places`` says what is left.
+A fill replaces words one by one, so an alignment of the masked and the filled line gives its substitutes. Lines without
+such an alignment (``free`` writes the whole sentence again) are left out; ``places`` counts the rest.
 """
 
 from collections import Counter
@@ -19,9 +18,8 @@ from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import fills_of, side_by_side
-from tasks.filling.choice import originals_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords
-from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.masked_sentence import MaskedSentence, originals_of_slots, with_spans
 from tasks.language_model.evaluation.bootstrap import percentile_interval, resample_counts
 
 _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
@@ -34,15 +32,15 @@ def substitutes_told(
     most_lines: int = 1000,
     seed: int = 1,
 ) -> Figure:
-    """The area under the curve (AUC) of telling substitutes from words of the text: the chance that of one of each the
-    substitute is the more suspicious. A word that another copy has not comes first, then one off the list of kept words
-    (where there is one), then a rare one.
+    """AUC of distinguishing substitutes from words of the text: the probability that a random substitute is more
+    suspicious than a random word of the text. Most suspicious is a word that another copy lacks, then a word that is
+    not on the list of unmasked words (if there is one), then a rare word.
 
     ``counts``: of folded words in public text. Lines with a marker are drawn by ``seed``; the interval is a bootstrap
     over them.
     """
     lines = [(sentence, copies) for sentence, copies in fills if sentence.slots]
-    rarity, told, line_of, aligned = [], [], [], 0
+    rarity, is_substitute, line_of, aligned = [], [], [], 0
     for sentence, copies in Random(seed).sample(lines, min(most_lines, len(lines))):
         line = copies[0]
         spans = fills_of(sentence, line)
@@ -53,12 +51,12 @@ def substitutes_told(
             word = fold(line[start:end])
             differs = any((start, end) in missing for missing in others)
             rarity.append((differs, bool(kept) and not kept.holds(word), -counts.get(word, 0)))
-            told.append(any(first < end and start < last for first, last in spans))
+            is_substitute.append(any(first < end and start < last for first, last in spans))
             line_of.append(aligned)
         aligned += 1
-    known = "word counts of public text and the list of kept words" if kept else "word counts of public text"
+    known = "word counts of public text and the list of never-masked words" if kept else "word counts of public text"
     attacker = f"{known}; fills of one text: {len(lines[0][1]) if lines else 0}"
-    substitutes, of_line = np.array(told, dtype=bool), np.array(line_of, dtype=np.int64)
+    substitutes, of_line = np.array(is_substitute, dtype=bool), np.array(line_of, dtype=np.int64)
     if not substitutes.any() or substitutes.all():
         return Figure(None, None, attacker, blind=0.5)
     order = {score: rank for rank, score in enumerate(sorted(set(rarity)))}
@@ -71,18 +69,18 @@ def substitutes_told(
 
 
 def told_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attacker: str) -> Figure:
-    """Of the masked places the share where a second fill of the line has another word: whoever has both knows that a
-    word was masked there. Blind: the share of the words of the text that differ, as articles do that are agreed.
+    """Share of masked places where a second fill of the line has another word: a reader of both fills knows that a word
+    was masked there. Blind: the share of other words that differ, such as articles that agree with a substitute.
 
     ``lines``: each with its two fills. The interval is over lines.
     """
-    told, places, clear, clear_told = [], [], 0, 0
+    differing, places, clear, clear_differing = [], [], 0, 0
     for sentence, first, second in lines:
         one, other = fills_of(sentence, first), fills_of(sentence, second)
         if not one or not other:
             continue
         pairs = zip(one, other, strict=True)
-        told.append(sum(fold(first[a:b]) != fold(second[c:d]) for (a, b), (c, d) in pairs))
+        differing.append(sum(fold(first[a:b]) != fold(second[c:d]) for (a, b), (c, d) in pairs))
         places.append(len(one))
         words = {
             (start, end)
@@ -90,8 +88,8 @@ def told_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attack
             if not any(start < last and begin < end for begin, last in one)
         }
         clear += len(words)
-        clear_told += len(words & next(missing_words([first], [second])))
-    return share_figure(told, places, attacker, clear_told / clear if clear else None)
+        clear_differing += len(words & next(missing_words([first], [second])))
+    return share_figure(differing, places, attacker, clear_differing / clear if clear else None)
 
 
 def same_entity_told(
@@ -99,11 +97,11 @@ def same_entity_told(
     sidecar: str | Path,
     documents: str | Path | None = None,
 ) -> Figure:
-    """Of the pairs of places within a document whose masked words are equal, the share with equal substitutes; blind:
-    the same share of pairs whose words differ. Apart, they let an attacker follow a person through a document.
+    """Share of place pairs with equal masked words in a document that have equal substitutes; blind: the same share of
+    pairs with different masked words. The difference lets an attacker follow a person through a document.
 
-    ``documents``: the name of each line's document; without it each line is one. Words and substitutes are folded, and
-    a slot of several masked words stands for all of them together. The interval is over documents.
+    ``documents``: the name of each line's document; without it each line is a document. Words and substitutes are
+    folded. Several masked words in one slot count as one. The interval is over documents.
     """
     places: dict[str, Counter[tuple[tuple[str, ...], str]]] = {}
     streams = [fills, read_sidecar(sidecar), *([read_documents(documents)] if documents else [])]
@@ -115,20 +113,20 @@ def same_entity_told(
         originals = [tuple(sorted(words)) for words in originals_of_slots(with_spans(sentence, spans))]
         document = name[0] if name else str(sentence.number)
         places.setdefault(document, Counter()).update(zip(originals, substitutes, strict=True))
-    same, same_told, other, other_told = [], [], 0, 0
+    same, same_equal, other, other_equal = [], [], 0, 0
     for counted in places.values():
         by_original, by_substitute = Counter[tuple[str, ...]](), Counter[str]()
         for (original, substitute), number in counted.items():
             by_original[original] += number
             by_substitute[substitute] += number
         same.append(_pairs(by_original.values()))
-        same_told.append(_pairs(counted.values()))
+        same_equal.append(_pairs(counted.values()))
         other += _pairs([counted.total()]) - same[-1]
-        other_told += _pairs(by_substitute.values()) - same_told[-1]
+        other_equal += _pairs(by_substitute.values()) - same_equal[-1]
     attacker = "equal substitutes within a document are taken for one and the same masked word"
-    return share_figure(same_told, same, attacker, other_told / other if other else None)
+    return share_figure(same_equal, same, attacker, other_equal / other if other else None)
 
 
 def _pairs(sizes: Iterable[int]) -> int:
-    """How many pairs there are within groups of these sizes."""
+    """Number of pairs within groups of these sizes."""
     return sum(size * (size - 1) // 2 for size in sizes)

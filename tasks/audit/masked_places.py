@@ -1,4 +1,4 @@
-"""Masked words that an attacker guesses, each with what he knows of it."""
+"""Masked words that an attacker guesses, with the attacker's knowledge of each."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,15 @@ from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.words import fold, folded_words
 from tasks.filling.aligned_fills import filled_lines, fills_of, side_by_side
-from tasks.filling.choice import with_spans
 from tasks.filling.masked_lm.places import OpenPlace
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import read_masked_line, with_spans
 
 REACH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedPlace:
-    """A masked word and what is known of it."""
+    """A masked word and its context."""
 
     line: int
     open: OpenPlace
@@ -27,13 +26,11 @@ class MaskedPlace:
     original: str
     """Folded."""
     label: str
-    """Class that the attacker sees; ``MASK`` where he sees none."""
+    """Class that the attacker sees; ``MASK`` if none."""
     near: tuple[str, ...] = ()
-    """Folded words that stand in clear in the document at most ``REACH`` lines away."""
-    favoured: frozenset[str] = frozenset()
-    """Folded words that are tried before all others."""
+    """Folded unmasked words of the document, at most ``REACH`` lines away."""
     substitute: str | None = None
-    """What a fill writes there that gives the form of the masked word away; ``None`` where none does."""
+    """Word of a fill that reveals the form of the masked word; ``None`` if there is none."""
 
 
 def masked_places(
@@ -42,22 +39,19 @@ def masked_places(
     most: int,
     seed: int,
     *,
-    returning_fill: str | Path | None = None,
     copies: int = 1,
     merge_markers: bool = True,
     following_fill: str | Path | None = None,
     documents: str | Path | None = None,
 ) -> list[MaskedPlace]:
-    """So many of the masked words, each as likely as any other, drawn by ``seed`` without repetition.
+    """At most ``most`` masked words, drawn uniformly by ``seed`` without repetition.
 
-    ``returning_fill``: a fill that writes the masked word itself by design, if the attacker has one; of so many
-    ``copies`` and with markers merged as its method does. ``following_fill``: one whose words are of the class and form
-    of the masked ones. ``documents``: the name of each line's document; without it each line is one.
+    ``following_fill``: a fill whose words have the class and form of the masked ones, with so many ``copies`` and
+    merged markers. ``documents``: the name of each line's document; without it each line is a document.
     """
     number = sum(len(spans) for spans in read_sidecar(sidecar))
     drawn = set(random.Random(seed).sample(range(number), min(most, number)))
-    fill = returning_fill or following_fill
-    fills = filled_lines(masked, fill or masked, copies, merge_markers=merge_markers)
+    fills = filled_lines(masked, following_fill or masked, copies, merge_markers=merge_markers)
     lines = list(read_lines(masked))
     names: Sequence[object] = list(read_documents(documents)) if documents else range(len(lines))
     places: list[MaskedPlace] = []
@@ -71,11 +65,10 @@ def masked_places(
         around = range(max(0, merged.number - 1 - REACH), min(len(lines), merged.number + REACH))
         near = tuple(word for other in around if names[other] == name for word in _clear_words(lines[other]))
         written: dict[int, list[str]] = {}
-        for text in texts if fill else ():
+        for text in texts if following_fill else ():
             for slot, (start, end) in zip(merged.slots, fills_of(merged, text) or (), strict=False):
                 for marker in range(slot.first_marker, slot.last_marker + 1):
                     written.setdefault(marker, []).append(text[start:end])
-        folded = {marker: frozenset(map(fold, words)) for marker, words in written.items()}
         places += [
             MaskedPlace(
                 sentence.number,
@@ -83,8 +76,7 @@ def masked_places(
                 fold(span.original),
                 span.label if following_fill else sentence.slots[span.marker].label,
                 near,
-                folded.get(span.marker, frozenset()) if returning_fill else frozenset(),
-                written.get(span.marker, [None])[0] if following_fill else None,
+                written.get(span.marker, [None])[0],
             )
             for span in chosen
         ]

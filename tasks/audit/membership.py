@@ -1,8 +1,8 @@
-"""Membership inference: was this line in the training text? Scores of lines, and how well they tell members.
+"""Membership inference: was this line in the training text? Scores of lines, and how well they separate members.
 
-Members and non-members are lines of the same conversations, parted by coin. A score is higher where a line is more
-likely a member. False positives are what counts (Carlini et al. 2022, "Membership Inference Attacks From First
-Principles"): an attack that names a few members for certain has an AUC near 0.5 and many true positives at 0.1 %.
+Members and non-members are lines of the same conversations, divided at random. A score is higher where a line is more
+likely a member. False positives matter most (Carlini et al. 2022, "Membership Inference Attacks From First
+Principles"): an attack that names a few members with certainty has an AUC near 0.5 and many true positives at 0.1 %.
 """
 
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_co
 RATES = {"membership_tpr_1": 0.01, "membership_tpr_01": 0.001}
 """False positive rates, by the name of the figure."""
 LEAST_FALSE_POSITIVES = 2
-"""With fewer allowed at the threshold a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
+"""With fewer false positives allowed, a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
 FEW_SHADOW_MODELS = 64
-"""Below so many, one variance for all lines beats a variance for each (Carlini et al. 2022)."""
+"""With fewer shadow models, one variance for all lines is better than one each (Carlini et al. 2022)."""
 _WEIGHTS_AT_ONCE = 1_000_000
 _ROUNDING = 1e-9
 
 
 def loss_ratio(model: np.ndarray, pretrained: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Log of the ratio of a line's likelihoods (L,), nats a word, by log-probabilities (L,) under both models.
+    """Log of the ratio of a line's likelihoods (L,), nats a word, from log-probabilities (L,) under both models.
 
-    The attack by a reference model (Mireshghallah et al. 2022); the pretrained model knows what is likely anyway.
+    The attack with a reference model (Mireshghallah et al. 2022); the pretrained model gives the line's difficulty.
     """
     return (np.asarray(model) - np.asarray(pretrained)) / np.asarray(words)
 
@@ -36,21 +36,21 @@ def min_k(token_log_probabilities: np.ndarray, lengths: np.ndarray, share: float
     """Min-K% Prob (Shi et al. 2023): mean over the ``share`` least likely tokens of each line (L,), nats.
 
     Tokens (T,) of all lines one after the other, ``lengths`` (L,) of 1 or more. The number of tokens is rounded down as
-    in mimir, yet is 1 at least: of a line shorter than 1 / ``share`` tokens, the paper has none.
+    in mimir, but is at least 1; the paper has none for a line shorter than 1 / ``share`` tokens.
     """
     lengths = np.asarray(lengths)
     line = np.repeat(np.arange(len(lengths)), lengths)  # (T,)
     place = np.arange(len(line)) - np.repeat(np.cumsum(lengths) - lengths, lengths)  # (T,) from 0 in each line
     ordered = np.asarray(token_log_probabilities)[np.lexsort((token_log_probabilities, line))]
-    kept = np.maximum(1, (lengths * share).astype(np.int64))
-    lowest = place < kept[line]
-    return np.bincount(line[lowest], ordered[lowest], minlength=len(lengths)) / kept
+    number = np.maximum(1, (lengths * share).astype(np.int64))
+    lowest = place < number[line]
+    return np.bincount(line[lowest], ordered[lowest], minlength=len(lengths)) / number
 
 
 def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
     """A line's score (L,) less the mean of its neighbours' (L, N): Mattern et al. 2023.
 
-    Neighbours are the line with words exchanged for likely others: they calibrate where no pretrained model is known.
+    A neighbour is the line with a word exchanged for a likely one. Neighbours calibrate without a pretrained model.
     """
     return np.asarray(own) - np.asarray(neighbours).mean(axis=1)
 
@@ -58,9 +58,9 @@ def neighbourhood(own: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
 def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Log of the likelihood ratio in/out (L,) of the ``observed`` scores (L,): algorithm 1 of Carlini et al. 2022.
 
-    ``scores_in`` (L, I) are of shadow models that had the line in their text, ``scores_out`` (L, O) of those that had
-    not; in the paper I = O. Both are taken as normal, each line with a mean of its own; variances are pooled over lines
-    below ``FEW_SHADOW_MODELS``. I and O are 2 or more.
+    ``scores_in`` (L, I): of shadow models trained on the line; ``scores_out`` (L, O): of shadow models that were not.
+    In the paper I = O. Both are taken as normal with a mean for each line. Variances are pooled over lines for fewer
+    than ``FEW_SHADOW_MODELS`` models. I and O are 2 or more.
     """
     pooled = scores_in.shape[1] + scores_out.shape[1] < FEW_SHADOW_MODELS
 
@@ -81,16 +81,16 @@ def auc(members: np.ndarray, non_members: np.ndarray) -> float:
 def areas(
     members: np.ndarray, non_members: np.ndarray, counts: np.ndarray | None = None, group: np.ndarray | None = None
 ) -> np.ndarray:
-    """The same (R,) for each row of ``counts`` (R, G): how often each group is drawn. ``group`` (M + N,): of each."""
+    """``auc`` (R,) for each row of ``counts`` (R, G), how often each group is drawn. ``group`` (M + N,): of each."""
     return np.concatenate([_auc(*curve) for curve in _curves(members, non_members, counts, group)])
 
 
 def true_positive_rate(members: np.ndarray, non_members: np.ndarray, false_positive_rate: float) -> float:
-    """Share of the members (M,) that reach a threshold which at most this share of the non-members (N,) reaches.
+    """Share of the members (M,) at or above a threshold that at most this share of the non-members (N,) reaches.
 
-    The threshold is the score of a non-member, and equal scores all reach it or none do. So with nothing to find the
-    rate is k / (N + 1) on average, k non-members being allowed: never more than is asked for, where a threshold just
-    above the next non-member would give (k + 1) / (N + 1). It is 0 where not one is allowed.
+    The threshold is the score of a non-member; all lines with an equal score reach it. If there is nothing to find, the
+    rate is k / (N + 1) on average for k allowed non-members, so it never exceeds the given rate. A threshold just above
+    the next non-member would give (k + 1) / (N + 1). It is 0 if no non-member is allowed.
     """
     return float(_rate(*next(_curves(members, non_members)), false_positive_rate)[0])
 
@@ -109,11 +109,11 @@ def membership_figures(
 ) -> dict[str, Figure]:
     """``membership_auc``, ``membership_tpr_1`` and ``membership_tpr_01`` of members (M,) and non-members (N,).
 
-    ``blind`` is the same by the blind scores of the same lines: what the pretrained model says alone. Groups (M,) and
-    (N,) are the document of each line; intervals resample documents, with their members and non-members. That of a rate
-    is at least as wide as Wilson's of so many independent members: no resample has a member at the threshold where the
-    sample has none. A rate is ``None`` where there are not ``LEAST_FALSE_POSITIVES`` non-members at it, and all are
-    without members or non-members.
+    ``blind`` is from the blind scores of the same lines, those of the pretrained model alone. Groups (M,) and (N,) are
+    the document of each line; intervals resample documents with their lines. The interval of a rate is at least as wide
+    as Wilson's for so many independent members: without a member at the threshold, no resample has one. A rate is
+    ``None`` if it allows fewer than ``LEAST_FALSE_POSITIVES`` non-members. Without members or non-members all figures
+    are ``None``.
     """
     nothing = Figure(None, None, attacker)
     if not len(members) or not len(non_members):
@@ -142,7 +142,7 @@ def membership_figures(
 
 
 Curve = tuple[np.ndarray, np.ndarray]
-"""Members and non-members (R, D) that score at least as high as each of D distinct scores, the highest first."""
+"""Members and non-members (R, D) at or above each of D distinct scores, from the highest."""
 
 
 def _curves(
@@ -151,7 +151,7 @@ def _curves(
     counts: np.ndarray | None = None,
     group: np.ndarray | None = None,
 ) -> Iterator[Curve]:
-    """In blocks, for each row of ``counts`` (R, G): how often each group is drawn. ``group`` (M + N,) is of lines."""
+    """Blocks of curves for each row of ``counts`` (R, G), how often each group is drawn. ``group``: (M + N,)."""
     scores = np.concatenate([scores_of(members, "members"), scores_of(non_members, "non-members")])
     order = np.argsort(-scores)
     last = np.flatnonzero(np.diff(scores[order], append=-np.inf))  # (D,) the last line of each distinct score
@@ -179,7 +179,7 @@ def _auc(true: np.ndarray, false: np.ndarray) -> np.ndarray:
 
 
 def _rate(true: np.ndarray, false: np.ndarray, false_positive_rate: float) -> np.ndarray:
-    """True positive rate (R,) at the lowest score of a non-member that few enough non-members reach."""
+    """True positive rate (R,) at the lowest non-member score that at most the allowed non-members reach."""
     allowed = false_positive_rate * false[:, -1:] + _ROUNDING  # (R, 1)
     named_wrongly = np.where(false <= allowed, false, 0.0).max(axis=1)  # (R,)
     threshold = np.count_nonzero(false < named_wrongly[:, None], axis=1)  # (R,) of D

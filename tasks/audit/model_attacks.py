@@ -1,112 +1,99 @@
-"""What a language model gives away of the text that it was trained on: canaries, membership, a bound on epsilon.
+"""Attacks on a language model: canary exposure, membership inference, and a lower bound on epsilon.
 
-All three go by the calibrated score of a line: its log-probability under the attacked model less that under the model
-before it was adapted, which says how probable the line is for whoever has not seen it.
+All three use the calibrated score of a line: its log-probability under the attacked model less that under the model
+before it was adapted. The latter is the line's probability without its training text.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
+from tasks.audit.attacked import AttackedModel
 from tasks.audit.canaries import FAMILIES, Canaries, Family
+from tasks.audit.exposure import mean_exposure
 from tasks.audit.figure import Figure
-from tasks.audit.line_scores import LineScores, score_lines, score_references
+from tasks.audit.line_scores import score_lines, score_references
+from tasks.audit.membership import lira, loss_ratio, membership_figures, min_k
+from tasks.audit.membership import neighbourhood as less_neighbours
+from tasks.audit.one_run_epsilon import guess_and_bound
 from tasks.audit.settings import AuditSettings
-
-if TYPE_CHECKING:
-    from tasks.language_model.language_models import LanguageModel
+from tasks.language_model.normalisation import normalise
 
 _FROM_LOSS = "loss ratio to the model before it was adapted"
+_GUESSED_SHARE = 0.2
+"""Share of the coins that the attacker guesses for the bound on epsilon."""
 _LOWEST = 0.2
 """Share of a line's targets that Min-K% reads, as in its paper."""
 Form = tuple[Family, int]
 
 
-@dataclass(frozen=True)
-class Shadow:
-    """What another model, trained in the same way on some of the lines, says of all of them."""
+def canary_exposure(attacked: AttackedModel) -> dict[str, Figure]:
+    """``exposure_figures`` of the canaries; empty without planted canaries or a base model."""
+    canaries, base = attacked.canaries, attacked.base
+    if canaries is None or base is None:
+        return {}
+    sentences = sentences_by_form(canaries)
+    after, before = score_references(attacked.model, sentences), score_references(base, sentences)
+    gain = {form: after[form] - before[form] for form in sentences}
+    return exposure_figures(gain, canaries, attacked.settings, _FROM_LOSS)
 
-    means: np.ndarray
-    """Mean log-probability of a target of each line that has a word (S,), in nats."""
-    is_member: np.ndarray
-    """Of each line (L,), whether it was trained on it, bool."""
 
-
-def canary_figures(
-    attacked: "LanguageModel", base: "LanguageModel", canaries: Canaries, settings: AuditSettings
-) -> dict[str, Figure]:
-    """``exposure_figures`` of a language model; ``base``: the one that it was adapted from."""
-
-    def score(sentences: Mapping[Form, Sequence[str]]) -> dict[Form, np.ndarray]:
-        after, before = score_references(attacked, sentences), score_references(base, sentences)
-        return {form: after[form] - before[form] for form in sentences}
-
-    return exposure_figures(score, canaries, settings, _FROM_LOSS)
+def sentences_by_form(canaries: Canaries) -> dict[Form, list[str]]:
+    """References of each form, followed by the canaries of the same form."""
+    forms: dict[Form, list[str]] = {form: list(lines) for form, lines in canaries.references.items()}
+    for canary in canaries.planted:
+        forms[canary.family, canary.form].append(canary.text)
+    return forms
 
 
 def exposure_figures(
-    score: Callable[[Mapping[Form, Sequence[str]]], Mapping[Form, np.ndarray]],
-    canaries: Canaries,
-    settings: AuditSettings,
-    by: str,
+    gain: Mapping[Form, np.ndarray], canaries: Canaries, settings: AuditSettings, by: str
 ) -> dict[str, Figure]:
-    """Exposure of each family by repetitions, in bits, and the bound on epsilon from the coins, if there are any.
+    """Exposure of each family by repetitions, in bits, and the bound on epsilon if there are coins.
 
-    ``exposure_kept_4`` is that of common words planted four times, ``exposure`` that of names at the most repetitions,
-    ``exposure_extrapolated`` the same beyond the number of references.
-    ``score`` gives calibrated scores (S,) of sentences by form; ``by`` says what these are.
+    ``exposure_kept_4`` is for common words planted four times, ``exposure`` for names at the most repetitions, and
+    ``exposure_extrapolated`` for the same, beyond the number of references. ``gain``: calibrated scores (S,) of
+    ``sentences_by_form``; ``by`` names the score.
     """
-    from tasks.audit.exposure import mean_exposure
-    from tasks.audit.one_run_epsilon import guess_and_bound
-
     if not canaries.planted:
-        # Word counts of a text so small, or so unlike any language, that it has no words for any family.
+        # The word counts have no words for any family: a small text, or one unlike any language.
         return {}
-    forms: dict[Form, list[str]] = {form: list(lines) for form, lines in canaries.references.items()}
-    planted: dict[Form, list[int]] = {form: [] for form in forms}
-    for number, canary in enumerate(canaries.planted):
-        planted[canary.family, canary.form].append(number)
-        forms[canary.family, canary.form].append(canary.text)
-    calibrated = score(forms)
-    references = {form: calibrated[form][: len(lines)] for form, lines in canaries.references.items()}
-    scores = np.empty(len(canaries.planted))
-    for form, numbers in planted.items():
-        scores[numbers] = calibrated[form][len(references[form]) :]
+    references = {form: gain[form][: len(lines)] for form, lines in canaries.references.items()}
+    left = {form: iter(gain[form][len(lines) :].tolist()) for form, lines in canaries.references.items()}
+    scored = [(canary, next(left[canary.family, canary.form])) for canary in canaries.planted]
     repetitions = sorted({canary.repetitions for canary in canaries.planted if canary.repetitions})
-    most = repetitions[-1]
-    found = {}
+    most, chance = repetitions[-1], (settings.bootstrap_samples, settings.confidence, settings.seed)
     number = max(map(len, references.values()))
     attacker = f"rank among {number:,} sentences of the same form, by the {by}"
+    found = {}
     for family in FAMILIES:
+        forms = [form for form in references if form[0] == family]
         for times in repetitions:
-            groups = {
-                form: (
-                    np.array([scores[n] for n in numbers if canaries.planted[n].repetitions == times]),
-                    references[form],
-                )
-                for form, numbers in planted.items()
-                if form[0] == family
-            }
-            # What masking is for, and the most repetitions, are what is spoken of if nothing else is said.
-            own = [family] * (family != "masked")
-            told = f"{attacker}; {times} times in the text"
-            chance = settings.bootstrap_samples, settings.confidence, settings.seed
-            name = "_".join(["exposure", *own, *[str(times)] * (times < most)])
-            found[name] = mean_exposure(list(groups.values()), told, *chance)
+            own = [
+                (canary.form, score)
+                for canary, score in scored
+                if (canary.family, canary.repetitions) == (family, times)
+            ]
+            groups = [(np.array([score for form, score in own if form == of[1]]), references[of]) for of in forms]
+            # The family "masked" and the most repetitions are the defaults: they add nothing to the name.
+            of_family = [family] * (family != "masked")
+            attack = f"{attacker}; {times} times in the text"
+            name = "_".join(["exposure", *of_family, *[str(times)] * (times < most)])
+            found[name] = mean_exposure(groups, attack, *chance)
             if times == most:
-                told = f"{told}; by a skew normal fitted to theirs"
-                spaces = [canaries.bits[form] for form in groups]
-                name = "_".join(["exposure_extrapolated", *own])
-                found[name] = mean_exposure(list(groups.values()), told, *chance, spaces=spaces)
-    coins = [number for number, canary in enumerate(canaries.planted) if canary.is_coin]
+                spaces = [canaries.bits[form] for form in forms]
+                name, attack = (
+                    "_".join(["exposure_extrapolated", *of_family]),
+                    f"{attack}; by a skew normal fitted to theirs",
+                )
+                found[name] = mean_exposure(groups, attack, *chance, spaces=spaces)
+    coins = [(canary, score) for canary, score in scored if canary.is_coin]
     if not coins:
         return found
     found["epsilon_lower_bound"] = guess_and_bound(
-        scores[coins],
-        np.array([bool(canaries.planted[number].repetitions) for number in coins]),
-        guesses=round(settings.guessed_share * len(coins)),
+        np.array([score for _, score in coins]),
+        np.array([bool(canary.repetitions) for canary, _ in coins]),
+        guesses=round(_GUESSED_SHARE * len(coins)),
         attacker=f"lower bound at {settings.confidence:.0%} from canaries that a coin put in, by the {by}",
         seed=settings.seed,
         confidence=settings.confidence,
@@ -114,26 +101,15 @@ def exposure_figures(
     return found
 
 
-def membership_of(
-    attacked: "LanguageModel",
-    before: LineScores | None,
-    lines: Sequence[str],
-    is_member: np.ndarray,
-    documents: Sequence[str],
-    settings: AuditSettings,
-    shadows: Sequence[Shadow] = (),
-) -> dict[str, Figure]:
-    """Are lines that a model was trained on told from others?
+def membership(attacked: AttackedModel) -> dict[str, Figure]:
+    """Membership inference: how well members, the lines that a model was trained on, differ from other lines.
 
-    ``is_member`` and ``documents``: of each line (L,). ``before``: the lines under the model that it was adapted from;
-    without it the attacker has the attacked model's scores alone, and blind is the length of a line. Each line has as
-    many ``shadows`` that were trained on it as any other.
+    Without a base model the attacker has the scores of the attacked model only; blind is then the length of a line.
     """
-    from tasks.audit.membership import lira, loss_ratio, min_k
-
-    own = score_lines(attacked, lines)
+    before, shadows, is_member = attacked.before, attacked.shadows, attacked.is_member
+    own = score_lines(attacked.model, attacked.lines)
     first = is_member[own.lines]
-    named = np.unique(np.array([documents[number] for number in own.lines]), return_inverse=True)[1]
+    named = np.unique(np.array([attacked.documents[number] for number in own.lines]), return_inverse=True)[1]
     lowest = min_k(own.of_targets, own.targets, _LOWEST)
     if before is None:
         blind = -own.targets.astype(np.float64)
@@ -160,37 +136,31 @@ def membership_of(
         )
     found: dict[str, Figure] = {}
     for name, (scores, blind, attacker) in attacks.items():
-        found |= _told(name, scores, blind, first, named, attacker, settings)
+        found |= _named_figures(name, scores, blind, first, named, attacker, attacked.settings)
     return found
 
 
-def neighbourhood_of(
-    attacked: "LanguageModel",
-    lines: Sequence[str],
-    is_member: np.ndarray,
-    documents: Sequence[str],
-    settings: AuditSettings,
-    threads: int,
-) -> dict[str, Figure]:
-    """The same of ``neighboured`` lines, each held against its neighbours; blind is its length."""
-    from tasks.audit.membership import neighbourhood
+def neighbourhood(attacked: AttackedModel) -> dict[str, Figure]:
+    """Membership inference on ``neighboured`` lines, each compared with its neighbours; blind is its length."""
+    lines, settings = attacked.lines, attacked.settings
+    if not settings.neighboured:
+        return {}
     from tasks.audit.neighbours import NEIGHBOURS, neighbours_of
-    from tasks.language_model.normalisation import normalise
 
     words = np.array([len(normalise(line)) for line in lines])
     chosen = np.random.default_rng(settings.seed).permutation(np.flatnonzero(words))[: settings.neighboured].tolist()
-    found = neighbours_of([lines[number] for number in chosen], settings.attacker, settings.seed, threads)
+    found = neighbours_of([lines[number] for number in chosen], settings.attacker, settings.seed, attacked.threads)
     of_lines = {number: [lines[number], *others] for number, others in zip(chosen, found, strict=True) if others}
-    scores = np.stack([*score_references(attacked, of_lines).values()])  # (S, 1 + N)
+    scores = np.stack([*score_references(attacked.model, of_lines).values()])  # (S, 1 + N)
     rows = np.array([*of_lines])
-    named = np.unique(np.array([documents[number] for number in rows]), return_inverse=True)[1]
+    named = np.unique(np.array([attacked.documents[number] for number in rows]), return_inverse=True)[1]
     attacker = f"log-probability less the mean of {NEIGHBOURS} lines with a word exchanged by {settings.attacker}"
-    own = neighbourhood(scores[:, 0], scores[:, 1:])
+    own = less_neighbours(scores[:, 0], scores[:, 1:])
     blind = -words[rows].astype(np.float64)
-    return _told("membership_neighbourhood", own, blind, is_member[rows], named, attacker, settings)
+    return _named_figures("membership_neighbourhood", own, blind, attacked.is_member[rows], named, attacker, settings)
 
 
-def _told(
+def _named_figures(
     name: str,
     scores: np.ndarray,
     blind: np.ndarray,
@@ -199,9 +169,7 @@ def _told(
     attacker: str,
     settings: AuditSettings,
 ) -> dict[str, Figure]:
-    """Figures by scores and blind scores (S,) of lines, of which ``first`` (S,) says whether they are members."""
-    from tasks.audit.membership import membership_figures
-
+    """Membership figures from scores and blind scores (S,) of lines; ``first`` (S,): whether a line is a member."""
     figures = membership_figures(
         scores[first],
         scores[~first],

@@ -1,23 +1,21 @@
-"""What a masked language model finds out about the words behind the markers, beside guesses by frequency alone.
+"""Guesses of masked words by a masked language model, compared with guesses by word frequency alone.
 
-The attacker knows the masked text, the list of kept words of the technique, and public word counts. His list of words
-are those of the counts that are not kept words. The model reads the masked line; the lines round it, too, helped it
-nothing in the chat corpus.
-With p(w) their share of the counts, p(w | x) what the model says of the words that it has as one piece, and p_mean(w)
-its mean over all attacked places, he takes
+The attacker knows the masked text, the technique's list of words left unmasked, and public word counts. The candidates
+are the counted words that are not on that list. The model reads the masked line; the lines around it did not improve
+the attack on the chat corpus. p(w) is the share of w in the counts and p(w | x) the model's probability of w, for words
+that are one token. p_mean(w) is the mean of p(w | x) over all attacked places. The score of a word is
 
     p(w) * (p(w | x) + e p(w)) / (p_mean(w) + e p(w)),    e = 0.03
 
-which puts the prior of masked words in the place of the model's own (Saerens et al. 2002, equation 2.4; as in
-``log_linear``). Where the line says nothing the factor is 1 and the guess is the blind one. Words of several pieces
-have their p(w), as in decision 0033. Where a technique has no list it is a tagger, and p(w) is weighed by how often
-public text writes the word with a capital or a figure; by that which fits where a marker says its class. And a tenth
-of p(w) is then what stands in clear near by in the document in such a form: a tagger misses some mentions of a name.
+which replaces the model's own prior by that of masked words (Saerens et al. 2002, equation 2.4; as in ``log_linear``).
+If the line is uninformative, the factor is 1 and the guess is the blind one. Words of several tokens have the score
+p(w), as in decision 0033. A technique without a list is a tagger. Then p(w) is weighted by how often public text writes
+the word with a capital or a digit; if the marker has a class, by the one that fits. A tenth of p(w) is then the share
+of w among unmasked words of this form nearby in the document: a tagger misses some mentions of a name.
 
-A masked word that is not on his list is never found: it ranks behind the whole list. A fill tells no more than the
-masked text, of which it is a function, unless it follows the masked words: one that writes words of the masked word's
-class and form (a surrogate) says these. Words of another ending, of another capital, figures for words count a
-hundredth.
+A masked word that is no candidate is never found: it ranks after all candidates. A fill is a function of the masked
+text and adds no information, unless it follows the masked words. A surrogate has the class and form of the masked word,
+so it reveals these. Words of another ending or capitalisation, and digits instead of words, count a hundredth.
 """
 
 from collections import Counter
@@ -48,11 +46,11 @@ if TYPE_CHECKING:
 
 TOPS = (1, 10, 100)
 _NEAR = 0.1
-"""Share of what stands near by; with 0.05 or 0.2 of it, and 3 or 30 lines, as much was found."""
+"""Share of unmasked words nearby; 0.05 or 0.2, and 3 or 30 lines, found as much."""
 _SMOOTHING = 0.03
-"""e: of 0.03 to 1 the best on the chat corpus, by little."""
+"""e: of 0.03 to 1 the best on the chat corpus, by a small margin."""
 _OTHER_FORM = 0.01
-"""Weight of a word that public text never writes in the form that its class has."""
+"""Weight of a word that public text never writes in the form of its class."""
 _NAMES = frozenset(("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS"))
 _FIGURES = frozenset(("NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
 
@@ -61,10 +59,10 @@ _NEARLY_ALWAYS = 0.9
 
 
 class WordList:
-    """The words that the attacker guesses among, and how likely each is before he reads the line."""
+    """The attacker's candidates, and the prior probability of each."""
 
     def __init__(self, counts: Iterable[tuple[str, int]], kept: KeptWords) -> None:
-        """``counts`` of cased words in public text."""
+        """``counts``: cased words in public text."""
         total, capital = Counter[str](), Counter[str]()
         for word, count in counts:
             folded = fold(word)
@@ -80,7 +78,7 @@ class WordList:
         self._of_form: dict[Form, np.ndarray] = {}
 
     def prior(self, label: str = MASK) -> np.ndarray:
-        """``(L,)`` probabilities of the words where a marker has this class."""
+        """``(L,)`` prior probabilities of the words where a marker has this class."""
         if label not in self._by_label:
             known = label != MASK or not self.has_kept_words
             weighed = self._counts * (self._form(label) + _OTHER_FORM if known else 1)
@@ -88,15 +86,15 @@ class WordList:
         return self._by_label[label]
 
     def prior_near(self, label: str, near: Iterable[str]) -> np.ndarray:
-        """``(L,)`` the same where these folded words stand in clear near by; where a list masks they are kept words,
-        and nobody guesses them."""
+        """``(L,)`` prior probabilities, given the folded unmasked words ``near`` the place in the document. If the
+        technique has a list, these words are on it and are no candidates."""
         seen = np.bincount([self.index[word] for word in near if word in self.index], minlength=len(self.index))
         seen = np.where(self._form(label) > 0.5, seen, 0)
         prior = self.prior(label)
         return (1 - _NEAR) * prior + _NEAR * seen / seen.sum() if seen.any() else prior.copy()
 
     def of_form(self, substitute: str) -> np.ndarray:
-        """``(L,)`` weights of the words where this one follows the form of the masked word."""
+        """``(L,)`` weights of the words, given a substitute that follows the form of the masked word."""
         known = self.index.get(fold(substitute))
         form = self._forms[known] if known is not None else form_of(substitute, has_capital=substitute[:1].isupper())
         if form not in self._of_form:
@@ -116,22 +114,22 @@ class WordList:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Where the masked words stand in an attacker's guesses, from 1; one more than he has words where it is none of
-    them."""
+    """Ranks of the masked words among an attacker's guesses, from 1. The rank of a word that is no candidate is the
+    number of candidates + 1."""
 
     reading: np.ndarray
-    """``(N,)``: of one who reads the line."""
+    """``(N,)``: for the attacker who reads the line."""
     blind: np.ndarray
-    """``(N,)``: of one who goes by frequency."""
+    """``(N,)``: for the attacker who goes by frequency."""
     listed: np.ndarray
-    """``(N,)`` booleans: the masked word is among his words."""
+    """``(N,)`` booleans: the masked word is a candidate."""
 
 
 class Reader:
-    """A masked language model that reads masked lines, and guesses among the words of a list."""
+    """A masked language model that reads masked lines and scores the words of a list."""
 
     def __init__(self, model: "MaskedLanguageModel", candidates: CandidateWords, words: WordList) -> None:
-        """Raises ``ModelError`` where the model has no word of the list as one piece."""
+        """Raises ``ModelError`` if no word of the list is one token of the model."""
         column = np.array([words.index.get(fold(word), -1) for word in candidates.words])  # (W,)
         self._model, self._candidates, self._words = model, candidates, words
         self._allowed = column >= 0
@@ -147,8 +145,8 @@ class Reader:
         self._smooth = words.prior()[self._column] / words.prior()[self._column].sum() * _SMOOTHING  # (C,)
 
     def guesses(self, places: Sequence[MaskedPlace]) -> Iterator[np.ndarray]:
-        """``(L,)`` for each place how likely each word of the list is, but for a constant; below 0 what cannot stand
-        there. The first places that are read say how often the model says each word. Takes some 100 KB a place."""
+        """For each place ``(L,)`` unnormalised probabilities of the words; below 0: a word that cannot occur
+        there. The places of the first call give the model's mean of each word. Takes some 100 KB a place."""
         opened = [place.open for place in places]
         table = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)  # (N, A)
         if not self._mean.any():
@@ -159,9 +157,8 @@ class Reader:
                 guesses *= self._words.of_form(place.substitute)
             said = self._by_word(np.exp(row.astype(np.float64)))  # (C,)
             weighed = guesses[self._column] * (said + self._smooth) / (self._mean + self._smooth)
-            # The words that the model has share what they have by frequency.
+            # The words that are one token keep their total probability by frequency.
             guesses[self._column] = weighed * (guesses[self._column].sum() / weighed.sum())
-            guesses[[self._words.index[word] for word in place.favoured if word in self._words.index]] += 1
             yield guesses
 
     def _by_word(self, of_candidates: np.ndarray) -> np.ndarray:
@@ -169,13 +166,13 @@ class Reader:
 
 
 def ranks_of(places: Sequence[MaskedPlace], reader: Reader, words: WordList, reranker: Reranker | None = None) -> Ranks:
-    """The rank of each place's word; equally likely ones share theirs."""
+    """The rank of each place's word; equally likely words share their mean rank."""
     targets = [words.index.get(place.original, -1) for place in places]
     reading = np.empty(len(places))
     contested: dict[int, Contested] = {}
     for row, (place, target, guesses) in enumerate(zip(places, targets, reader.guesses(places), strict=True)):
         reading[row] = _rank(guesses, target)
-        if reranker and reading[row] <= MOST and not place.favoured:
+        if reranker and reading[row] <= MOST:
             best = np.argsort(-guesses, kind="stable")[:MOST]
             if target in best:
                 contested[row] = Contested(place, target, best, guesses[best])
@@ -186,14 +183,14 @@ def ranks_of(places: Sequence[MaskedPlace], reader: Reader, words: WordList, rer
 
 
 def _rank(guesses: np.ndarray, target: int) -> float:
-    """The rank of one among its equals, on the average; -1 is none."""
+    """The rank of a target, with the mean of tied ranks; ``target`` -1: no candidate."""
     if target < 0:
         return len(guesses) + 1
     return float(np.count_nonzero(guesses > guesses[target]) + (np.count_nonzero(guesses == guesses[target]) + 1) / 2)
 
 
 def figures_of(places: Sequence[MaskedPlace], ranks: Ranks, attacker: str) -> dict[str, Figure]:
-    """The figures of some places, one at least; a line's stand together in the intervals of shares."""
+    """Figures of at least one place; intervals of shares resample lines."""
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
 
     def share(hits: np.ndarray, blind: np.ndarray | None = None) -> Figure:
@@ -218,33 +215,31 @@ def reidentification(
     threads: int = 1,
     reranker: str | None = None,
 ) -> dict[str, Figure]:
-    """``reidentified_1``, ``_10``, ``_100``: the share of masked words among so many best guesses;
-    ``reidentified_listed``: among all of them, which no attack of this kind exceeds; ``median_rank``.
+    """``reidentified_1``, ``_10``, ``_100``, the share of masked words among so many best guesses;
+    ``reidentified_listed``, the share among all candidates, an upper bound; and ``median_rank``.
 
-    ``kept_words``: of the technique, empty or ``None`` where it has no list. ``word_counts``: of public text, by
-    default the published list. ``filler``: the attacker, any masked language model by hub name or folder;
-    ``reranker``: a causal one that reads its best guesses.
+    ``kept_words``: the technique's list; empty or ``None`` if it has none. ``word_counts``: of public text, by default
+    the published list. ``filler``: the attacker, any masked language model by hub name or folder; ``reranker``: a
+    causal language model that reorders its best guesses.
     """
     from tasks.corpora.sources.published_frequencies import published_counts
-    from tasks.filling.context import FillerModel
     from tasks.filling.masked_lm.candidate_words import candidate_words
+    from tasks.filling.opened_filler import OpenedFiller
 
     counts = list(read_word_counts(word_counts) if word_counts else published_counts())
     words = WordList(counts, KeptWords.read(kept_words))
-    known = "words off the list of kept words"
+    known = "words off the list of never-masked words"
     if not words.has_kept_words:
-        known = "words, names and figures first, above all those in clear near by"
+        known = "words, names and figures first, above all unmasked ones nearby"
     attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
     if reranker:
-        attacker += f"; {reranker} orders the {MOST} best anew"
+        attacker += f"; {reranker} reorders the {MOST} best"
     if any(place.substitute for place in places):
         attacker += "; of the class and form of what the fill writes"
-    if any(place.favoured for place in places):
-        attacker += "; first what the fill writes, which may be the masked word"
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
         return {name: Figure(None, None, attacker) for name in names}
-    model = FillerModel(filler, threads).masked
+    model = OpenedFiller(filler, threads).masked
     candidates = candidate_words(model.tokenizer, name=model.name, known_words=words.index.keys())
     second = Reranker.load(reranker, counts) if reranker else None
     return figures_of(places, ranks_of(places, Reader(model, candidates, words), words, second), attacker)

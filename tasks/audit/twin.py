@@ -1,103 +1,225 @@
-"""A twin of a cell's language model: trained as that one is, on its text without some lines and with canaries.
+"""A twin of a cell's language model: trained in the same way, on its text less some lines and plus canaries.
 
-The released model must be as good as it can be, so nothing is planted into its text. The twin has the same text, but
-for lines that were left out by coin, whose neighbours from the same documents stay (so that nothing but membership
-tells them from those), and with canaries that were masked and filled as the text was. What it gives away, a model that
-is trained in the same way gives away of sentences of the same sort.
+The released model must be as good as possible, so its text has no canaries. The twin's text lacks lines that were left
+out at random. Their neighbours from the same documents stay, so that members and non-members differ in membership only.
+It also has canaries, masked and filled as the text was. A model trained in the same way leaks sentences of the same
+kind as the twin does.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from tasks.audit.canaries import FAMILIES, Canaries, Family
+from tasks.audit.attacked import AttackedModel, AttackedText, Shadow
+from tasks.audit.canaries import FAMILIES, Canaries, Canary, Family, make_canaries
+from tasks.audit.figure import Figure
+from tasks.audit.filler_exposure import filler_exposure
+from tasks.audit.line_scores import score_lines
 from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
+from tasks.filling.filled_lines import Part
+from tasks.filling.fillers.tune_filler import TuneFiles
+from tasks.filling.methods.distilled import Distilled
+from tasks.filling.prepared_fill import PlantedLines, mask_lines
+from tasks.language_model.adapt import AdaptFiles, adapt
+from tasks.language_model.divided_model import DividedModel
+from tasks.language_model.evaluation.perplexity import word_ranks
+from tasks.parameters.cells_file import MARKER_USES
+from tasks.records.cell import Cell
 
 _SEED_BRANCH, _SHADOW_BRANCH = 0x617564, 0x736861
-"""Keep the coins of lines apart from other draws of the same seed."""
-
-
-@dataclass(frozen=True)
-class Obfuscated:
-    """Canaries as the cell's text would have them."""
-
-    lines: list[str]
-    """One for each line that was given."""
-    spans: Sequence[Sequence[MaskedSpan]]
-    """What was masked in each; nothing where the text is raw."""
-
-
-Obfuscate = Callable[[Sequence[str]], Obfuscated]
-"""Masks and fills lines as the cell's text was; the same line twice may be filled differently."""
+"""Separate the coins of lines from other draws of the same seed."""
 
 
 @dataclass(frozen=True)
 class TwinText:
-    """What a twin is trained on, and what is asked of it."""
+    """The text that a twin is trained on, and the lines and canaries that it is tested on."""
 
     text: Sequence[str]
-    """The cell's own: a line for each private one, in one copy or several, one behind the other."""
+    """The cell's text: a line for each private line, in one copy or several, one after the other."""
     documents: Sequence[str]
-    """Of each private line (L,)."""
+    """Document of each private line (L,)."""
     is_member: np.ndarray
-    """Of each private line (L,), whether the twin is trained on it, bool."""
+    """Whether the twin is trained on each private line (L,), bool."""
     planted: Sequence[tuple[str, str]]
-    """Canaries as they stand there, each with its document, one of its own, however often it stands there."""
-    masked_shares: Mapping[Family, float | None]
-    """Share of the drawn words of each family that was masked; ``None`` where none was planted."""
+    """Canaries as written in the text, each with its own document; repeated as in the text."""
     seed: int
 
     def of(self, is_member: np.ndarray) -> list[tuple[str, str]]:
-        """Lines to train on, each with its document: those of these members (L,) in their order, canaries among them,
-        each at a place of its own."""
+        """Training lines, each with its document: the lines of these members (L,) in order, and each canary at a place
+        of its own."""
         number = len(self.documents)
-        kept = [
+        members = [
             (line, f"document {self.documents[place % number]}")
             for place, line in enumerate(self.text)
             if is_member[place % number]
         ]
         order = random.Random(f"{self.seed} places")
-        placed = [*enumerate(kept), *((order.random() * len(kept), pair) for pair in self.planted)]
+        placed = [*enumerate(members), *((order.random() * len(members), pair) for pair in self.planted)]
         return [pair for _, pair in sorted(placed, key=lambda each: each[0])]
 
     def shadows(self, models: int, held_out_share: float) -> np.ndarray:
-        """Members (S, L) of so many other draws, bool; each line is left out by as many of them, two at least."""
+        """Members (S, L) of so many other draws, bool; each line is left out by equally many of them, at least two."""
         out = min(models - 2, max(2, round(models * held_out_share)))
         drawn = np.random.default_rng([self.seed, _SHADOW_BRANCH]).random((models, len(self.documents)))
         return drawn.argsort(axis=0).argsort(axis=0) >= out
 
 
-def twin_text(
-    members: Sequence[str],
-    documents: Sequence[str],
-    text: Sequence[str],
-    canaries: Canaries,
-    obfuscate: Obfuscate,
-    held_out_share: float,
-    seed: int,
-) -> TwinText:
-    """Leave lines out and plant canaries.
+class Twin:
+    """Trains the twin of a cell's model in a private folder."""
 
-    ``members`` and ``documents``: the private lines (L), and what each belongs to; ``text``: the cell's own, once or in
-    several copies one behind the other. ``CorpusError`` where it has another number of lines.
-    """
-    if not members or len(text) % len(members):
-        raise CorpusError(
-            f"the text has {len(text):,} lines, and the private one {len(members):,}: one is not made from the other "
-            "line by line; give the private text that it was made from as --members"
+    def __init__(self, attacked: AttackedText, members: Sequence[str], documents: Sequence[str], work: Path) -> None:
+        """``members`` and ``documents``: the private lines (L) and their documents."""
+        self._attacked, self._members, self._documents, self._work = attacked, members, documents, work
+        self._settings, self._files, self._cell = attacked.settings, attacked.files, attacked.cell
+        self._resources, self._technique = attacked.resources, attacked.cell.technique
+
+    def trained(self) -> tuple[AttackedModel, Mapping[Family, float | None], dict[str, Figure]]:
+        """The twin, the share of the drawn words of each family that was masked, and the figures of a twin of the
+        filler. Raises ``CorpusError`` if the text has another number of lines than the private text."""
+        settings, files, members = self._settings, self._files, self._members
+        canaries = make_canaries(
+            word_ranks(str(files.word_counts)),
+            max(2, min(settings.canaries, len(members) // 200)),
+            settings.repetitions,
+            settings.references,
+            min(settings.coins, len(members) // 8),
+            settings.seed,
         )
-    generator = np.random.default_rng([seed, _SEED_BRANCH])
-    is_member = generator.random(len(members)) >= held_out_share
-    planted = [canary for canary in canaries.planted for _ in range(canary.repetitions)]
-    obfuscated = obfuscate([canary.text for canary in planted])
-    named = [(line, f"canary {canary.text}") for line, canary in zip(obfuscated.lines, planted, strict=True)]
-    masked = {family: [0, 0] for family in FAMILIES}
-    for canary, spans in zip(planted, obfuscated.spans, strict=True):
-        hidden = {span.start for span in spans}
-        masked[canary.family][0] += sum(place in hidden for place in canary.drawn)
-        masked[canary.family][1] += len(canary.drawn)
-    shares = {family: hit / drawn if drawn else None for family, (hit, drawn) in masked.items()}
-    return TwinText(text, documents, is_member, named, shares, seed)
+        is_drawn = isinstance(settings.filling, Distilled)
+        # A drawn text has other lines: train on its source, the masked lines.
+        made = self._masked / "text.txt" if is_drawn else str(files.text)
+        text = list(read_lines(made))
+        if not members or len(text) % len(members):
+            raise CorpusError(
+                f"the text has {len(text):,} lines, and the private text {len(members):,}: they do not match line by "
+                "line; give the private text that it was made from as --members"
+            )
+        drawn = np.random.default_rng([settings.seed, _SEED_BRANCH]).random(len(members))
+        planted = [canary for canary in canaries.planted for _ in range(canary.repetitions)]
+        lines, spans = self._obfuscated([canary.text for canary in planted])
+        named = [(line, f"canary {canary.text}") for line, canary in zip(lines, planted, strict=True)]
+        own = TwinText(text, self._documents, drawn >= settings.held_out_share, named, settings.seed)
+        of_filler = self._of_filler(canaries)
+        trained_on = own.of(own.is_member)
+        if is_drawn:
+            trained_on = self._drawn(trained_on, canaries)
+        base = DividedModel(str(files.base), self._resources)
+        model = AttackedModel(
+            model=self._adapted("twin", trained_on, self._cell),
+            lines=members,
+            is_member=own.is_member,
+            documents=self._documents,
+            settings=settings,
+            threads=self._resources.threads,
+            base=base,
+            before=score_lines(base, members),
+            shadows=() if is_drawn else tuple(self._shadows(own)),
+            canaries=canaries,
+            planted=list(dict.fromkeys(lines)),
+            text=text if self._technique else None,
+            public=files.generic_text,
+        )
+        return model, _masked_shares(planted, spans), of_filler
+
+    @property
+    def _masked(self) -> Path:
+        """Folder of the masked text."""
+        return Path(str(self._files.masked)) / str(self._technique)
+
+    def _of_filler(self, canaries: Canaries) -> dict[str, Figure]:
+        """The leakage of a twin of the filler; empty if the filler was not tuned on the corpus."""
+        settings, files, technique = self._settings, self._files, self._technique
+        if settings.tuning is None or technique is None:
+            return {}
+        given = TuneFiles(
+            base=str(settings.tuning.base),
+            input=str(self._work / "masked.txt"),
+            output=str(self._work / "filler"),
+            kept_words=str(self._masked / "kept_words.txt"),
+            word_counts=files.word_counts,
+            generic=files.generic,
+        )
+        planted = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
+        masked = mask_lines(settings.techniques[technique], planted, files.word_counts, self._resources.threads).lines
+        resources = self._resources.model_copy(update={"work_folder": str(self._work)})
+        text = list(read_lines(self._masked / "text.txt"))
+        return filler_exposure(settings.tuning, given, text, masked, canaries, settings, resources)
+
+    def _shadows(self, own: TwinText) -> Iterator[Shadow]:
+        """Models trained as the twin, with other members and another seed."""
+        settings, cell = self._settings, self._cell
+        if not settings.shadow_models or (settings.shadowed is not None and cell.path not in settings.shadowed):
+            return
+        for number, is_member in enumerate(own.shadows(settings.shadow_models, settings.held_out_share), start=1):
+            other = replace(cell, seed=1000 * settings.seed + number)
+            shadow = self._adapted("shadow", own.of(is_member), other)
+            yield Shadow(score_lines(shadow, self._members).means, is_member)
+
+    def _drawn(self, masked: Sequence[tuple[str, str]], canaries: Canaries) -> list[tuple[str, str]]:
+        """Text sampled from a model of masked lines, each line a document; it must not quote the members' lines or the
+        canaries."""
+        from tasks.distillation.distil import DistilFiles, distil
+
+        method = self._settings.filling
+        assert isinstance(method, Distilled), "the caller checks this"
+        folders = {"pretrained": str(self._files.base)}
+        for source in method.sources.values():
+            if source not in folders:
+                self._adapted(source, masked, replace(self._cell, method=source))
+                folders[source] = str(self._work / source)
+        private, output = self._work / "private.txt", self._work / "drawn.txt"
+        planted = [canary.text for canary in canaries.planted]
+        write_lines(private, [*self._members[: len(masked) - len(planted)], *planted], private=True)
+        named = {option.replace("-", "_"): folders[found] for option, found in method.sources.items()}
+        distil(method, DistilFiles(private=str(private), output=str(output), **named), self._cell, self._resources)
+        return [(line, f"line {number}") for number, line in enumerate(read_lines(output))]
+
+    def _adapted(self, name: str, pairs: Sequence[tuple[str, str]], cell: Cell) -> DividedModel:
+        """The cell's model, trained on other lines, each with its document."""
+        given, adaptation, resources = self._files, self._settings.adaptation, self._resources
+        assert adaptation is not None, "an attack on a twin needs its adaptation settings"
+        text, documents, output = (self._work / part for part in ("text.txt", "documents.txt", name))
+        write_lines(text, [line for line, _ in pairs], private=True)
+        write_lines(documents, [name for _, name in pairs], private=True)
+        files = AdaptFiles(
+            model=str(given.base),
+            input=str(text),
+            valid=given.valid if adaptation.goes_by_valid else None,
+            documents=str(documents),
+            markers=MARKER_USES.get(str(cell.method), "none"),
+            output=str(output),
+        )
+        adapt(adaptation, files, cell, resources.model_copy(update={"work_folder": str(self._work)}))
+        return DividedModel(str(output), resources)
+
+    def _obfuscated(self, lines: Sequence[str]) -> tuple[Sequence[str], Sequence[Sequence[MaskedSpan]]]:
+        """Lines masked and filled as the cell's text was, and their masked spans; a repeated line may be filled
+        differently."""
+        settings, files, technique = self._settings, self._files, self._technique
+        if technique is None:
+            return lines, [[] for _ in lines]
+        masked = mask_lines(settings.techniques[technique], lines, files.word_counts, self._resources.threads)
+        method = settings.filling
+        if method is None or isinstance(method, Distilled):
+            return masked.lines, masked.spans
+        names = [f"canary {line}" for line in lines]
+        planted = PlantedLines(masked.lines, masked.spans, names, files.documents)
+        # Lines after the corpus, each its own document.
+        first = 1 + sum(1 for _ in read_lines(self._masked / "text.txt"))
+        documents = [f"canary {number}" for number in range(len(lines))]
+        part = Part(first, masked.lines, masked.spans, documents)
+        return self._attacked.with_planted(planted).fill(part), masked.spans
+
+
+def _masked_shares(planted: Sequence[Canary], spans: Sequence[Sequence[MaskedSpan]]) -> dict[Family, float | None]:
+    """Share of the drawn words of each family that was masked; ``None`` if none was planted."""
+    found: dict[Family, list[bool]] = {family: [] for family in FAMILIES}
+    for canary, of_line in zip(planted, spans, strict=True):
+        hidden = {span.start for span in of_line}
+        found[canary.family] += [place in hidden for place in canary.drawn]
+    return {family: sum(hits) / len(hits) if hits else None for family, hits in found.items()}

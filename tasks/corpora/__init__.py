@@ -1,1 +1,1 @@
-"""Step 1: text comes in. The file formats that pass between the steps are here too."""
+"""Step 1: corpora are read and cleaned. The file formats between the steps are here too."""

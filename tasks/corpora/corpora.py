@@ -39,7 +39,7 @@ SUMMARY = "clean a text, remove duplicates, divide it into train, valid and test
 
 
 class CorporaFiles(StageFiles):
-    """Where a corpus goes; where it comes from is a setting."""
+    """Output folder of a corpus; its source is a setting."""
 
     output: Annotated[str, Role(writes=True, files=("train.txt", "valid.txt", "test.txt", "train.documents"))]
     """folder for train.txt, valid.txt and test.txt"""
@@ -50,7 +50,7 @@ class CorporaFiles(StageFiles):
 def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the corpus folder.
 
-    Raises ``CorpusError`` where the source is missing, is not what its kind says, or has too few sentences.
+    Raises ``CorpusError`` if the source is missing, is not of its kind, or has too few sentences.
     """
     from tasks.corpora.division import divide
 
@@ -88,7 +88,7 @@ COMMAND = StageCommand(
     settings=AnyCorpus,
     files=CorporaFiles,
     section="{name}",
-    cell_of_name=lambda section: Cell(dataset=section.removeprefix("corpora.")),
+    cell_of=lambda files, section, cell: Cell(dataset=section.removeprefix("corpora.")) if section else cell,
     named_settings=lambda section: {"kind": "files"},
     files_of_settings=lambda settings: [settings.source],
 )

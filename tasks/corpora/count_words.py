@@ -26,7 +26,7 @@ SUMMARY = "count the words of a text, for the vocabulary threshold and for filli
 
 
 class CountWordsFiles(StageFiles):
-    """What counting reads and writes."""
+    """Files that counting reads and writes."""
 
     input: Annotated[str, READ]
     """text to count, one sentence a line"""
@@ -35,7 +35,7 @@ class CountWordsFiles(StageFiles):
 
 
 def count_words(settings: WordCountSettings, files: CountWordsFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Write the counts; ``CorpusError`` where the text holds no word."""
+    """Write the counts; ``CorpusError`` if the text has no word."""
     from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
     from tasks.corpora.text_lines import read_lines, refuse_no_sentences
     from tasks.corpora.word_counts import count_lines, write_word_counts

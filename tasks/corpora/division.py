@@ -1,15 +1,13 @@
-"""Train, valid and test: unique sentences, divided by document; which lines of train are of one document, and labels.
+"""Division of a corpus into train, valid and test: unique sentences, divided by document, with documents and labels.
 
-A first pass cleans the source, leaves duplicates out (the first occurrence stays) and counts what remains of each
-document; a seeded shuffle of the documents then gives the first ones to test, the next to valid, the others to
-train; a second pass writes. So no sentence and no document is in two parts, sizes that the settings name are exact, and
-memory holds 16 bytes per sentence rather than the text.
+A first pass cleans the source, drops duplicates (the first occurrence stays) and counts the rest of each document. A
+seeded shuffle of the documents gives the first ones to test, the next to valid, the others to train. A second pass
+writes. So no sentence and no document is in two parts, and sizes in the settings are exact. Memory holds 16 bytes per
+sentence rather than the text.
 
-How a text of a source becomes a sentence of a corpus, or is left out for a reason that is counted.
-
-White space of any kind and control characters become one space; zero-width spaces, soft hyphens, byte order marks
-and marks that turn the direction of text go; characters are composed (NFC); halves of surrogate pairs become U+FFFD.
-Case and punctuation stay.
+Cleaning makes a text of the source a sentence of the corpus, or leaves it out and counts the reason. White space and
+control characters become one space. Zero-width spaces, soft hyphens, byte order marks and direction marks are removed.
+Characters are composed (NFC); halves of surrogate pairs become U+FFFD. Case and punctuation stay.
 """
 
 import random
@@ -34,11 +32,11 @@ from tasks.errors import CorpusError
 EMPTY, TOO_SHORT, TOO_LONG = "empty", "too_short", "too_long"
 DUPLICATE, BEYOND_LIMIT = "duplicate", "beyond_limit"
 REASONS = (EMPTY, TOO_SHORT, TOO_LONG, DUPLICATE, BEYOND_LIMIT)
-"""Why a text is left out."""
+"""Reasons to leave a text out."""
 
 # C0 and C1 controls are no white space to ``str.split``, except the ones that end lines or tabulate.
 _CONTROLS = {code: " " for code in [*range(0x20), *range(0x7F, 0xA0)]}
-# Letters of a direction (U+200E, U+200F, U+061C) turn no text, and stay: Arabic and Hebrew are written with them.
+# Implicit marks (U+200E, U+200F, U+061C) reorder no text, and stay: Arabic and Hebrew are written with them.
 _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0x00AD, *_TURNING), None)
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -46,7 +44,7 @@ _ASCII_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def normalise(text: str) -> str:
-    """One line of composed characters with single spaces."""
+    """The text as one line of composed characters with single spaces."""
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", text.translate(_INVISIBLE))
         text = unicodedata.normalize("NFC", text).translate(_CONTROLS)
@@ -56,7 +54,7 @@ def normalise(text: str) -> str:
 
 
 def why_left_out(sentence: str, words: int, settings: CleaningSettings) -> str | None:
-    """The reason to leave a normalised sentence of so many words out, or ``None``."""
+    """The reason to leave out a normalised sentence with ``words`` words, or ``None``."""
     if not sentence:
         return EMPTY
     if words < settings.minimum_words:
@@ -67,29 +65,30 @@ def why_left_out(sentence: str, words: int, settings: CleaningSettings) -> str |
 
 
 def sentence_key(sentence: str, words: Sequence[str]) -> bytes:
-    """What makes two sentences the same: their folded ``words`` in order; without any word, the sentence itself.
+    """The key that equal sentences share: a hash of the folded ``words`` in order; without words, of the
+    sentence.
 
-    Case and punctuation make no difference, since the language model sees neither. 16 bytes, so that the sentences
-    of a large corpus can be told apart in memory.
+    Case and punctuation make no difference, since the language model sees neither. A key has 16 bytes, so that memory
+    holds those of a large corpus.
     """
     key = " ".join(words) or sentence
     return blake2b(key.encode(), digest_size=16).digest()
 
 
 DOCUMENTS = "train.documents"
-"""The number of the document of each line of ``train.txt``, one a line. Names of documents may be private, and a file
-that ends in .txt would be taken for text where the folder is a source itself."""
+"""File with the number of the document of each line of ``train.txt``, one a line. Names of documents may be private.
+The name does not end in .txt, or a folder used as a source would read it as text."""
 LABELS = "train.labels"
-"""The label of each line of ``train.txt``, one a line, where the source has labels."""
+"""File with the label of each line of ``train.txt``, one a line, if the source has labels."""
 _READING_ORDER: tuple[Part | None, ...] = ("test", "valid", "train", None)
-"""Which part keeps a sentence that several have: what is tested on must not be trained on."""
+"""Order of the parts for a sentence that several have: test text must not be in the training text."""
 _SCALED: dict[Part, tuple[float, int]] = {"test": (0.15, 2000), "valid": (0.1, 1000)}
-"""Share of all sentences and largest size of the parts whose size nobody named."""
+"""Share of all sentences and largest size of parts without a size in the settings."""
 
 
 @dataclass
 class DivisionTally:
-    """What became of every text of a source; the numbers of ``sentences`` and ``left_out`` add up to ``texts``."""
+    """Counts of a source's texts; ``sentences`` and ``left_out`` add up to ``texts``."""
 
     texts: int = 0
     documents: int = 0
@@ -98,21 +97,21 @@ class DivisionTally:
     part_documents: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     left_out: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(REASONS, 0)))
     guessed: Counter[str] = field(default_factory=Counter)
-    """Texts of which the reader had to guess something, by what it guessed."""
+    """Texts of which the reader had to guess something, by the guess."""
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader of the corpus must know."""
+        """Warnings about the corpus for the user."""
         return [f"{count:,} {what}" for what, count in self.guessed.items()]
 
 
 def divide(
     source: Source, settings: CleaningSettings, output: str | Path, *, private: bool, name: str
 ) -> DivisionTally:
-    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder; in a private one ``train.documents``, and
-    ``train.labels`` of a labelled source.
+    """Write ``train.txt``, ``valid.txt`` and ``test.txt`` into a folder. A private folder also gets
+    ``train.documents``, and ``train.labels`` if the source is labelled.
 
-    ``name`` is what error messages call the source. Raises ``CorpusError`` where it is too small to be divided.
+    ``name`` is the source's name in error messages. Raises ``CorpusError`` if the source is too small to divide.
     """
     tally = DivisionTally()
     with ExitStack() as stack:
@@ -135,8 +134,7 @@ def divide(
 def divided(
     source: Source, settings: CleaningSettings, tally: DivisionTally, name: str
 ) -> Iterator[tuple[Part, int, str | None, str]]:
-    """Part, number and label of the document, and text of each sentence that comes in; the tally is complete behind the
-    last one.
+    """Part, document number, label and text of each sentence of the corpus; the tally is complete after the last.
 
     Raises ``CorpusError`` as ``divide`` does.
     """
@@ -165,7 +163,7 @@ def check_divisible(source: Source, settings: CleaningSettings, name: str) -> No
 
 @dataclass
 class _Survey:
-    """What the first pass finds: for each document the number of its group, and for each group part and sentences.
+    """Result of the first pass: the group of each document, and the part and sentences of each group.
 
     A group is a document, or all documents of one name.
     """
@@ -176,7 +174,7 @@ class _Survey:
 
 
 def _ordered(source: Source) -> Iterator[Document]:
-    """Documents of fixed parts first, in the order in which they have a right to a sentence."""
+    """Documents of fixed parts first, in the order of their claim to a sentence."""
     for part in _READING_ORDER:
         if part in source.parts:
             yield from source.documents(part)
@@ -185,8 +183,10 @@ def _ordered(source: Source) -> Iterator[Document]:
 def _unique(
     source: Source, settings: CleaningSettings, tally: DivisionTally, title: str
 ) -> Iterator[tuple[Document, Iterator[tuple[str, int]]]]:
-    """Each document with its clean sentences that no document before it had, and the number of their words; the
-    sentences must be used up."""
+    """Each document with its clean sentences that no earlier document has, and their numbers of words.
+
+    Read all sentences of a document before the next one.
+    """
     seen: set[bytes] = set()
 
     def sentences_of(document: Document) -> Iterator[tuple[str, int]]:
@@ -206,7 +206,7 @@ def _unique(
 
     bar = tqdm(_ordered(source), desc=title, unit=" documents", disable=None, leave=False)
     for document in bar:
-        # What a reader leaves out stands in the last document of a source too, which has no text then.
+        # Texts that a reader left out may be in the last document of a source, which then has no text.
         tally.texts += sum(document.left_out.values())
         tally.left_out.update(document.left_out)
         tally.guessed.update(document.guessed)
@@ -218,7 +218,7 @@ def _survey(source: Source, settings: CleaningSettings) -> _Survey:
     survey = _Survey()
     numbers: dict[object, int] = {}
     for document, sentences in _unique(source, settings, DivisionTally(), "reading"):
-        # The part is in the key: a name that stands in two files of fixed parts stays where those files put it.
+        # The part is in the key: a name that occurs in files of two fixed parts stays in both.
         key = (document.part, document.name)
         group = numbers.get(key) if document.name is not None else None
         if group is None:
@@ -233,7 +233,7 @@ def _survey(source: Source, settings: CleaningSettings) -> _Survey:
 
 
 def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[list[Part | None], dict[Part, int]]:
-    """The part of each group (``None``: beyond the limits), and how many sentences each part may take."""
+    """The part of each group (``None``: beyond the limits), and the largest number of sentences of each part."""
     total = sum(survey.counts)
     if not total:
         raise CorpusError(
@@ -246,10 +246,10 @@ def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[lis
         "test": settings.test_sentences or _scaled("test", total),
         "valid": settings.valid_sentences or _scaled("valid", total),
     }
-    # A part that the source brings, or whose size nobody named, is taken in whole documents.
+    # A part that the source brings, or without a size in the settings, is taken in whole documents.
     named = {"test": settings.test_sentences, "valid": settings.valid_sentences, "train": settings.train_sentences}
     room: dict[Part, int] = {part: total if part in fixed - {"train"} else named[part] or total for part in PARTS}
-    # What is neither test nor valid by itself can become any part that the source does not bring.
+    # Documents that are neither test nor valid can become any part that the source does not bring.
     free = [group for group, part in enumerate(parts) if survey.counts[group] and part in (None, "train")]
     random.Random(settings.seed).shuffle(free)
     position = 0
@@ -273,7 +273,7 @@ def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[lis
 
 
 def _scaled(part: Part, total: int) -> int:
-    """Sentences of a part whose size nobody named."""
+    """The number of sentences of a part without a size in the settings."""
     share, most = _SCALED[part]
     return min(most, max(1, round(share * total)))
 

@@ -1,7 +1,7 @@
-"""Lines that are the same but for spaces, case, punctuation and tokenisation, and lines that were edited.
+"""Lines that are equal except for spaces, case, punctuation and tokenisation, and lines that were edited.
 
-Two lines are the same where their folded words have the same letters. A line is *edited* where half of the runs of
-letters of the shorter one are those of the other: as with a footer, or another word here and there.
+Two lines are equal if their folded words have the same letters. A line is *edited* if half of the letter runs of the
+shorter line are runs of the other. Examples are an added footer, or a few changed words.
 """
 
 from bisect import bisect_left
@@ -15,9 +15,9 @@ from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
 
 _RUN = 20
-"""Letters of a run, some five words; each word begins one."""
+"""Letters of a run, about five words; a run begins at each word."""
 _FEWEST_RUNS = 3
-"""Of a line that may be an edited one: two lines of a few words have some in common by chance."""
+"""Fewest runs of an edited line: two lines of a few words have some in common by chance."""
 
 
 class LineLetters:
@@ -26,31 +26,31 @@ class LineLetters:
     __slots__ = ("_starts", "digest", "form", "places", "text")
 
     def __init__(self, line: str, spans: Sequence[MaskedSpan]) -> None:
-        """``spans``: what is masked in it, in order."""
+        """``spans``: the masked spans of the line, in order."""
         words = word_spans(line)
         letters = ["".join(filter(str.isalnum, fold(line[start:end]))) for start, end in words]
         self.text = "".join(letters)
         self.digest = _digest(self.text)
-        """The same for lines of the same letters."""
+        """Digest that lines with the same letters share."""
         self._starts = [0, *accumulate(map(len, letters))]
         begun = [start for start, _ in words]
         ends = ((bisect_left(begun, span.start), bisect_left(begun, span.end)) for span in spans)
         self.places = [(self._starts[first], self._starts[last]) for first, last in ends]
-        """Those of the spans: first letter, and the one past the last."""
+        """Places of the spans in letters: first letter, and one past the last."""
         cuts = [0, *(place for span in spans for place in (span.start, span.end)), len(line)]
         pieces = [line[start:end] for start, end in pairwise(cuts)]
-        # Masked text does not say what white space was between merged markers.
+        # Masked text lacks the white space between merged markers.
         self.form = _digest(repr([" " if piece.isspace() else piece for piece in pieces]))
-        """The same for lines of the same characters and spans."""
+        """Digest that lines with the same characters and spans share."""
 
     def runs(self) -> np.ndarray:
-        """Hashes of its runs (R,), int64: the same in one process."""
+        """The hashes of the line's runs (R,), int64; they are stable within one process."""
         whole = [start for start, _ in pairwise(self._starts) if start + _RUN <= len(self.text)]
         return np.array([hash(self.text[start : start + _RUN]) for start in whole], dtype=np.int64)
 
 
 def edited_lines(ours: Iterable[np.ndarray], theirs: Iterable[np.ndarray]) -> dict[int, int]:
-    """Which lines are edited lines of others, and of which most: indices by index; all are given by their runs."""
+    """The most similar of ``theirs`` for each edited line of ``ours``, index by index, judged by their runs."""
     ours, theirs = list(ours), list(theirs)
     our_sizes, sizes = (np.array(list(map(len, lines)), dtype=np.int64) for lines in (ours, theirs))
     if not sizes.any() or not our_sizes.any():
@@ -63,7 +63,7 @@ def edited_lines(ours: Iterable[np.ndarray], theirs: Iterable[np.ndarray]) -> di
     pairs, hits = np.unique(np.stack([owners[hit], their_owners[at[hit]]]), axis=1, return_counts=True)
     shorter = np.minimum(our_sizes[pairs[0]], sizes[pairs[1]])
     like = np.flatnonzero((shorter >= _FEWEST_RUNS) & (2 * hits >= shorter))
-    # The likest is the last one, which stays.
+    # The most similar line comes last and stays.
     like = like[np.argsort(hits[like], kind="stable")]
     return dict(pairs[:, like].T.tolist())
 

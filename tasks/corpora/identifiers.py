@@ -1,4 +1,4 @@
-"""Identifiers by their form alone: hexadecimal ones of machines and keys, and account numbers with check digits."""
+"""Identifiers by their form: hexadecimal ones of machines and keys, and account numbers with check digits."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ HEXADECIMAL = "|".join(
         r"(?:\.\d{1,3}){0,3}(?:%\w+)?(?!\w)",
     )
 )
-"""UUIDs and keys in groups of four digits or more, addresses of network cards, and addresses of IP version 6."""
+"""Pattern of UUIDs, keys in groups of four digits or more, MAC addresses, and IPv6 addresses."""
 _HEXADECIMAL = re.compile(HEXADECIMAL, re.IGNORECASE)
 _LETTER = re.compile("[^\\W\\d_]")
 _ACCOUNT = re.compile(
@@ -40,7 +40,7 @@ def identifiers_in(text: str) -> Iterator[tuple[int, int]]:
             if _check_digits_hold(number):
                 yield match.start(), match.start() + len(written)
                 break
-            # A short word behind an account in groups of four looks like its last group.
+            # A short word after an account in groups of four looks like its last group.
             shorter = re.match(r"(.*)[ -]", written)
             if shorter is None:
                 break
@@ -48,5 +48,5 @@ def identifiers_in(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _check_digits_hold(number: str) -> bool:
-    """Whether the number of an account is one by ISO 13616."""
+    """Whether an account number has right check digits by ISO 13616."""
     return int("".join(str(int(character, 36)) for character in number[4:] + number[:4])) % 97 == 1

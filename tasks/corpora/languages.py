@@ -1,11 +1,11 @@
-"""Which languages and scripts a text is in, as far as a sample of its lines tells.
+"""Languages and scripts of a text, estimated from a sample of its lines.
 
-Languages are told apart by py3langid, a naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, "langid.py: An
-Off-the-shelf Language Identification Tool"). It is unsure of a few words, so short lines of one script are joined; and
-languages that hardly any line is in are taken for its errors, so their lines go to the likeliest of the others. A
-language in another script than its own, such as Hindi in Latin letters, comes out as some language of that script.
+py3langid detects the languages: a naive Bayes classifier over byte n-grams (Lui and Baldwin 2012, "langid.py: An
+Off-the-shelf Language Identification Tool"). It is unsure about a few words, so short lines of one script are joined.
+Languages with hardly any lines count as its errors; their lines go to the most likely of the others. A language in a
+foreign script, such as Hindi in Latin letters, is detected as some language of that script.
 
-What there is to say of a private text while it is read: line ends that are none, and languages that are unknown.
+``LineSample`` and the warnings report on a private text while it is read: false line ends, and unknown languages.
 """
 
 import random
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 UNDETERMINED = "und"
-"""The language of what is too short to tell (ISO 639-2)."""
+"""Language of a text that is too short to detect (ISO 639-2)."""
 
 _ENOUGH_BYTES, _FEWEST_BYTES = 160, 16
-"""UTF-8 bytes that are told apart well, and fewer than which nothing is told."""
+"""UTF-8 bytes from which detection is reliable, and the fewest bytes for any detection."""
 _LONGEST = 2000
-"""Characters of a line that are looked at."""
+"""Characters of a line that are read."""
 _RARE = 0.05
-"""Share of the words below which a language is taken for an error."""
+"""Share of the words below which a language counts as an error."""
 _WITHOUT_SPACES = {"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"}
 _CHARACTERS_A_WORD = 2
-"""What counts as one word in a script that sets no spaces."""
+"""Characters that count as one word in a script without spaces."""
 
 
 @dataclass(frozen=True)
 class Languages:
-    """Shares of the words of a text, the largest first; empty where it has no word with a letter."""
+    """Shares of the words of a text, the largest first; empty if no word has a letter."""
 
     languages: dict[str, float]
-    """By ISO 639-1 code: ``en``, ``de``, ``hi``, ``zh``; ``und`` where too little text stands together."""
+    """Shares by ISO 639-1 code: ``en``, ``de``, ``hi``, ``zh``; ``und`` for text that is too short."""
     scripts: dict[str, float]
-    """By the first word of the letters' names in Unicode: ``LATIN``, ``DEVANAGARI``, ``CJK``."""
+    """Shares by the first word of the letters' names in Unicode: ``LATIN``, ``DEVANAGARI``, ``CJK``."""
 
     def foreign(self, known: Collection[str]) -> dict[str, float]:
-        """The languages that are not among the known ones; what is too short to tell is not foreign."""
+        """The languages that are not among the known ones; undetermined text is not foreign."""
         return {name: share for name, share in self.languages.items() if name not in {*known, UNDETERMINED}}
 
 
 def language_shares(lines: Iterable[str], most: int = 2000) -> Languages:
-    """The languages and scripts of ``most`` of the lines, drawn evenly and always the same, in about a second."""
+    """The languages and scripts of ``most`` of the lines, drawn evenly and reproducibly, in about a second."""
     by_script: Counter[str] = Counter()
     stretches = []
     for text, words in _stretches(_sample(lines, most)):
@@ -70,14 +70,14 @@ def _shares(words: Counter[str]) -> dict[str, float]:
 
 
 class LineSample:
-    """Some of the lines that are not blank, drawn evenly (reservoir sampling, Vitter 1985, algorithm R)."""
+    """A uniform sample of the lines that are not blank (reservoir sampling, Vitter 1985, algorithm R)."""
 
     def __init__(self, most: int) -> None:
         self._most, self._seen, self._chance = most, 0, random.Random(1)
         self._kept: list[tuple[int, str]] = []
 
     def take(self, line: str) -> None:
-        """Pass on to one more line."""
+        """Offer one more line to the sample."""
         if not line or line.isspace():
             return
         if self._seen < self._most:
@@ -88,12 +88,12 @@ class LineSample:
 
     @property
     def lines(self) -> list[str]:
-        """Those drawn so far, in their order."""
+        """The sampled lines, in their order."""
         return [line for _, line in sorted(self._kept)]
 
     @property
     def words(self) -> int:
-        """How many words they have."""
+        """The number of their words."""
         return sum(sum(_words_by_script(line[:_LONGEST]).values()) for _, line in self._kept)
 
 
@@ -105,7 +105,7 @@ def _sample(lines: Iterable[str], most: int) -> list[str]:
 
 
 def _stretches(lines: Iterable[str]) -> Iterator[tuple[str, Counter[str]]]:
-    """Lines, joined while they are short and of one script, each with its words by script."""
+    """Pieces of text, short lines of one script joined, each with its words by script."""
     joined, words, script, size = "", Counter[str](), "", 0
     for line in lines:
         line = line[:_LONGEST]
@@ -140,20 +140,20 @@ def _words_by_script(line: str) -> Counter[str]:
 
 
 def words_by_script(words: Iterable[str]) -> Counter[str]:
-    """How many words have their first letter in each script."""
+    """The number of words whose first letter is in each script."""
     firsts = (next(filter(str.isalpha, word), "") for word in words)
     return Counter(_script(first) for first in firsts if first)
 
 
 @lru_cache(maxsize=1 << 14)
 def _script(character: str) -> str:
-    """Script of a letter; empty for anything else."""
+    """The script of a letter; empty for anything else."""
     plain = unicodedata.normalize("NFKC", character)[:1]
     return unicodedata.name(plain, "").partition(" ")[0] if plain.isalpha() else ""
 
 
 def _classified(stretches: Iterable[tuple[str, int]], among: list[str] | None) -> Counter[str]:
-    """Words by language, ``among`` these alone where they are given."""
+    """The number of words by language; ``among``: the only languages to consider."""
     identifier = _identifier()
     identifier.set_languages(among)
     found: Counter[str] = Counter()
@@ -165,25 +165,25 @@ def _classified(stretches: Iterable[tuple[str, int]], among: list[str] | None) -
 
 @cache
 def _identifier() -> "LanguageIdentifier":
-    """Half a second to load."""
+    """The classifier; loading takes half a second."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
 _FEWEST_WORDS = 20
-"""Fewer words say nothing about the language of a text."""
+"""Fewest words from which a text's language can be detected."""
 MUCH_FOREIGN, _OF_A_SCRIPT = 0.2, 0.05
-"""Shares of words in unknown languages and in unknown scripts that a reader must know of."""
+"""Shares of words in unknown languages and in unknown scripts from which the user gets a warning."""
 _FEW_WORDS, _MUCH_OF_FEW = 200, 0.6
-"""Of so few words a language is taken for another one now and then: there only most of them count."""
+"""In a text of few words detection errs now and then; a language must then have this share of the words."""
 _SCRIPTS = {
     **{name: {"CYRILLIC"} for name in ("bg", "mk", "ru", "sr", "uk")},
     **{name: {"DEVANAGARI"} for name in ("hi", "mr", "ne", "sa")},
     **{"ar": {"ARABIC"}, "fa": {"ARABIC"}, "ur": {"ARABIC"}, "el": {"GREEK"}, "he": {"HEBREW"}, "ko": {"HANGUL"}},
     **{"zh": {"CJK"}, "ja": {"CJK", "HIRAGANA", "KATAKANA"}, "th": {"THAI"}, "ta": {"TAMIL"}, "bn": {"BENGALI"}},
 }
-"""Of languages that are not written in Latin letters."""
+"""Scripts of languages that are not written in Latin letters."""
 
 
 class WatchedText:
@@ -200,11 +200,11 @@ class WatchedText:
             yield line
 
     def warnings(self, technique: str, known: Sequence[str]) -> list[str]:
-        """Sentences about the lines that have passed; ``known``: the languages of the technique, none: not known."""
+        """Warnings about the lines so far; ``known``: the technique's languages, empty if unknown."""
         found = []
         if self._carriage_returns:
             found.append(
-                f"{self._carriage_returns:,} carriage returns stand within lines: if they are line ends of an old Mac, "
+                f"{self._carriage_returns:,} carriage returns are within lines: if they are line ends of an old Mac, "
                 "write the text with line feeds, or a line is many sentences"
             )
         return found + list(self._unknown_languages(technique, known))
@@ -221,6 +221,6 @@ class WatchedText:
             said = ", ".join(f"{share:.0%} {name}" for name, share in {**foreign, **scripts}.items() if share > 0.01)
             yield (
                 f"{technique} is made for {', '.join(known)}, and the text looks like {said}: private words may "
-                "stay in clear, and harmless ones be masked; 'palimpsest train-tagger' makes a tagger that fits "
+                "stay unmasked, and harmless ones be masked; 'palimpsest train-tagger' makes a tagger that fits "
                 "of a hundred labelled lines (docs/languages.md)"
             )

@@ -2,9 +2,9 @@
 
 A marker may name the language of its word as well: ``[MASK:es]``.
 
-A text of a user may hold such a string already. It is escaped, not confused: one backslash goes behind its
-opening bracket (``[MASK]`` becomes ``[\\MASK]``, ``[\\MASK]`` becomes ``[\\\\MASK]``), and unescaping takes one
-away. So ``unescape(escape(text)) == text`` for every text, and an escaped text holds no marker.
+A user's text may contain such a string. It is escaped: one backslash goes after its opening bracket (``[MASK]`` becomes
+``[\\MASK]``, ``[\\MASK]`` becomes ``[\\\\MASK]``), and unescaping removes one. So ``unescape(escape(text)) == text``
+for every text, and an escaped text has no marker.
 """
 
 import re
@@ -25,10 +25,10 @@ CLASSES = (
     "WORK",
     "MISCELLANEOUS",
 )
-"""Every class a marker can have. ``MASK`` is the class of the paper's marker: masked, class unknown."""
+"""Every class of a marker. ``MASK`` is the class of the paper's marker: masked, class unknown."""
 DIRECT_IDENTIFIERS = frozenset(("PERSON", "CONTACT", "IDENTIFIER"))
-"""Classes of words that say by themselves who is meant. All others are quasi-identifiers, which say it together (Pilán
-et al. 2022, "The Text Anonymization Benchmark", section 3)."""
+"""Classes of words that identify a person on their own. All others are quasi-identifiers, which identify a person
+together (Pilán et al. 2022, "The Text Anonymization Benchmark", section 3)."""
 
 _NAMES = "|".join(CLASSES)
 _LANGUAGE = "[a-z]{2,3}(?:-[A-Z][a-z]{3})?"
@@ -43,14 +43,14 @@ class Marker:
 
     label: str = MASK
     language: str | None = None
-    """Of the masked word (ISO 639), where the marker names it."""
+    """Language of the masked word (ISO 639), if the marker names it."""
 
     def __str__(self) -> str:
         return f"[{self.label}:{self.language}]" if self.language else f"[{self.label}]"
 
 
 def escape(text: str) -> str:
-    """Make raw text safe to stand beside markers; linear in the length of the text."""
+    """Escape raw text so that it can be joined with markers; linear in the length of the text."""
     return _LITERAL.sub(r"[\\\1", text) if "[" in text else text
 
 
@@ -74,5 +74,5 @@ def parse_masked(line: str) -> list[str | Marker]:
 
 
 def count_markers(line: str) -> int:
-    """How many markers a masked line holds."""
+    """The number of markers in a masked line."""
     return len(MARKER_PATTERN.findall(line)) if "[" in line else 0

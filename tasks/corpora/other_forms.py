@@ -1,4 +1,4 @@
-"""Files that hold something else than a sentence a line, by their first bytes, their ending or their first lines.
+"""Detection of files with other content than one sentence a line, by first bytes, name ending or first lines.
 
 Times, keys and markup of such a file would be masked, counted and learned as if somebody had written them.
 """
@@ -11,9 +11,9 @@ from pathlib import Path
 from tasks.errors import CorpusError
 
 FIRST_BYTES = 16
-"""Bytes that ``refuse_binary`` looks at."""
+"""Bytes that ``refuse_binary`` reads."""
 LOOKED_AT = 20
-"""Lines that tell what a text file is."""
+"""Lines that show the form of a text file."""
 _UNPACK = "unpack it, and give what is inside"
 _HEARD = "give the text of it; docs/speech.md says how recordings are read"
 _BINARY: dict[bytes, tuple[str, str]] = {
@@ -53,7 +53,7 @@ FORMS = {
 }
 """The form of a file by the ending of its name."""
 RECORDS = {"jsonl": "JSON lines", "csv": "a table", "tsv": "a table", "mail": "mail"}
-"""Forms that hold no sentence a line, as errors call them."""
+"""Forms without one sentence a line, by their names in errors."""
 _SUBTITLES = ("subtitles", "write what is said one sentence a line, without numbers and times")
 _JSON = ("JSON", "write one record a line, for example with jq -c '.[]', into a file that ends in .jsonl")
 _MARKUP = ("HTML or XML", "save it as plain text")
@@ -66,7 +66,7 @@ _SENT_AT = re.compile(rf"\u200e?\[?{_DAY},? {_HOUR}[^:]{{0,6}}?(\] | [-\u2013] )
 
 
 def refuse_binary(path: str | Path, head: bytes) -> None:
-    """Raise ``CorpusError`` with the way to its text where the first bytes of a file are those of no text."""
+    """Raise ``CorpusError`` with the way to convert a file if its first bytes are not those of text."""
     found = next((form for magic, form in _BINARY.items() if head.startswith(magic)), None)
     if head.startswith(_ZIP):
         import zipfile
@@ -82,7 +82,7 @@ def refuse_binary(path: str | Path, head: bytes) -> None:
 
 
 def refuse_form(path: str | Path, lines: Sequence[str]) -> None:
-    """Raise ``CorpusError`` where ending or first lines of a file are those of subtitles, JSON, markup or a chat."""
+    """Raise ``CorpusError`` if the ending or the first lines of a file are those of subtitles, JSON, markup or chat."""
     first = [line.strip() for line in lines[:LOOKED_AT] if line.strip()]
     form = _ENDINGS.get(Path(path).suffix.lower())
     if form is None and first:
@@ -99,7 +99,7 @@ def refuse_form(path: str | Path, lines: Sequence[str]) -> None:
 
 
 def refuse_records(path: str | Path, lines: Sequence[str]) -> None:
-    """Raise ``CorpusError`` where a file that is to hold a sentence a line holds records, mail or another form."""
+    """Raise ``CorpusError`` if a file has records, mail or another form instead of one sentence a line."""
     if (form := RECORDS.get(FORMS.get(Path(path).suffix.lower(), ""))) is not None:
         raise CorpusError(
             f"{str(path)!r} is {form}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' "

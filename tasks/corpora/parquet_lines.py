@@ -1,10 +1,10 @@
-"""Lines as a folder of Parquet files: what a path that ends in ``.parquet`` stands for where text is read or written.
+"""Lines as a folder of Parquet files, for paths that end in ``.parquet``.
 
-One row a line. Written are the columns ``id``, the number of the line from 1, and ``text``, in files
-``lines-00000-of-00003.parquet``, so that whoever opens folders elsewhere (Hugging Face ``datasets``, DuckDB, Spark) can
-join text, masked text, sidecar and fill by ``id``. Read is one column of a folder, its files in order of their names,
-or of a single file, whoever wrote it. The column ``document`` is read where documents are asked for, and never written:
-whom a text is from would stand beside what the mask hides.
+One row is one line. Written columns are ``id``, the line number from 1, and ``text``, in files
+``lines-00000-of-00003.parquet``. So other tools (Hugging Face ``datasets``, DuckDB, Spark) can join text, masked text,
+sidecar and fill by ``id``. Reading takes one column of a single file, or of a folder's files in the order of their
+names; any writer will do. The column ``document`` is read if documents are needed. It is never written: it would name
+the author next to the masked text.
 
 Memory does not grow with the text: a file holds row groups of at most ``GROUP_LINES`` lines, and is read in smaller
 pieces. ``pyarrow`` takes a quarter of a second to import, so only functions import it.
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from tasks.corpora.text_lines import LARGEST_RATIO, LONGEST_LINE
+from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 TEXT, DOCUMENT = "text", "document"
 """Columns that are read; ``document`` may hold numbers too."""
 FILE_LINES, FILE_BYTES = 100_000, 32 << 20
-"""A file of the folder ends behind the row group that reaches one of these."""
+"""Lines and bytes of a file; it ends after the row group that reaches one of these."""
 GROUP_LINES, GROUP_BYTES = 10_000, 1 << 20
-"""What a row group holds, and a writer in memory; more only where a line is longer."""
+"""Lines and bytes of a row group and of a writer's memory; more only for a longer line."""
 _READ_ROWS, _READ_BYTES = 4096, 1 << 20
-"""What a reader holds in memory: rows, and compressed bytes of each column."""
+"""Rows, and compressed bytes of each column, that a reader holds in memory."""
 _ONE_OF_SEVERAL = re.compile(r"(.*)-(\d+)-of-(\d+)\.parquet")
 
 
 def parquet_files(path: str | Path) -> list[Path]:
     """The files of a folder in order of their names, or the one file.
 
-    Raises ``CorpusError`` where there is none, or where names such as ``NAME-00000-of-00003.parquet`` say that one is
+    Raises ``CorpusError`` if there is none, or if names such as ``NAME-00000-of-00003.parquet`` show that one is
     missing.
     """
     place = Path(path)
@@ -62,7 +62,7 @@ def parquet_files(path: str | Path) -> list[Path]:
 
 @contextmanager
 def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> "Iterator[ParquetFile]":
-    """A Parquet file, of which what the block asks for is read; ``CorpusError`` where that is damaged.
+    """Open a Parquet file, of which the block reads only its own columns; ``CorpusError`` if they are damaged.
 
     Values of the columns ``dictionaries`` stay in their dictionaries.
     """
@@ -75,18 +75,18 @@ def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> "Iterator[Parq
                 stream, buffer_size=_READ_BYTES, read_dictionary=list(dictionaries) or None
             )
         except (pyarrow.ArrowException, OSError):
-            # The library's message may quote what it read.
+            # The library's message may quote the text.
             raise CorpusError(f"{str(path)!r} is not a readable Parquet file; write or copy it again") from None
 
 
 def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch]":
     """Some columns of a file, a few thousand rows at a time.
 
-    Raises ``CorpusError`` where a column is missing, and where far more would come out than a text of such a size has.
+    Raises ``CorpusError`` if a column is missing, or if a file expands far more than text does.
     """
     from pyarrow import RecordBatch
 
-    # A dictionary has a long text once, and its rows take a bit each: what comes out is counted before it is there.
+    # A dictionary has a long text once, and its rows take a bit each: the size is counted before decoding.
     with open_parquet(path) as table:
         names = table.schema_arrow.names
         for column in columns:
@@ -112,7 +112,7 @@ def parquet_batches(path: Path, columns: Sequence[str]) -> "Iterator[RecordBatch
 
 
 def _in_dictionaries(table: "ParquetFile", columns: Sequence[str]) -> list[str]:
-    """Those of the columns that are texts in dictionaries of the file, and not in the schema."""
+    """The columns that are texts in dictionaries of the file, and not in the schema."""
     found = set()
     for group in map(table.metadata.row_group, range(table.metadata.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
@@ -122,7 +122,7 @@ def _in_dictionaries(table: "ParquetFile", columns: Sequence[str]) -> list[str]:
 
 
 def _bytes_of(column: "Array") -> int:
-    """What a column's values take as they are read: each as often as it comes."""
+    """The decoded bytes of a column: each value as often as it occurs."""
     from pyarrow import compute, types
 
     if types.is_dictionary(column.type) and _is_text(column.type.value_type):
@@ -134,7 +134,7 @@ def _bytes_of(column: "Array") -> int:
 def parquet_rows(path: str | Path, column: str) -> Iterator[bytes]:
     """A column's values in UTF-8, of all files.
 
-    Raises ``CorpusError`` with file and row where one is null or holds a line feed: it would be no line, or two.
+    Raises ``CorpusError`` with file and row for a null value or one with a line feed: it would be no line, or two.
     """
     import pyarrow
     from pyarrow import compute
@@ -153,7 +153,7 @@ def parquet_rows(path: str | Path, column: str) -> Iterator[bytes]:
                 what = "has a line end" if values[wrong].is_valid else "is null"
                 raise CorpusError(
                     f"{str(file)!r}: row {rows + wrong + 1} {what} in {column!r}, which holds one line a row; leave it "
-                    "out, or mend it (a corpus of kind 'files' divides rows into sentences with split: true)"
+                    "out, or correct it (a corpus of kind 'files' divides rows into sentences with split: true)"
                 )
             yield from values.cast(pyarrow.large_binary()).to_numpy(zero_copy_only=False).tolist()
             rows += len(values)
@@ -175,7 +175,7 @@ def _is_text(kind: "DataType") -> bool:
 
 @contextmanager
 def parquet_writer(path: str | Path, *, private: bool) -> Iterator[IO[str]]:
-    """A text stream whose lines become rows; the folder is there, in place of an earlier one, when the block ends well.
+    """Open a text stream whose lines become rows; the folder replaces an earlier one when the block ends well.
 
     A ``private`` folder has mode 0700, its files 0600.
     """
@@ -194,27 +194,27 @@ def parquet_writer(path: str | Path, *, private: bool) -> Iterator[IO[str]]:
 
 
 class _Rows(io.RawIOBase):
-    """Takes bytes and writes their lines as rows of one file after the other."""
+    """Raw stream that writes its lines as rows, one file after the other."""
 
     def __init__(self, folder: Path, mode: int) -> None:
         import pyarrow
 
         self.is_given_up = False
-        """Whether what still comes is of no use: the folder goes."""
+        """Whether further bytes are ignored, since the folder will be removed."""
         self._folder, self._mode = folder, mode
         self._schema = pyarrow.schema([("id", pyarrow.int64()), (TEXT, pyarrow.string())])
         self._files: list[Path] = []
         self._writer: ParquetWriter | None = None
         self._begun = bytearray()
-        """A line whose end has not come yet."""
+        """Beginning of a line whose end is still missing."""
         self._lines = self._lines_of_file = self._bytes_of_file = 0
 
     def writable(self) -> bool:
-        """What a buffer asks first."""
+        """True; a buffer asks first."""
         return True
 
     def write(self, piece: "ReadableBuffer") -> int:
-        """Take some bytes, which are lines and the beginning of another."""
+        """Take bytes: lines, and the beginning of another."""
         taken = bytes(piece)
         if not self.is_given_up:
             self._begun += taken
@@ -226,7 +226,7 @@ class _Rows(io.RawIOBase):
         return len(taken)
 
     def end(self) -> None:
-        """Write what waits, and name the files by how many they are; without a line there is one file, empty."""
+        """Write the rest, and put the number of files into their names; without lines there is one empty file."""
         if self._begun or not self._files:
             self._write_group([bytes(self._begun)] if self._begun else [])
         self.end_file()
@@ -234,7 +234,7 @@ class _Rows(io.RawIOBase):
             file.rename(self._folder / f"lines-{number:05d}-of-{len(self._files):05d}{PARQUET}")
 
     def end_file(self) -> None:
-        """Close the file that is open."""
+        """Close the open file."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.close()
@@ -265,7 +265,7 @@ class _Rows(io.RawIOBase):
             file,
             self._schema,
             compression="zstd",
-            # No line comes often enough for a dictionary, and the footer is to quote none.
+            # No line occurs often enough for a dictionary, and the footer must not quote one.
             use_dictionary=False,
             write_statistics=["id"],
             column_encoding={"id": "DELTA_BINARY_PACKED"},

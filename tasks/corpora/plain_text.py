@@ -1,8 +1,8 @@
-"""Text in plain signs: what full-width, circled, squared and otherwise styled signs stand for.
+"""Text in plain characters: full-width, circled, squared and otherwise styled characters are replaced.
 
-One definition for words, masking, audit and language models. ``plain`` gives a text of equal length. ``plain_view``
-also leaves format characters out, for patterns and models that would be misled by them, and says where its
-characters were.
+Words, masking, audit and language models share this definition. ``plain`` returns a text of equal length.
+``plain_view`` also removes format characters, which would mislead patterns and models, and returns the offsets of the
+remaining characters.
 """
 
 import re
@@ -27,10 +27,10 @@ _HIDDEN = regex.compile(r"[\p{Cf}--[\u200c\u200d]]|(?<![\u0600-\u1dff\p{So}\p{Sk
 
 
 def plain(text: str) -> str:
-    """The text with the sign that each styled sign stands for: ``Ⓐ`` and ``🅰`` are ``A``, ``＠`` is ``@``.
+    """The text with plain characters for styled ones: ``Ⓐ`` and ``🅰`` become ``A``, ``＠`` becomes ``@``.
 
-    No-break and other spaces become spaces, hyphens ``-``. The length stays: a sign for several letters (``™``) stays
-    as it is. Regional indicators are letters, unless all of them are flags.
+    No-break and other spaces become spaces, hyphens ``-``. The length is unchanged: a sign for several letters (``™``)
+    stays as it is. Regional indicators are letters, unless all of them are flags.
     """
     if text.isascii():
         return text
@@ -44,9 +44,9 @@ def stands_for_letters(character: str) -> bool:
 
 
 def plain_view(text: str) -> tuple[str, list[int] | None]:
-    """The text in plain signs without format characters, and the place of each character that is left.
+    """The text in plain characters without format characters, and the offset of each remaining character.
 
-    ``None``: the places are the same. Dashes of numbers in three groups or more become hyphens; those of years stay.
+    ``None``: the offsets are unchanged. Dashes in numbers of three groups or more become hyphens; those of years stay.
     """
     if text.isascii():
         return text, None
@@ -59,7 +59,7 @@ def plain_view(text: str) -> tuple[str, list[int] | None]:
 
 
 class _PlainSigns(dict[int, str]):
-    """Character to its plain sign, filled as characters turn up."""
+    """Plain characters by character, filled on first use."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _plain_sign(chr(code))
@@ -94,6 +94,6 @@ def _flags_or_letters(run: re.Match[str]) -> str:
 
 @cache
 def _flags() -> frozenset[str]:
-    """Codes of ISO 3166, as the time zone database lists them."""
+    """The codes of ISO 3166, as the time zone database lists them."""
     table = files("tzdata").joinpath("zoneinfo/iso3166.tab").read_text(encoding="utf-8")
     return frozenset((*re.findall(r"^([A-Z]{2})\t", table, re.MULTILINE), *_FLAGS_BEYOND_STATES))

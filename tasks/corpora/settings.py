@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class CleaningSettings(Settings):
-    """Which sentences of a source come in."""
+    """Settings that select the sentences of a source."""
 
     minimum_words: int = Field(default=1, ge=0)
     """Shorter sentences are left out and counted."""
     maximum_words: int = Field(default=200, ge=1)
     """Longer sentences are left out and counted."""
     train_sentences: int | None = Field(default=None, ge=1)
-    """At most so many sentences for training; ``null`` for all."""
+    """Largest number of sentences for training; ``null`` for all."""
     valid_sentences: int | None = Field(default=None, ge=1)
-    """Sentences of the validation part, where the source brings none; a part that it brings is taken whole. ``null``: a
+    """Sentences of the validation part, if the source brings none; a part of the source is taken whole. ``null``: a
     tenth of all sentences, at most 1,000, in whole documents."""
     test_sentences: int | None = Field(default=None, ge=1)
-    """Sentences of the test part, where the source brings none; a part that it brings is taken whole. ``null``: three
-    of twenty sentences, at most 2,000, in whole documents."""
+    """Sentences of the test part, if the source brings none; a part of the source is taken whole. ``null``: 15 % of all
+    sentences, at most 2,000, in whole documents."""
     seed: Seed = 1
     """Seed of the split; documents (conversations, articles) are never divided between parts."""
 
@@ -36,38 +36,38 @@ class CleaningSettings(Settings):
 
 
 class CorpusSettings(Settings):
-    """Settings of a corpus, which know the reader of its source.
+    """Base of the settings of a corpus.
 
     A reader is one file with its settings class, and one line in ``tasks.corpora.sources.mixture``, or an entry point
     of the group ``palimpsest.corpora`` in another package.
     """
 
     how_to_get: ClassVar[str] = "bring your own text"
-    """What to do where its files are not there."""
+    """Advice for the user if the files are missing."""
     kind: str
     source: SourcePath
-    """Where the text is: a file or folder."""
+    """File or folder with the text."""
     cleaning: CleaningSettings = CleaningSettings()
-    """Which of its sentences come in."""
+    """Selection of sentences."""
 
     @property
     def in_package(self) -> bool:
-        """Whether the text lies in a pip package, whose version ``source`` pins."""
+        """Whether the text is in a pip package, whose version ``source`` pins."""
         return False
 
     def open(self) -> "Source":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
         raise NotImplementedError
 
 
 class WordCountSettings(Settings):
-    """Where the frequencies of generic words come from: ``word_counts`` in ``params.yaml``."""
+    """Settings of the frequencies of generic words: ``word_counts`` in ``params.yaml``."""
 
     published_share: float = Field(default=0.0, ge=0, le=1)
-    """Weight of the published frequencies of a language (package ``wordfreq``) beside the counts of the generic
-    text: 0 for the text alone, 1 for the published ones alone."""
+    """Weight of a language's published frequencies (package ``wordfreq``) against the counts of the generic text: 0
+    uses the text only, 1 the published frequencies only."""
     published_languages: list[str] = Field(default=["en"], min_length=1)
-    """The languages of the published frequencies, such as [en, es] for text that mixes them; equally much of each."""
+    """Languages of the published frequencies, such as [en, es] for text that mixes them, with equal weights."""
 
     @field_validator("published_languages")
     @classmethod

@@ -1,11 +1,10 @@
 """A corpus on disk: UTF-8 text, one sentence a line, the line number (from 1) its stable sentence id.
 
-``-`` stands for standard input or standard output; a pipe or a device is a stream like these, read once and never
-hashed. Lines end at ``\\n`` alone: other Unicode line separators belong to the sentence. A path that ends in
-``.parquet`` is a folder of Parquet files with the same lines (``parquet_lines``). Reading streams: memory does not grow
-with the corpus.
+``-`` is standard input or standard output. A pipe or a device is a stream too: read once and never hashed. Lines end at
+``\\n`` only: other Unicode line separators belong to the sentence. A path that ends in ``.parquet`` is a folder of
+Parquet files with the same lines (``parquet_lines``). Reading streams: memory does not grow with the corpus.
 
-Beside it one line of a file of JSON lines, and numbers, as users hand them in.
+The module also reads single lines of JSON, and numbers in users' files.
 """
 
 import codecs
@@ -24,21 +23,21 @@ from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
 from tasks.files.paths_apart import STANDARD_STREAM
 
-_MEGABYTE = 1 << 20
-LONGEST_LINE = 64 * _MEGABYTE
-"""Bytes of a line of text; a longer one is no sentence."""
+LONGEST_LINE = 64 << 20
+"""Longest line in bytes; a longer one is no sentence."""
 LARGEST_RATIO = 200
-"""So many times the size of a compressed file may come out of it, and ``LONGEST_LINE`` besides. Text has 2 to 20."""
+"""Largest ratio of decompressed to compressed size, plus ``LONGEST_LINE``. Text has 2 to 20."""
+_MEGABYTE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether a path is ``-``, a pipe or a device: what it gives can be read once, and what it takes is gone."""
+    """Whether a path is ``-``, a pipe or a device: its data can be read or written only once."""
     return str(path) == STANDARD_STREAM or is_pipe_or_device(path)
 
 
 def refuse_stream(path: str | Path, why: str) -> None:
-    """Raise ``CorpusError`` where a path is a stream; ``why`` says which step reads it more than once."""
+    """Raise ``CorpusError`` if a path is a stream; ``why`` names the step that reads it more than once."""
     if is_stream(path):
         raise CorpusError(
             f"{str(path)!r} can be read only once, and {why}; write it to a file first, and give the file"
@@ -46,13 +45,13 @@ def refuse_stream(path: str | Path, why: str) -> None:
 
 
 def read_lines(path: str | Path, what: str = "text file", *, column: str = "text") -> Iterator[str]:
-    """Yield each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
+    """Each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 
-    A file that begins with the byte order mark of UTF-16 is read as that.
+    A file that begins with the byte order mark of UTF-16 is read as UTF-16.
 
-    ``what`` is what errors call the file: ``word list``, ``sidecar``; ``column`` is what is read of Parquet.
-    Raises ``CorpusError`` where the file is missing, is a folder, begins as no text does, or holds a line that is not
-    UTF-8 (naming file, line and byte; the text itself is never quoted), and what ``parquet_rows`` does.
+    ``what`` names the file in errors: ``word list``, ``sidecar``; ``column`` is the column of Parquet. Raises
+    ``CorpusError`` if the file is missing, is a folder, does not begin as text, or has a line that is not UTF-8. The
+    error has file, line and byte, and never quotes the text. The errors of ``parquet_rows`` are passed on.
     """
     if str(path) == STANDARD_STREAM:
         yield from decode_lines(_refuse_long(held_lines(sys.stdin.buffer.readline), "standard input"), "standard input")
@@ -75,7 +74,7 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             yield from _utf16_lines(stream, str(path))
         else:
-            # What is said of each word of a line, as a sidecar does, may be longer than the line.
+            # Data on each word of a line, as in a sidecar, may be longer than the line.
             lines = _refuse_long(held_lines(stream.readline), str(path)) if what == "text file" else stream
             yield from decode_lines(lines, str(path))
 
@@ -87,32 +86,30 @@ def _utf16_lines(stream: IO[bytes], name: str) -> Iterator[str]:
             number += 1
             yield line.removesuffix("\n").removesuffix("\r")
     except UnicodeError:
-        raise CorpusError(
-            f"{name}: it begins as UTF-16, and behind line {number} is something else; save it as UTF-8"
-        ) from None
+        raise CorpusError(f"{name}: it begins as UTF-16, and changes after line {number}; save it as UTF-8") from None
 
 
 def refuse_no_sentences(path: str | Path) -> None:
-    """Raise ``CorpusError`` where a file holds records, mail or another form in the place of a sentence a line."""
+    """Raise ``CorpusError`` if a file holds records, mail or another form instead of one sentence a line."""
     if not is_stream(path) and not is_parquet(path) and Path(path).is_file():
-        # What is no UTF-8 is for the reader to refuse, where it gets there.
+        # The reader itself refuses bytes that are not UTF-8.
         with open(path, encoding="utf-8", errors="replace") as stream:
             refuse_records(path, list(islice(stream, LOOKED_AT)))
 
 
 def read_documents(path: str | Path) -> Iterator[str]:
-    """The document of each line, by any name: one a line, or the column ``document`` of Parquet."""
+    """The document name of each line: one a line, or the column ``document`` of Parquet."""
     return read_lines(path, "documents file", column="document")
 
 
 def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
-    """The lines of a stream by its ``readline``, cut behind ``LONGEST_LINE`` bytes, so that none fills the memory."""
+    """The lines of a stream by its ``readline``, cut after ``LONGEST_LINE`` bytes to bound the memory."""
     while line := readline(LONGEST_LINE + 1):
         yield line
 
 
 def _refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """The lines; ``CorpusError`` with the number of the one that is longer than ``LONGEST_LINE``."""
+    """The lines; ``CorpusError`` with the number of a line longer than ``LONGEST_LINE``."""
     for number, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
             raise CorpusError(
@@ -123,10 +120,10 @@ def _refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def refuse_bomb(lines: Iterable[bytes], name: str, compressed_bytes: int) -> Iterator[bytes]:
-    """The lines that come out of a compressed file.
+    """The lines of a decompressed file.
 
-    Raises ``CorpusError`` with the number of the line that is longer than ``LONGEST_LINE``, or behind which more has
-    come out than ``LARGEST_RATIO`` allows: a small file must not fill memory or disk.
+    Raises ``CorpusError`` with the number of the line that is longer than ``LONGEST_LINE``, or at which the
+    decompressed size exceeds ``LARGEST_RATIO``: a small file must not fill memory or disk.
     """
     left = LARGEST_RATIO * compressed_bytes + LONGEST_LINE
     for number, line in enumerate(lines, start=1):
@@ -140,7 +137,7 @@ def refuse_bomb(lines: Iterable[bytes], name: str, compressed_bytes: int) -> Ite
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    """Lines of bytes as text without their line ends; ``name`` is what error messages call the stream."""
+    """Lines of bytes as text without line ends; ``name`` names the stream in error messages."""
     for number, raw in enumerate(stream, start=1):
         if number == 1:
             raw = raw.removeprefix(_BYTE_ORDER_MARK)
@@ -157,8 +154,8 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 def read_corpus(path: str | Path) -> list[str]:
     """All lines of a corpus that must not be empty.
 
-    Raises ``CorpusError`` where no line has a word character besides what ``read_lines`` and ``refuse_no_sentences``
-    raise.
+    Raises ``CorpusError`` if no line has a word character, and the errors of ``read_lines`` and
+    ``refuse_no_sentences``.
     """
     refuse_no_sentences(path)
     lines = list(read_lines(path))
@@ -168,15 +165,15 @@ def read_corpus(path: str | Path) -> list[str]:
 
 
 def empty_text(path: str | Path) -> CorpusError:
-    """What is said of a text without a sentence."""
+    """The error for a text without a sentence."""
     name = "standard input" if str(path) == STANDARD_STREAM else f"text {str(path)!r}"
     return CorpusError(f"{name} is empty; it needs at least one sentence")
 
 
 def refuse_empty(path: str | Path) -> None:
-    """Raise ``CorpusError`` where no line has a character that is no white space, and as ``refuse_no_sentences`` does.
+    """Raise ``CorpusError`` if every line is white space, and the errors of ``refuse_no_sentences``.
 
-    It reads up to the first line that has one.
+    It reads up to the first line with another character.
     """
     refuse_no_sentences(path)
     if not any(line.strip() for line in read_lines(path)):
@@ -184,7 +181,7 @@ def refuse_empty(path: str | Path) -> None:
 
 
 def standard_output() -> IO[str]:
-    """Where ``-`` writes; ``CorpusError`` where whoever started the command has closed it."""
+    """The stream of ``-``; ``CorpusError`` if the caller has closed standard output."""
     if sys.stdout is None:
         raise CorpusError("standard output is closed; open it, or name a file for the output")
     return sys.stdout
@@ -192,9 +189,10 @@ def standard_output() -> IO[str]:
 
 @contextmanager
 def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]:
-    """A text stream to ``path`` (complete or not there at all), or to standard output, a pipe or a device.
+    """Open a text stream to ``path`` (complete or absent), or to standard output, a pipe or a device.
 
-    A path that ends in ``.parquet`` becomes a folder of Parquet files; ``ParameterError`` where another one is there.
+    A path that ends in ``.parquet`` becomes a folder of Parquet files; ``ParameterError`` if another folder exists
+    there.
     """
     if str(path) == STANDARD_STREAM:
         output = standard_output()
@@ -215,7 +213,7 @@ def line_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[str]]
 
 
 def write_lines(path: str | Path, lines: Iterable[str], *, private: bool = False) -> int:
-    """Write one sentence a line and return how many; a line end inside a sentence raises ``ValueError``."""
+    """Write one sentence a line and return their number; a line end inside a sentence raises ``ValueError``."""
     count = 0
     with line_writer(path, private=private) as stream:
         for line in lines:
@@ -228,11 +226,11 @@ def write_lines(path: str | Path, lines: Iterable[str], *, private: bool = False
 
 
 class NoJson(ValueError):
-    """Says why a line is none, without quoting it."""
+    """A line is not JSON; the message has the reason without a quotation."""
 
 
 def read_json_line(line: str) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Its value; ``NoJson`` for what is no JSON, is nested too deeply, or has a key twice: one value would be lost."""
+    """The value of a JSON line; ``NoJson`` if it is no JSON, is nested too deeply, or repeats a key."""
     try:
         return json.loads(line, object_pairs_hook=_without_repetition)
     except NoJson:
@@ -254,7 +252,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _MOST_DIGITS = 18
-"""Of a whole number: each is below 2 to the power of 63."""
+"""Most digits of a whole number: each is below 2 to the power of 63."""
 
 
 def whole_number(text: str) -> int | None:
@@ -264,7 +262,7 @@ def whole_number(text: str) -> int | None:
 
 
 def finite_number(value: object) -> float | None:
-    """A number of JSON; ``None`` for NaN, infinity, what no float can hold, truth values and all that is no number."""
+    """A number of JSON; ``None`` for NaN, infinity, overflow, truth values and other types."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

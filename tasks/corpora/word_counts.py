@@ -1,8 +1,7 @@
-"""The format of word counts: how often each word of a text occurs.
+"""The format of word counts: one line for each word of a text, with its count.
 
-A UTF-8 text file with one word a line, ``word<TAB>count``, the most frequent first and equal counts in the order
-of the words' code points. Words are cased, as they stand in the text (``tasks.corpora.words``); they hold neither
-tabs nor line ends.
+A UTF-8 text file with lines ``word<TAB>count``, the most frequent first and equal counts in the order of the words'
+code points. Words have the case of the text (``tasks.corpora.words``); they contain neither tabs nor line ends.
 """
 
 from collections import Counter
@@ -19,8 +18,8 @@ _MOST_CHUNKS = 1 << 19
 def count_lines(lines: Iterable[str]) -> Counter[str]:
     """Counts of the words of some lines; memory grows with the number of different words only.
 
-    Words never span white space, so stretches without white space are counted first, and each different one is
-    divided into words once.
+    Words never span white space, so chunks without white space are counted first, and each different one is divided
+    into words once.
     """
     counts: Counter[str] = Counter()
     chunks: Counter[str] = Counter()
@@ -47,7 +46,7 @@ def write_word_counts(path: str | Path, counts: Mapping[str, int]) -> None:
 
 
 def read_word_counts(path: str | Path) -> Iterator[tuple[str, int]]:
-    """Yield word and count in the order of the file; ``CorpusError`` names the line that is none."""
+    """Yield word and count in the order of the file; ``CorpusError`` names a malformed line."""
     for number, line in enumerate(read_lines(path, "file of word counts"), start=1):
         word, tab, digits = line.rpartition("\t")
         count = whole_number(digits)

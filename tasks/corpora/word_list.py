@@ -1,4 +1,4 @@
-"""The format of word lists: one word a line, in whatever case."""
+"""The format of word lists: one word a line, in any case."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,28 +8,26 @@ from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 
 _FEW = 3
-"""So many times as many other lines as words make a file something else."""
+"""A file with this many times as many other lines as words is no word list."""
 
 
 @dataclass(frozen=True)
 class WordList:
-    """What a list file says."""
+    """Content of a list file."""
 
     words: frozenset[str]
-    """Folded."""
+    """Folded words."""
     unusable_lines: list[int]
     """Numbers, from 1, of the lines that are not one word each, such as ``New York`` or ``well-known``."""
     by_language: dict[str, set[str]] = field(default_factory=dict)
-    """Folded words that are on the list for one language alone."""
+    """Folded words that are on the list for one language only."""
 
 
 def read_word_list(path: str | Path, *, empty: bool = False, of_languages: bool = False) -> WordList:
-    """Read a list file, one word a line; ``empty``: it may hold none; ``of_languages``: a line may be
-    ``word<TAB>language``.
+    """Read a list file. ``empty``: it may hold no word; ``of_languages``: a line may be ``word<TAB>language``.
 
-    Case, duplicates, blank lines, a byte order mark and white space round a word make no difference. Raises
-    ``CorpusError`` where the file is missing, is not UTF-8, is empty, or hardly a line is one word: it is
-    another file then, such as a text or word counts.
+    Case, duplicates, blank lines, a byte order mark and white space around a word make no difference. Raises
+    ``CorpusError`` if the file is missing, not UTF-8, empty, or has hardly a line of one word, such as a text.
     """
     words: set[str] = set()
     by_language: dict[str, set[str]] = {}

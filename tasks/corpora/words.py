@@ -1,24 +1,24 @@
-"""What a word is: the one tokenisation that masking, counting, cleaning and filling share.
+"""Definition of a word: the one tokenisation that masking, counting, cleaning and filling share.
 
-A word holds at least one letter or digit and no white space. Its rules, each with a test:
+A word has at least one letter or digit and no white space. Its rules, each with a test:
 
-- **Punctuation** round a word does not belong to it: ``"Chicago,"`` is the word ``Chicago``. Bare punctuation is none.
+- **Punctuation** around a word does not belong to it: ``"Chicago,"`` is the word ``Chicago``. Bare punctuation is none.
 - **Contractions** of pronouns, question words and the like are one word: ``don't``, ``it's``, ``we'll``, ``o'clock``,
   ``O'Brien``. The apostrophe may be straight or curly.
-- **Possessives** and other endings (``'s 'd 'll 're 've 'm``) behind any other word do not belong to it: ``Tom's`` is
-  the word ``Tom``, so it is masked as ``[MASK]'s`` and the filler sees that a possessor is wanted. Such an ending that
-  stands alone, as in text that was tokenised before (``Tom 's``), is none either.
+- **Possessives** and other endings (``'s 'd 'll 're 've 'm``) after any other word do not belong to it: ``Tom's`` is
+  the word ``Tom``. So it is masked as ``[MASK]'s`` and the filler sees that a possessor is missing. Such an ending on
+  its own, as in tokenised text (``Tom 's``), is no word either.
 - **Hyphens and slashes** divide words: ``Chicago-based`` is ``Chicago`` and ``based``.
 - **Digits** joined by ``. , : / -`` are one word: ``3.14``, ``10:30``, ``1,000``, ``2018-05-02``, ``555-1234``; so are
-  digits with letters: ``5pm``, ``1st``, ``B2B``. Signs before and behind (``$``, ``%``, ``+``) are punctuation.
+  digits with letters: ``5pm``, ``1st``, ``B2B``. Signs before and after (``$``, ``%``, ``+``) are punctuation.
 - **Initials** joined by full stops are one word without the last stop: ``U.S.``, ``e.g.``; so is ``AT&T``.
-- **E-mail addresses, URLs and bare domains** are one word, without punctuation behind them.
-- **@handles and #tags** are one word with their sign; underscores inside a word belong to it, those round it do not.
-- **Other scripts**: a run of letters with its combining marks is one word, also where a script sets no spaces.
+- **E-mail addresses, URLs and bare domains** are one word, without punctuation after them.
+- **@handles and #tags** are one word with their sign; underscores inside a word belong to it, others do not.
+- **Other scripts**: a run of letters with its combining marks is one word, also in a script without spaces.
 - **Hexadecimal identifiers** are one word: addresses of machines (``fe80::dead:beef``, ``de:ad:be:ef:ca:fe``), UUIDs,
   and keys in groups of four digits or more.
-- **Emoji and symbols** are no words; **signs for letters** are letters (``Ⓐⓝⓝⓐ``, ``🅰🅽🅽🅰``, full-width ones), and signs
-  are read as the plain ones that they stand for (``＠``, no-break hyphens; ``tasks.corpora.plain_text``).
+- **Emoji and symbols** are no words; **signs for letters** are letters (``Ⓐⓝⓝⓐ``, ``🅰🅽🅽🅰``, full-width ones). Styled
+  signs are read as their plain ones (``＠``, no-break hyphens; ``tasks.corpora.plain_text``).
 - **Control characters** divide words; **format characters** (soft hyphen, zero-width space, joiners, direction marks)
   inside a word belong to it, so they cannot hide it.
 """
@@ -43,8 +43,8 @@ _TAIL = r"""[^\s<>"]*[^\s<>".,;:!?'’)\]}…*_~|]"""
 _DOMAINS = (
     "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|ly|tv|gg|co|uk|ie|de|fr|es|nl|ch|at|se|pl|eu|jp|cn|ru|au|nz"
 )
-# Repetitions are bounded where a failed attempt would otherwise be made again from every position: time stays
-# linear in the length of the line.
+# Repetitions are bounded where a failed attempt would be repeated from every position: time stays linear in the length
+# of the line.
 _WEB = "|".join(
     (
         rf"(?:https?|ftp)://{_TAIL}",
@@ -69,7 +69,7 @@ _CONTRACTED = frozenset(
         "could would should might must may"
     ).split()
 )
-"""Words that form one word with ``'s 'd 'll 're 've 'm`` behind them."""
+"""Words that form one word with a following ``'s 'd 'll 're 've 'm``."""
 
 _FOLDED_APOSTROPHES = str.maketrans(dict.fromkeys(_APOSTROPHES, "'"))
 
@@ -84,12 +84,12 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they stand there."""
+    """The words of a text, unchanged."""
     return [text[start:end] for start, end in word_spans(text)]
 
 
 def folded_words(text: str) -> list[str]:
-    """The words of a text, folded."""
+    """The folded words of a text."""
     return [word for chunk in text.split() for word in _folded_words(chunk)]
 
 
@@ -101,12 +101,12 @@ def lines_found(lines: Iterable[str], others: Iterable[str]) -> list[bool]:
 
 
 def count_words(text: str) -> int:
-    """How many words a text has."""
+    """The number of words of a text."""
     return sum(len(_chunk_spans(chunk)) for chunk in text.split())
 
 
 def fold(word: str) -> str:
-    """The form under which a word is looked up on lists: NFKC, case folded, straight apostrophe, no format characters.
+    """The form of a word for look-ups: NFKC, case folded, straight apostrophe, no format characters.
 
     ``fold(fold(word)) == fold(word)``.
     """
@@ -119,16 +119,15 @@ def fold(word: str) -> str:
 
 
 def _chunk_spans(chunk: str) -> tuple[tuple[int, int], ...]:
-    """Words of a stretch without white space; short ones are remembered, since text repeats itself."""
+    """The word spans of a chunk without white space; short ones are cached, since text repeats itself."""
     return _remembered_spans(chunk) if len(chunk) <= _LONGEST_CACHED else _find_spans(chunk)
 
 
 def _find_spans(chunk: str) -> tuple[tuple[int, int], ...]:
-    if not chunk.isascii():
-        return _spans_in_plain(chunk)
-    if chunk.isalpha():
+    # Letters alone are one word, but for the apostrophe that is a letter.
+    if chunk.isalpha() and "ʼ" not in chunk:
         return ((0, len(chunk)),)
-    return _match_spans(chunk)
+    return _match_spans(chunk) if chunk.isascii() else _spans_in_plain(chunk)
 
 
 def _match_spans(chunk: str) -> tuple[tuple[int, int], ...]:
@@ -162,9 +161,9 @@ _remembered_words = lru_cache(maxsize=1 << 16)(_find_words)
 
 
 def _spans_in_plain(chunk: str) -> tuple[tuple[int, int], ...]:
-    """Words of a stretch in plain signs, without its format characters; those at the border of a word stay outside.
+    """The word spans of a chunk in plain characters, without format characters at a word's border.
 
-    What ends a stretch of another direction would be masked with a word, and its beginning stay.
+    Otherwise the end of a text direction would be masked with a word, but not its beginning.
     """
     places = [place for place, character in enumerate(chunk) if unicodedata.category(character) != "Cf"]
     visible = chunk if len(places) == len(chunk) else "".join([chunk[place] for place in places])
@@ -172,10 +171,10 @@ def _spans_in_plain(chunk: str) -> tuple[tuple[int, int], ...]:
 
 
 def _with_marks_as_letters(chunk: str) -> str:
-    """The same length in plain signs, with marks behind a letter or digit and signs for several letters as letters.
+    """A plain text of equal length, in which marks after a letter and signs for several letters are letters.
 
-    Python's ``\\w`` knows no combining marks, and would divide words of scripts that write vowels with them. Behind an
-    emoji they stay what they are, or a variation selector would be a word.
+    Python's ``\\w`` knows no combining marks, and would divide words of scripts that write vowels with them. Marks
+    after an emoji are unchanged, or a variation selector would be a word.
     """
     characters = list(plain(chunk))
     inside = False

@@ -1,1 +1,1 @@
-"""Text that language models write by themselves, or against each other, in place of a private one."""
+"""Text that a language model, or a contrast of two, writes to replace a private text."""

@@ -1,9 +1,8 @@
-"""Contrastive decoding: the next word by how much more probable one model finds it than another (Lu et al. 2025,
-"UniDetox", equations 1 to 4).
+"""Contrastive decoding of one language model against another (Lu et al. 2025, "UniDetox", equations 1 to 4).
 
-With q = log p_base + strength (log p_base - log p_unwanted) the distribution is softmax(q); of the plain difference, as
-in the paper, q = log p_base - log p_unwanted. A word counts where the mask's owner finds it at least alpha times as
-probable as the likeliest one. Each model reads every sentence with keys and values of its own.
+The next-word distribution is softmax(q) with q = log p_base + strength (log p_base - log p_unwanted). For the plain
+difference, as in the paper, q = log p_base - log p_unwanted. Words are masked unless the mask's owner finds them at
+least alpha times as probable as its likeliest word. Each model has its own keys and values.
 """
 
 import math
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Weighted:
-    """A model and how its log-probabilities count; ``alpha`` above 0 makes it the owner of the mask."""
+    """A model and the weight of its log-probabilities; ``alpha`` above 0 makes it the owner of the mask."""
 
     model: Learner
     weight: float
@@ -35,10 +34,10 @@ class Weighted:
 
 
 class ContrastedWords:
-    """See ``NextWords``: sums of what several models say, which are asked the same and number histories alike."""
+    """See ``NextWords``: weighted sums over several models, which number histories alike."""
 
     def __init__(self, weighted: Sequence[Weighted]) -> None:
-        """Of models of words."""
+        """``weighted``: word models with their weights."""
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
         self._models: list[tuple[NextWords, Weighted]] = []
@@ -54,17 +53,17 @@ class ContrastedWords:
             model.start(columns)
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The histories with one word more (N,)."""
+        """The histories with one more word (N,)."""
         found = [model.extend(histories, words) for model, _ in self._models]
         return found[0]
 
     def read(self, histories: np.ndarray) -> None:
-        """Compute what is needed of these histories (N,)."""
+        """Compute in one batch all that ``scores`` needs of these histories (N,)."""
         for model, _ in self._models:
             model.read(histories)
 
     def scores(self, histories: np.ndarray) -> "Tensor":
-        """Of every token as the next one (N, C), -inf where the mask hides it."""
+        """The scores of every token as the next one (N, C), -inf where masked."""
         import torch
 
         total: Tensor | None = None
@@ -82,10 +81,10 @@ class ContrastedWords:
 def contrast(
     model: Learner, unwanted: Learner | None, strength: float | None, owner: Learner, alpha: float
 ) -> list[Weighted]:
-    """The models of a contrast, each once, with what it adds.
+    """The models of a contrast, each once, with its weight.
 
-    ``strength``: weight of the difference to ``unwanted`` beside what the model says; ``None``: the difference alone,
-    as in the paper. ``owner`` is that of the mask, where ``alpha`` is above 0.
+    ``strength``: weight of the difference to ``unwanted``, added to the log-probability of ``model``; ``None``: the
+    difference alone, as in the paper. ``owner`` owns the mask, where ``alpha`` is above 0.
     """
     share = 0.0 if unwanted is None else 1.0 if strength is None else strength
     own = 1.0 if unwanted is None or strength is not None else 0.0
@@ -101,7 +100,7 @@ def contrast(
 
 
 def contrasted_sentences(weighted: Sequence[Weighted], sentences: int, longest: int, seed: int) -> list[Words]:
-    """Sentences drawn from the whole distribution; each is cut off behind ``longest`` words or pieces."""
+    """Sample sentences from the whole distribution; each is cut off after ``longest`` words or pieces."""
     first = weighted[0].model
     if not isinstance(first, PieceLearner):
         contrasted = ContrastedWords(weighted)

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "write text by a language model, or a contrast of two, to replace a private text"
 _MOST_DRAWN = 5
-"""Times as many lines as are wanted; where most are dropped, the model has the private text by heart."""
+"""Limit of drawn lines, as a multiple of the wanted lines; beyond it the model has memorised the private text."""
 
 
 class DistilFiles(StageFiles):
-    """Models that write, and the private text that is not to be quoted."""
+    """Models that write the text, and the private text that it must not quote."""
 
     model: Annotated[str, READ_MODEL]
     """model that writes: a Transformer of palimpsest or a causal model of Hugging Face"""
@@ -64,7 +64,7 @@ class DistilFiles(StageFiles):
 def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the text.
 
-    Raises ``ModelError`` where models are not of one vocabulary, or nearly all that they write quotes the private text.
+    Raises ``ModelError`` where models have different vocabularies, or nearly all of their lines quote the private text.
     """
     from tasks.corpora.text_lines import read_corpus, write_lines
     from tasks.distillation.contrast import contrasted_sentences
@@ -74,37 +74,37 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
     private = read_corpus(files.private)
     quoted = Quoted.of(private, files.sidecar, settings.scanned_words)
     weighted = _weighted(settings, files)
-    kept: list[Words] = []
+    written: list[Words] = []
     counts: Counter[str] = Counter()
     seed, drawn = 1 if cell.seed is None else cell.seed, 0
-    while len(kept) < len(private):
+    while len(written) < len(private):
         if drawn >= _MOST_DRAWN * len(private):
             raise ModelError(
-                f"of {drawn:,} lines that {files.model!r} wrote {counts['quoting'] + counts['verbatim']:,} quote the "
-                "private text; let a model write that has not read it"
+                f"of {drawn:,} lines that {files.model!r} wrote, {counts['quoting'] + counts['verbatim']:,} quote the "
+                "private text; give a model that has not read it"
             )
-        wanted = len(private) - len(kept)
-        # Each further draw is of a seed of its own.
+        wanted = len(private) - len(written)
+        # Each further draw has a seed of its own.
         for words in contrasted_sentences(weighted, wanted, settings.longest, 1000 * seed + counts["draws"]):
             reason = quoted.reason(words)
             counts[reason] += 1
             if reason == "kept":
-                kept.append(words)
+                written.append(words)
         drawn += wanted
         counts["draws"] += 1
-    write_lines(files.output, [" ".join(words) for words in kept], private=True)
+    write_lines(files.output, [" ".join(words) for words in written], private=True)
     print(
-        f"distil: {len(kept):,} lines; dropped {counts['quoting']:,} with private words, {counts['verbatim']:,} that "
-        f"are private lines, {counts['empty']:,} empty ones; text in {files.output}"
+        f"distil: {len(written):,} lines; dropped {counts['quoting']:,} with private words, {counts['verbatim']:,} "
+        f"that are private lines, {counts['empty']:,} empty ones; text in {files.output}"
     )
     return Report(seed=cell.seed).measure(
-        lines=len(kept),
-        words=sum(map(len, kept)),
-        distinct_words=len({word for words in kept for word in words}),
+        lines=len(written),
+        words=sum(map(len, written)),
+        distinct_words=len({word for words in written for word in words}),
         dropped_quoting=counts["quoting"],
         dropped_verbatim=counts["verbatim"],
         dropped_empty=counts["empty"],
-        # What the summary asks of every fill: nothing stands in a marker's place, and no masked word is met or missed.
+        # Values that the summary reads from every fill: here no marker is filled and no masked word is restored.
         markers=0,
         distinct_fills=0,
         fallback_count=None,
@@ -116,14 +116,14 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
 
 
 class Quoted:
-    """What of a private text must not stand in another one."""
+    """Word sequences of a private text that another text must not contain."""
 
     def __init__(self, lines: set["Words"], neighbourhoods: set["Words"], length: int) -> None:
         self._lines, self._neighbourhoods, self._length = lines, neighbourhoods, length
 
     @classmethod
     def of(cls, private: Sequence[str], sidecar: str | None, length: int) -> "Quoted":
-        """``length``: words of a neighbourhood. Raises ``CorpusError`` where the sidecar is of another text."""
+        """Collect them; ``length``: words of a neighbourhood. Raises ``CorpusError`` for another text's sidecar."""
         from tasks.corpora.sidecar import read_sidecar
         from tasks.language_model.evaluation.reference_text import is_touched, placed_words, reference_text_of
 
@@ -143,7 +143,7 @@ class Quoted:
         return cls(lines, neighbourhoods, length)
 
     def reason(self, words: "Words") -> str:
-        """Why a line is dropped: it is ``empty``, ``verbatim`` or ``quoting``; else ``kept``."""
+        """Why a line is dropped: ``empty``, ``verbatim`` or ``quoting``; else ``kept``."""
         if not words:
             return "empty"
         if words in self._lines:
@@ -156,14 +156,14 @@ class Quoted:
 
 def _weighted(settings: Distilled, files: DistilFiles) -> "list[Weighted]":
     from tasks.distillation.contrast import contrast
-    from tasks.language_model.learners import open_learner
+    from tasks.language_model.opening import open_learner
 
     model = open_learner(files.model)
     unwanted = open_learner(files.unwanted, "--unwanted") if files.unwanted else None
     owner = open_learner(files.mask_model, "--mask-model") if files.mask_model and settings.alpha else model
     for option, other in (("--unwanted", unwanted), ("--mask-model", owner)):
         if other is not None and other.vocabulary_hash != model.vocabulary_hash:
-            raise ModelError(f"{option} has another vocabulary than --model {files.model!r}")
+            raise ModelError(f"{option} and --model {files.model!r} have different vocabularies")
     return contrast(model, unwanted, settings.strength, owner, settings.alpha)
 
 

@@ -1,1 +1,1 @@
-"""What a machine has, and what an experiment needs: ``palimpsest doctor``."""
+"""Check of the machine and of an experiment's requirements: ``palimpsest doctor``."""

@@ -1,4 +1,4 @@
-"""What an experiment needs before any of its stages starts: the checks that ``doctor``, ``plan`` and ``run`` share."""
+"""Requirements of an experiment before its first stage: the checks that ``doctor``, ``plan`` and ``run`` share."""
 
 from functools import partial
 from pathlib import Path
@@ -13,31 +13,27 @@ from tasks.privacy.tracked_sources import is_tracked, sent_by_push
 
 _MADE_BY_THE_GRAPH = ("data/labelled/", "data/private/")
 _SURVEYED_BYTES = 20_000_000
-"""Text of more bytes is taken to be enough for its parts: to know takes reading all of it."""
+"""Bytes from which a text counts as enough for its parts: to know would take reading all of it."""
 
 
-def data_checks(parameters: Parameters, root: Path) -> list[Check]:
-    """One check for the generic text, each private corpus that is compared, each set of labelled text, and each part of
-    recordings and of n-best lists."""
+def checks(parameters: Parameters, root: Path) -> list[Check]:
+    """One check for each text, each part of speech and each compared model; no check is run yet."""
+    compare, speech = parameters.compare, parameters.speech
     corpora = {"generic": parameters.generic}
-    corpora |= {f"corpora.{name}": parameters.corpora[name] for name in parameters.compare.datasets}
+    corpora |= {f"corpora.{name}": parameters.corpora[name] for name in compare.datasets}
     found = [Check(name, partial(_corpus, name, settings, root), settings.source) for name, settings in corpora.items()]
-    files = [
-        (f"masking_evaluation.gold_sets.{name}", parameters.masking_evaluation.gold_sets[name].source)
-        for name in parameters.compare.gold_sets
-    ]
+    gold_sets = parameters.masking_evaluation.gold_sets
+    files = [(f"masking_evaluation.gold_sets.{name}", gold_sets[name].source) for name in compare.gold_sets]
     files += [
-        (f"labelled_text.learn_from.{number}", one.source)
-        for number, one in enumerate(parameters.labelled_text.learn_from)
+        (f"labelled_text.learn_from.{i}", one.source) for i, one in enumerate(parameters.labelled_text.learn_from)
     ]
-    for section, brought, datasets in (
-        ("speech.corpora", parameters.speech.corpora, parameters.compare.speech_datasets),
-        ("speech.nbest", parameters.speech.nbest, parameters.compare.rescored_datasets),
+    for names, key, section in (
+        (compare.speech_datasets, "speech.corpora", speech.corpora),
+        (compare.rescored_datasets, "speech.nbest", speech.nbest),
     ):
-        for name in datasets:
-            for part in ("dev", "test"):
-                files.append((f"{section}.{name}.{part}", getattr(brought[name], part).source))
-    return [*found, *(Check(key, partial(_file, key, source, root), source) for key, source in files)]
+        files += [(f"{key}.{n}.{part}", getattr(section[n], part).source) for n in names for part in ("dev", "test")]
+    found += [Check(key, partial(_file, key, source, root), source) for key, source in files]
+    return [*found, *model_checks(parameters, root)]
 
 
 def _file(key: str, source: str, root: Path) -> Finding:
@@ -71,18 +67,13 @@ def _corpus(name: str, settings: CorpusSettings, root: Path) -> Finding:
 
 
 def _there(name: str, source: str, what: str, root: Path) -> Finding:
-    """The finding of private text that is there, and that DVC may be about to send away."""
+    """The finding of existing private text, which DVC may be about to push."""
     sent = sent_by_push(source, root)
     if sent is None:
-        # Only what lies in data/raw can be added; what a stage makes or git has needs not be.
+        # Only text in data/raw can be added; outputs of stages and files in git need not be.
         if Path(source).is_relative_to("data/raw") and not is_tracked(source, root):
             remedy = f"'palimpsest add {source}' keeps this version, for 'palimpsest restore'"
             return Finding("data", name, "there", f"{what}, not added", remedy)
         return Finding("data", name, "there", what)
     detail = f"{sent}.dvc lacks 'push: false', so that 'dvc push' would send it"
     return Finding("data", name, "missing", detail, f"'palimpsest add {sent}'")
-
-
-def checks(parameters: Parameters, root: Path) -> list[Check]:
-    """Data and models, in the order in which the graph needs them; nothing is looked at yet."""
-    return [*data_checks(parameters, root), *model_checks(parameters, root)]

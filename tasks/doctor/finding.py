@@ -1,4 +1,4 @@
-"""What one check of ``palimpsest doctor`` found, and bytes as people read them."""
+"""Result of one check of ``palimpsest doctor``, and readable byte counts."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -9,41 +9,41 @@ State = Literal["there", "missing", "made later"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that an experiment needs."""
+    """One requirement of an experiment."""
 
-    area: Literal["data", "model", "package", "machine"]
+    area: Literal["data", "model", "machine"]
     name: str
-    """What it is called: a key of ``params.yaml``, a package, or part of the machine."""
+    """Name: a key of ``params.yaml``, or part of the machine."""
     state: State
-    """``made later``: the graph itself makes it."""
+    """State; ``made later``: the graph itself makes it."""
     detail: str
-    """What is there, or what is not; no text of a corpus."""
+    """Description of the existing or missing thing; no text of a corpus."""
     remedy: str | None = None
-    """How to get what is missing, and where exactly to put it."""
+    """Remedy: how to get the missing thing, and its exact place."""
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """The content for ``--json``."""
         return asdict(self)
 
     @property
     def text(self) -> str:
-        """In one line, with the remedy."""
+        """The finding in one line, with the remedy."""
         return f"{self.name}: {self.detail}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look for."""
+    """One check."""
 
     key: str
-    """Key path in ``params.yaml``; who has no stage that reads it needs not look."""
+    """Key path in ``params.yaml``; without a stage that reads it the check is unnecessary."""
     look: Callable[[], Finding]
     source: str | None = None
-    """File or folder that it is about: who has no stage that reads it needs not look either."""
+    """File or folder of the check; without a stage that reads it the check is unnecessary too."""
 
 
 def bytes_text(count: float) -> str:
-    """``1.5 GB`` of a number of bytes, in powers of 1,000."""
+    """``1.5 GB`` for a number of bytes, in powers of 1,000."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"

@@ -1,1 +1,1 @@
-"""How files are written: whole or not at all, never over what is read, and nothing left behind."""
+"""Writing of files: complete or not at all, and never over an input."""

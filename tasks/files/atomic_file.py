@@ -1,19 +1,19 @@
-"""Files and folders that are either the old or the complete new one, and private ones for their owner alone.
+"""Files and folders that are either the old or the complete new one; only their owner can read private ones.
 
-They are written beside their targets; what killed writers of a target left is removed by the next one. A writer holds a
-lock on what it writes, and the system lifts it when the process ends, however it ends. Where a file system has no locks
-nothing is taken for abandoned.
+They are written under another name next to their targets and renamed at the end. That name has the host and the
+process: the next writer of a target removes the leftovers of dead processes.
 """
 
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from filelock import lock_descriptor
+import psutil
 
 from tasks.errors import ParameterError
 
@@ -22,29 +22,29 @@ PRIVATE_FOLDER_MODE = 0o700
 PUBLIC_MODE = 0o644
 PUBLIC_FOLDER_MODE = 0o755
 _PARTIAL = ".partial"
-"""Ending of what is being written."""
+"""Ending of unfinished files."""
 PARQUET = ".parquet"
-"""The ending of a folder of Parquet files that stands for a text (``tasks.corpora.parquet_lines``), and of each."""
+"""Ending of a folder of Parquet files with a text (``tasks.corpora.parquet_lines``), and of its files."""
 
 
 def is_pipe_or_device(path: str | Path) -> bool:
-    """Whether a path is there and is neither a regular file nor a folder: a pipe, a socket, a terminal, ``/dev/null``.
+    """Whether a path exists as neither a regular file nor a folder: a pipe, a socket, a terminal, ``/dev/null``.
 
-    A symbolic link is what it points to; ``/dev/stdout`` is thus a pipe where standard output is one.
+    A symbolic link counts as its target; so ``/dev/stdout`` is a pipe if standard output is one.
     """
     path = Path(path)
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Whether lines at a path are a folder of Parquet files, or are to become one."""
+    """Whether lines at a path are a folder of Parquet files, or will become one."""
     return Path(path).suffix.lower() == PARQUET and not is_pipe_or_device(path)
 
 
 def refuse_folder(path: str | Path, *, of_lines: bool = False) -> None:
-    """Raise ``ParameterError`` where a file is to be written and the path is a folder's.
+    """Raise ``ParameterError`` if the path of a file to write is a folder.
 
-    ``of_lines``: a folder of Parquet files and nothing else may be there, since lines take its place as a whole.
+    ``of_lines``: only a folder of Parquet files may be there, since lines replace it as a whole.
     """
     if not Path(path).is_dir():
         return
@@ -59,88 +59,77 @@ def refuse_folder(path: str | Path, *, of_lines: bool = False) -> None:
 
 @contextmanager
 def atomic_writer(path: str | Path, *, private: bool = False, binary: bool = False) -> Iterator[IO]:
-    """Open a temporary file beside ``path`` and put it in place when the block ends without an error.
+    """Open a temporary file next to ``path`` and rename it to ``path`` when the block ends without an error.
 
-    On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file stays as
-    it was; what a killed process had begun to write is removed when the same path is written again. Text is UTF-8 with
-    ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte, and a folder made for it 0700. What is no
-    regular file (``/dev/null``, a pipe) is written to directly, and behind a symbolic link the file it points to is
-    replaced, not the link. A folder raises ``ParameterError``.
+    On any error (a full disk, an exception in the block, a signal turned into an exception) the earlier file is
+    unchanged. Text is UTF-8 with ``\\n`` line ends. A ``private`` file has mode 0600 from its first byte, and a folder
+    that is made for it 0700. A pipe or device is written to directly. For a symbolic link its target is replaced, not
+    the link. A folder raises ``ParameterError``.
     """
     refuse_folder(path)
     if is_pipe_or_device(path):
-        # By the name that was given: behind ``/dev/stdout`` there may be a pipe that has no name.
-        given = Path(path)
-        with (
-            _errors_name(given),
-            open(given, "wb") if binary else open(given, "w", encoding="utf-8", newline="\n") as stream,
-        ):
+        # By the given name: ``/dev/stdout`` may be a pipe without a name.
+        with _errors_name(Path(path)), _opened(path, binary=binary) as stream:
             yield stream
         return
     target = Path(path).resolve()
     make_folder(target.parent, private=private)
     # Of mode 0600, so that a private file is never readable by others, not even for a moment.
-    handle, temporary = _partial_file(target)
-    lock = os.dup(handle)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_PARTIAL)
     try:
         with _errors_name(target):
-            # The open file owns the handle: closing it before os.replace makes a full disk show up here.
-            with (
-                os.fdopen(handle, "wb")
-                if binary
-                else os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="strict")
-            ) as stream:
+            # The file is closed before it is renamed, so that a full disk shows up here.
+            with _opened(handle, binary=binary) as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(temporary, PRIVATE_MODE if private else PUBLIC_MODE)
             os.replace(temporary, target)
     finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        os.close(lock)
+        Path(temporary).unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
-    """Yield a new folder beside ``path`` to write into, and put it in place when the block ends without an error.
+    """A new folder next to ``path``, and rename it to ``path`` when the block ends without an error.
 
-    On any error, and after a kill, all is as for ``atomic_writer``. The folder has mode 0755, a ``private`` one 0700;
-    the modes of the files in it are the writer's.
+    On any error the earlier folder is unchanged. The folder has mode 0755, a ``private`` one 0700; the modes of the
+    files in it are the writer's.
     """
     folder = Path(path)
     make_folder(folder.parent, private=private)
-    lock, partial = _partial_folder(folder)
-    temporary = Path(partial)
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=_prefix(folder), suffix=_PARTIAL))
+    earlier = temporary.with_suffix(f".earlier{_PARTIAL}")
     try:
         with _errors_name(folder):
             yield temporary
             temporary.chmod(PRIVATE_FOLDER_MODE if private else PUBLIC_FOLDER_MODE)
-            _put_in_place(temporary, folder)
+            # No folder can be renamed over one that has files.
+            if folder.exists():
+                os.rename(folder, earlier)
+            os.rename(temporary, folder)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        os.close(lock)
+        if earlier.exists() and not folder.exists():
+            os.rename(earlier, folder)
+        for rest in (temporary, earlier):
+            shutil.rmtree(rest, ignore_errors=True)
 
 
-def _put_in_place(temporary: Path, folder: Path) -> None:
-    """Rename over ``folder``; a folder that holds files cannot be renamed over, so it steps aside first."""
-    if not folder.exists():
-        os.rename(temporary, folder)
-        return
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=".old"))
-    os.rename(folder, aside / folder.name)
-    try:
-        os.rename(temporary, folder)
-    except OSError:
-        os.rename(aside / folder.name, folder)
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+@contextmanager
+def private_work_folder(place: str | Path) -> Iterator[Path]:
+    """A folder in ``place`` for private temporary files."""
+    prefix = _prefix(make_folder(place, private=True) / "work")
+    with tempfile.TemporaryDirectory(dir=place, prefix=prefix, suffix=_PARTIAL) as folder:
+        yield Path(folder)
+
+
+def _opened(file: str | Path | int, *, binary: bool) -> IO:
+    return open(file, "wb") if binary else open(file, "w", encoding="utf-8", newline="\n")
 
 
 @contextmanager
 def _errors_name(target: Path) -> Iterator[None]:
-    """Let an error of the system that names no file name this one."""
+    """Add this file name to a system error without one."""
     try:
         yield
     except OSError as error:
@@ -152,88 +141,22 @@ def _errors_name(target: Path) -> Iterator[None]:
 def make_folder(path: str | Path, *, private: bool = False) -> Path:
     """Create a folder and its parents; a private one gets mode 0700, and so does each parent made for it.
 
-    The mode of the folders is what protects private files in the end: tools that copy files, DVC's checkout among
-    them, give the copies the modes of the user's umask.
+    The mode of the folders is the protection of private files: tools that copy files, such as DVC's checkout, give the
+    copies the modes of the user's umask.
     """
     folder = Path(path)
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for ancestor in reversed(missing):
-        ancestor.mkdir(exist_ok=True, mode=PRIVATE_FOLDER_MODE if private else 0o777)
-    return Path(path)
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        missing.mkdir(exist_ok=True, mode=PRIVATE_FOLDER_MODE if private else 0o777)
+    return folder
 
 
-@contextmanager
-def private_work_folder(place: str | Path) -> Iterator[Path]:
-    """A folder below ``place`` for what is private and thrown away at the end; what a killed process left there, the
-    next one removes."""
-    make_folder(Path(place), private=True)
-    handle, name = _partial_folder(Path(place) / "work")
-    try:
-        yield Path(name)
-    finally:
-        os.close(handle)
-        shutil.rmtree(name)
-
-
-def _partial_file(target: Path) -> tuple[int, str]:
-    """A new file beside ``target``, mode 0600: a handle to write by, and its path.
-
-    The lock lasts until the handle and all its copies are closed.
-    """
-
-    def make(prefix: str) -> tuple[int, str]:
-        return tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=_PARTIAL)
-
-    return _locked(target, make)
-
-
-def _partial_folder(target: Path) -> tuple[int, str]:
-    """A new folder beside ``target``, mode 0700: a handle that holds its lock, and its path."""
-
-    def make(prefix: str) -> tuple[int, str]:
-        while True:
-            path = tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=_PARTIAL)
-            with suppress(FileNotFoundError):  # taken for abandoned before it could be locked
-                return os.open(path, os.O_RDONLY), path
-
-    return _locked(target, make)
-
-
-def _locked(target: Path, make: Callable[[str], tuple[int, str]]) -> tuple[int, str]:
-    """What ``make`` gives for a beginning of a name, locked."""
-    prefix = f".{target.name}."
-    _remove_abandoned(target.parent, prefix)
-    while True:
-        handle, path = make(prefix)
-        try:
-            is_ours = lock_descriptor(handle, blocking=False)
-        except OSError:
-            is_ours = True  # no locks here
-        if is_ours and os.path.exists(path):
-            return handle, path
-        os.close(handle)  # another writer has taken it for abandoned, and removes it
-
-
-def _remove_abandoned(folder: Path, prefix: str) -> None:
-    """Remove what nobody holds a lock on."""
+def _prefix(target: Path) -> str:
+    """The prefix of this process for a target's names; remove the leftovers of dead processes of this host."""
+    of_host = f".{target.name}.{socket.gethostname()[:16]}."
+    # Another user's are left, and those in a folder that cannot be listed.
     with suppress(OSError):
-        names = [name for name in os.listdir(folder) if name.startswith(prefix) and name.endswith(_PARTIAL)]
-        for path in (folder / name for name in names):
-            # Put in place meanwhile, another user's, or there are no locks.
-            with suppress(OSError):
-                handle = os.open(path, (os.O_RDONLY if path.is_dir() else os.O_RDWR) | os.O_NOFOLLOW)
-                try:
-                    if lock_descriptor(handle, blocking=False):
-                        _remove(path)
-                finally:
-                    os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink()
+        for path in [path for path in target.parent.iterdir() if path.name.startswith(of_host)]:
+            process = path.name.removeprefix(of_host).partition(".")[0]
+            if process.isdecimal() and not psutil.pid_exists(int(process)):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return f"{of_host}{os.getpid()}."

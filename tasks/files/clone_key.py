@@ -1,8 +1,8 @@
-"""The secret of a clone: what noise, draws and the hashes in reports are made of.
+"""The secret of a clone, from which noise, random draws and the hashes in reports are made.
 
-It lies in ``data/private/keys`` beside the private text, mode 0600, and outlives outputs: ``make clean`` leaves it
-alone. The worktrees of one git clone share it, since a second key for the same text would give its counts a second
-noise. Its id is public; the key itself stands in no report.
+It is in ``data/private/keys`` next to the private text, mode 0600, and survives ``make clean``. The worktrees of one
+git clone share it, since a second key for the same text would give its counts a second noise. Its id is public; the key
+itself is in no report.
 """
 
 import hmac
@@ -18,9 +18,9 @@ _BYTES = 32
 
 
 def private_home() -> Path:
-    """``data/private`` of the clone that the working folder belongs to: of its main worktree, where it has several.
+    """``data/private`` of the clone that contains the working folder, in the main worktree if there are several.
 
-    Where no folder above is a git checkout it is that of the working folder.
+    Outside a git checkout it is that of the working folder.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
@@ -36,15 +36,15 @@ def private_home() -> Path:
 
 
 def clone_key(purpose: str) -> bytes:
-    """32 secret bytes for one purpose, the same whenever this clone asks; another purpose gives others.
+    """32 secret bytes for one purpose, always the same for this clone; another purpose gives others.
 
-    The key is made where there is none. ``ParameterError`` where it is damaged.
+    The key is made if it is missing. ``ParameterError`` if it is damaged.
     """
     return hmac.digest(_secret(private_home() / _KEY), purpose.encode(), "sha256")
 
 
 def key_id() -> str | None:
-    """Twelve digits that name the key of this clone; ``None`` where it has none yet."""
+    """Twelve digits that name the key of this clone; ``None`` if it has none yet."""
     path = private_home() / _KEY
     return clone_key("id").hex()[:12] if path.exists() else None
 
@@ -62,7 +62,7 @@ def _secret(path: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Write a new key; of several processes that do so at once, all take the one that was linked first."""
+    """Write a new key; of several processes at once, all take the one that was linked first."""
     make_folder(path.parent, private=True)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

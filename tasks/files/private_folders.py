@@ -1,12 +1,12 @@
-"""The folders of a checkout below which everything private lies are closed to other users before anything works there.
+"""Closes the folders of a checkout with private data to other users, before any work there.
 
-DVC gives what it checks out the modes that the umask leaves, and makes folders that are missing anew; the mode of a
-folder above them, which is never removed, lasts. What is not private lies there too, and is closed with the rest.
+DVC gives checked-out files the modes that the umask leaves, and recreates missing folders. The mode of a parent folder,
+which is never removed, lasts. Public files in these folders are closed too.
 
-DVC's tables of hashes and links lie by default in a folder that every user of the machine may write to. They hold
-pickles, which DVC loads: another user could run commands as this one. They move into the checkout.
+DVC's tables of hashes and links are by default in a folder that every user of the machine may write to. They contain
+pickles, which DVC loads: another user could run commands as this one. So they move into the checkout.
 
-``python -m tasks.files.private_folders`` closes those of the working folder.
+``python -m tasks.files.private_folders`` closes the folders of the working folder.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ from pathlib import Path
 from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, make_folder
 
 PRIVATE_FOLDERS = ("data", "data/private/review", "models", "results", ".dvc/cache", ".dvc/tmp")
-"""Text, what a review says of it (a stage depends on that folder, so it is always there), what is trained on it and
-measured with it; the copies of all that in DVC's cache, and DVC's notes of what it works at."""
+"""Text, reviews (a stage depends on that folder, so it always exists), models trained on text and their measurements;
+the copies of all these in DVC's cache, and DVC's working state."""
 
 DVC_TABLES = ".palimpsest/dvc"
 _PREFECT_DATABASE = ".palimpsest/prefect/*.db*"
@@ -23,7 +23,7 @@ _PREFECT_DATABASE = ".palimpsest/prefect/*.db*"
 
 
 def close_private_folders(checkout: Path) -> None:
-    """Make the private folders where they are missing, with mode 0700, and give them that mode where they are not.
+    """Make missing private folders with mode 0700, and set that mode on the others.
 
     In a DVC repository ``core.site_cache_dir`` of ``.dvc/config.local`` names the folder of DVC's tables. DVC takes a
     relative path from the working folder, so the path is absolute, and a checkout that was moved gets a new one.

@@ -1,12 +1,12 @@
-"""The indefinite article agrees with the word behind it, where one of the two is a fill: "an university" is none.
+"""Agreement of the indefinite article with the next word, if one of the two is a fill: never "an university".
 
-This is the one thing besides markers that filling changes in a line. It follows from the masked text and the fill, so
-that whatever holds of these holds of the filled text too; and it says less than leaving it: the masked text's ``an``
-tells the sound of the word that was masked, and an ``an`` that does not fit its fill would carry that on.
+Filling changes only markers and these articles. The article follows from the masked text and the fill, so the filled
+text has the same guarantees. The change also protects. The ``an`` of the masked text reveals the sound of the masked
+word, and an ``an`` that does not fit its fill would reveal it again.
 
-Only the English article is meant. So nothing is touched in a line whose known words are as much those of another
-language, where ``a`` is a preposition or means *and* (``voy a [MASK]``); ``a`` stands alone, with one space between it
-and the fill; and ``A`` is an article at the start of a sentence alone, or among capitals (``vitamin A [MASK]``).
+Only English articles change. A line does not change if its unmasked words are at least as much of another language,
+where ``a`` is a preposition or means *and* (``voy a [MASK]``). There must be exactly one space between ``a`` and the
+fill. ``A`` is an article only at the start of a sentence or among capitals (not in ``vitamin A [MASK]``).
 """
 
 import re
@@ -17,7 +17,7 @@ from tasks.corpora.words import folded_words
 from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, all_capitals, starts_sentence, with_article
 from tasks.labelled_text.articles import article_for
 
-_WORD_BEHIND = re.compile(r" [\"“‘'(]?(\w[\w'’.]*)")
+_NEXT_WORD = re.compile(r" [\"“‘'(]?(\w[\w'’.]*)")
 _ENGLISH = frozenset(
     (
         "the of and to is in that it for with as at by from this be are have has had not but they you he she we his "
@@ -41,22 +41,22 @@ _OTHER_LANGUAGES = frozenset(
 
 
 def agreed(sentence: MaskedSentence, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The texts and the words of a line, where articles agree."""
+    """The texts and the words of a line, with agreeing articles."""
     texts, agreeing = list(sentence.texts), list(words)
     known: _KnownWords | None = None
-    # From the right: an article that is a fill is settled before the text in front of it is.
+    # From the right: an article that is a fill must be final before the text before it.
     for index in range(len(agreeing) - 1, -1, -1):
-        behind = None
+        following = None
         if agreeing[index] in ("a", "A", "an", "An", "AN"):
-            behind = _behind(texts, agreeing, index)
+            following = _next_word(texts, agreeing, index)
         found = ARTICLE.search(texts[index])
-        if behind is None and found is None:
+        if following is None and found is None:
             continue
         known = known or _KnownWords.of(sentence)
         if not known.are_english:
             continue
-        if behind is not None:
-            agreeing[index] = _article(agreeing[index][0], behind, capitals=known.are_capitals)
+        if following is not None:
+            agreeing[index] = _article(agreeing[index][0], following, capitals=known.are_capitals)
         if found is not None and known.hold_article(texts[index][: found.start(1)], found[1], first=index == 0):
             capitals = known.are_capitals and found[1] == "A"
             texts[index] = with_article(texts[index], _article(found[1], agreeing[index], capitals=capitals))
@@ -65,10 +65,10 @@ def agreed(sentence: MaskedSentence, words: Sequence[str]) -> tuple[list[str], l
 
 @dataclass(frozen=True)
 class _KnownWords:
-    """What the words of a line that were not masked say of its articles."""
+    """Properties of the unmasked words of a line that decide on its articles."""
 
     are_english: bool
-    """Whether more of them are frequent English words than frequent words of other languages."""
+    """Whether more words are frequent English words than frequent words of other languages."""
     are_capitals: bool
 
     @classmethod
@@ -78,7 +78,7 @@ class _KnownWords:
         return cls(english > 0, all_capitals(sentence.texts))
 
     def hold_article(self, before: str, letter: str, *, first: bool) -> bool:
-        """Whether an ``a`` or ``A`` behind this text is an article by its case: no name of a letter."""
+        """Whether an ``a`` or ``A`` after this text is an article by its case, not the name of a letter."""
         return letter == "a" or self.are_capitals or starts_sentence(before, first=first)
 
 
@@ -86,10 +86,10 @@ def _article(first_letter: str, word: str, *, capitals: bool) -> str:
     return first_letter + (("N" if capitals else "n") if article_for(word) == "an" else "")
 
 
-def _behind(texts: Sequence[str], words: Sequence[str], index: int) -> str | None:
-    """The word behind a fill, known or a fill itself."""
+def _next_word(texts: Sequence[str], words: Sequence[str], index: int) -> str | None:
+    """The word after a fill: unmasked or a fill itself."""
     text = texts[index + 1]
     if text == " " and index + 1 < len(words):
         return words[index + 1]
-    found = _WORD_BEHIND.match(text)
+    found = _NEXT_WORD.match(text)
     return found[1] if found else None

@@ -1,6 +1,6 @@
-"""Masked and filled text side by side: where in a filled line each fill stands.
+"""Alignment of masked and filled text: the position of each fill in a filled line.
 
-A fill replaces words one by one, so its substitutes are read off by laying the masked line on the filled one.
+A fill replaces words one by one, so the masked line, matched with the filled one, gives the substitutes.
 """
 
 import re
@@ -15,20 +15,20 @@ from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, read_masked_l
 
 
 def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Line by line; ``CorpusError`` where one has more lines than another."""
+    """The streams line by line. Raises ``CorpusError`` if one has more lines than another."""
     for together in zip_longest(*streams):
         if any(one is None for one in together):
             raise CorpusError(
                 "private text, masked text, sidecars, documents and audited text have not equally many lines, so they "
-                "are not of one corpus; give those that belong together"
+                "are not of one corpus; give files of the same corpus"
             )
         yield together
 
 
 def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | None:
-    """Start and end of each slot's fill in the filled line; ``None`` where that is no fill of the sentence.
+    """Start and end of each slot's fill in the filled line; ``None`` if the line is no fill of the sentence.
 
-    An article in front of a fill may have been agreed with it (``filling.agreement``).
+    The article before a fill may differ (``filling.agreement``).
     """
     pieces = []
     for text in sentence.texts[:-1]:
@@ -41,9 +41,9 @@ def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | N
 def filled_lines(
     masked: str | Path, filled: str | Path, copies: int = 1, *, merge_markers: bool = True
 ) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
-    """Each masked line with its fill in every copy of the corpus; these stand one behind the other in ``filled``.
+    """Each masked line with its fill in every copy of the corpus; ``filled`` has the copies in sequence.
 
-    ``merge_markers``: as the method's ``merges_markers`` says.
+    ``merge_markers``: the method's ``merges_markers``.
     """
     length = sum(1 for _ in read_lines(masked))
     each = [islice(read_lines(filled), copy * length, (copy + 1) * length) for copy in range(copies)]

@@ -22,13 +22,13 @@ examples:
 import argparse
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from tasks.command import Invocation, StageCommand, labels_of
 from tasks.errors import ParameterError
-from tasks.filling.beside_corpus import CorpusFiles, context_beside, mask_beside
+from tasks.filling.fill import CorpusFiles
 from tasks.filling.fillers.filler_folder import model_folders
 from tasks.filling.methods import AnyMethod
 from tasks.masking.techniques import AnyTechnique
@@ -38,16 +38,13 @@ from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 
-if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
-
 SUMMARY = "mask and fill made-up sentences, for the report page to quote"
 SENTENCES = Path(__file__).with_name("example_sentences.txt")
 STAGE = "examples"
 
 
 class ExamplesFiles(CorpusFiles):
-    """What the examples are made of."""
+    """Inputs of the examples."""
 
     masked: Annotated[str, READ]
     """masked texts of the private corpus, a folder for each technique"""
@@ -55,38 +52,35 @@ class ExamplesFiles(CorpusFiles):
     """techniques to mask by; with a filler that was tuned on the text of a technique, only that one, also named in
     --cell"""
     method: list[str]
-    """methods to fill by; those that use no filler fill without it"""
+    """methods to fill by; methods without a filler ignore --filler"""
 
 
 class ExamplesSettings(Settings):
-    """How everything is masked and filled; the stages that do so with private text report it."""
+    """Settings of all techniques and methods; reports of the stages for private text have them."""
 
     techniques: dict[str, AnyTechnique] = Field(exclude=True)
     methods: dict[str, AnyMethod] = Field(exclude=True)
 
 
 def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Mask and fill the sentences in all ways."""
+    """Mask and fill the sentences by every technique and method."""
     from tasks.corpora.text_lines import read_corpus
-    from tasks.filling.filled_corpus import Shard
+    from tasks.filling.filled_lines import Part
+    from tasks.filling.prepared_fill import mask_lines, prepare_like_corpus
 
     raw = list(read_corpus(str(SENTENCES)))
     found = []
-    # What has read the word counts, and loaded the filler, for all that follow.
-    before: dict[bool, FillContext] = {}
+    opened = files.opened(resources.threads)
     for technique, masking in settings.techniques.items():
-        masked = mask_beside(masking, raw, files.word_counts, resources.threads)
-        shard = Shard(0, 1, masked.lines, masked.spans)
+        masked = mask_lines(masking, raw, files.word_counts, resources.threads)
+        part = Part(1, masked.lines, masked.spans)
         of_technique = replace(cell, technique=technique)
         filled = []
         for name, method in settings.methods.items():
-            of_cell, like = replace(of_technique, method=name), before.get(method.uses_filler)
             folder = Path(files.masked) / technique
-            context = context_beside(method, folder, files, of_cell, resources.threads, like)
-            before.setdefault(method.uses_filler, context)
-            lines_filled = context.corpus_filler().fill_shard(shard).lines
+            prepared = prepare_like_corpus(method, folder, files, replace(of_technique, method=name), opened)
             filler = cell.filler if method.uses_filler else None
-            filled.append({"method": name, "filler": filler, "lines": lines_filled})
+            filled.append({"method": name, "filler": filler, "lines": prepared.fill(part)})
         found.append({"technique": technique, "masked": masked.lines, "filled": filled})
     print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(settings.methods)}")
     return Report().measure(raw=raw, by_technique=found)
@@ -94,16 +88,16 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
 
 @dataclass(frozen=True)
 class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
-    """The stage, whose settings are those of several names in two sections of ``params.yaml``."""
+    """The command, with settings of several names in two sections of ``params.yaml``."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[ExamplesSettings, ExamplesFiles]:
-        """What the options ask for; ``ParameterError`` without a parameter file, or where a name is not in it."""
+        """The parsed options. Raises ``ParameterError`` without a parameter file, or if it lacks a name."""
         from tasks.parameters.parameter_file import read_sections
 
         files, params = self.files_from(arguments), arguments.params
         if not params or arguments.overrides:
             raise ParameterError(
-                "examples have the settings of an experiment; give --params with its file, and no --set"
+                "examples take the settings of an experiment; give --params with its file, and no --set"
             )
         names = {"masking": files.technique, "filling": files.method}
         read = read_sections(params, [f"{section}.{name}" for section in names for name in names[section]])
@@ -113,7 +107,7 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
         said = Cell(seed=arguments.seed, **labels_of(arguments.cell, self.labels))
         cell = replace(said, filler=said.filler or files.filler)
         settings = ExamplesSettings(techniques=masking, methods=filling)
-        resources = self._resources(arguments, [])
+        resources = self._resources(arguments, None)
         return Invocation(self, settings, files, cell, resources, params, arguments.report, ["filling", "masking"])
 
 

@@ -19,7 +19,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tasks.command import Invocation, StageCommand, StageFiles
 from tasks.filling.methods import METHODS_HELP, AnyMethod, settings_named
@@ -30,12 +30,15 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
+if TYPE_CHECKING:
+    from tasks.filling.opened_filler import OpenedFiller
+
 SUMMARY = "fill the markers of masked text with a language model's words"
 DEFAULT_WORK_FOLDER = ".palimpsest/fills"
 
 
 class GenericFiles(StageFiles):
-    """Text that is nobody's secret, which fills learn from."""
+    """Generic text, which is public, for fills to learn from."""
 
     generic: Annotated[str | None, READ] = None
     """generic text new to the filler: folder of 'palimpsest corpora' (train.txt for prior=domain or counted, valid.txt
@@ -43,12 +46,12 @@ class GenericFiles(StageFiles):
 
     @property
     def generic_text(self) -> str | None:
-        """The file that says how frequent words are."""
+        """The file for word frequencies."""
         return self._part("train.txt") if self.generic and os.path.isdir(self.generic) else self.generic
 
     @property
     def tuning_text(self) -> str | None:
-        """The file that weights are learned from."""
+        """The file for learning weights."""
         return self._part("valid.txt")
 
     def _part(self, name: str) -> str | None:
@@ -56,8 +59,23 @@ class GenericFiles(StageFiles):
         return path if self.generic and os.path.isfile(path) else None
 
 
+class CorpusFiles(GenericFiles):
+    """Filler and word counts of the fills of a corpus."""
+
+    filler: Annotated[str | None, READ_MODEL] = None
+    """filler, as for 'palimpsest fill'"""
+    word_counts: Annotated[str | None, READ] = None
+    """as for 'palimpsest fill'"""
+
+    def opened(self, threads: int) -> "OpenedFiller":
+        """The filler and the word counts, for several fills."""
+        from tasks.filling.opened_filler import OpenedFiller
+
+        return OpenedFiller(self.filler or SHIPPED_FILLER, threads, self.word_counts)
+
+
 class FillFiles(GenericFiles):
-    """What filling reads and writes."""
+    """Inputs and outputs of filling."""
 
     input: Annotated[str, READ_STREAM]
     """masked text, one sentence a line"""
@@ -79,8 +97,8 @@ class FillFiles(GenericFiles):
     consistent_within=document or counts.unit=document only"""
 
     def read_by(self, method: FillingMethod) -> "FillFiles":
-        """Without those that the method does not read, since a graph gives all methods the same files; and with the
-        filler that comes with palimpsest, where the method uses one and none is given."""
+        """The files that the method reads, since a graph gives all methods the same files. If the method uses a filler
+        and none is given, the shipped filler is added."""
         read = {
             "documents": method.reads_documents,
             "generic": method.reads_tuning_text or method.has_domain_prior,
@@ -97,33 +115,34 @@ def fill(
     *,
     release: ReleaseSettings | None = None,
 ) -> Report:
-    """Write the filled text, and say what was measured (paper 3.2).
+    """Write the filled text, and report the measurements (paper 3.2).
 
-    ``release``: what may leave of the corpus.
+    ``release``: limits of releases of the corpus.
 
-    Raises ``ParameterError`` where a file is missing that the method needs, ``CorpusError`` where one is not of the
-    masked text, and ``ModelError`` where the filler cannot be used.
+    Raises ``ParameterError`` if a required file is missing, and ``CorpusError`` if a file is not of the masked text.
+    Raises ``ModelError`` if the filler cannot be used.
     """
-    from tasks.filling.context import FillContext
-    from tasks.filling.filled_shards import fill_corpus
+    from tasks.filling.filled_corpus import fill_corpus
+    from tasks.filling.opened_filler import OpenedFiller
+    from tasks.filling.prepared_fill import Corpus, prepare_fill
 
     check_files(settings, files)
-    context = FillContext.read(
-        settings, files, cell, resources.threads, release=release, work_folder=resources.work_folder
-    )
-    report = Report().measure(**context.learned.measured)
+    files = files.read_by(settings)
+    corpus = Corpus(files, cell, release or ReleaseSettings(), resources.work_folder or DEFAULT_WORK_FOLDER)
+    prepared = prepare_fill(settings, corpus, OpenedFiller(files.filler, resources.threads, files.word_counts))
+    learned = prepared.learned
+    report = Report().measure(**learned.measured)
     with _progress_bar() as advance:
-        done = fill_corpus(context, resources, advance)
-    tally = done.tally
-    report.measure(**done.measured(), **_match_rates(tally.counts), **settings.measured(context))
-    report.measure(languages=context.learned.languages.measured(tally.counts) if context.learned.languages else None)
-    if tally.fills and tally.counts.get("class_slots") == 0:
-        report.warn("no marker says its class: classes=match changed nothing; give --sidecar, or mask by class")
-    fallbacks = f"{tally.fallbacks:,} {settings.fallbacks}"
-    if "off-list" in fallbacks and not context.kept:
-        fallbacks = "no kept words: the off-list rule is off"
+        done = fill_corpus(prepared, corpus, resources, advance)
+    report.measure(**done.measured(), **_match_rates(done.counts), **settings.measured(files))
+    report.measure(languages=learned.languages.measured(done.counts) if learned.languages else None)
+    if done.fills and done.counts.get("class_slots") == 0:
+        report.warn("no marker has a class: classes=match changed nothing; give --sidecar, or mask by class")
+    fallbacks = f"{done.fallbacks:,} {settings.fallbacks}"
+    if "off-list" in fallbacks and not done.kept:
+        fallbacks = "no list of never-masked words, so any word may be written"
     print(
-        f"filled {tally.fills:,} places ({tally.markers:,} markers) in {tally.lines:,} lines with {len(tally.words):,} "
+        f"filled {done.fills:,} places ({done.markers:,} markers) in {done.lines:,} lines with {len(done.words):,} "
         f"different words in {done.seconds:.1f} s; {fallbacks}",
         file=sys.stderr,
     )
@@ -131,24 +150,24 @@ def fill(
 
 
 def check_files(settings: FillingMethod, files: FillFiles) -> None:
-    """``ParameterError`` where a file is missing that the method needs, or one is given that it cannot use."""
+    """Raise ``ParameterError`` if a required file is missing, or if one is given that the method cannot use."""
     from tasks.corpora.text_lines import refuse_stream
     from tasks.files.atomic_file import refuse_folder
     from tasks.model_source import is_path, locate_model
 
-    # Not after hours, when everything is filled.
+    # Check now, not after hours of filling.
     refuse_folder(files.output, of_lines=True)
     settings.check(files)
     if files.filler and is_path(files.filler):
-        # Before the libraries are loaded, which takes seconds.
+        # Check before the libraries are loaded, which takes seconds.
         locate_model(files.filler)
     if settings.copies > 1:
         refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
 
 
 def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Shares of the slots with a class whose fill was of it, at the first choice and at the end, where classes were
-    checked."""
+    """Shares of the slots with a class whose fill has it, after the first choice and at the end; empty without a check
+    of classes."""
     slots = counts.get("class_slots")
     if slots is None:
         return {}
@@ -157,7 +176,7 @@ def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 @contextlib.contextmanager
 def _progress_bar() -> Iterator[Callable[[int], object]]:
-    """A bar on standard error that counts fills; nothing where that is no terminal."""
+    """A bar on standard error that counts fills; none if standard error is no terminal."""
     from tqdm import tqdm
 
     with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
@@ -166,7 +185,7 @@ def _progress_bar() -> Iterator[Callable[[int], object]]:
 
 @dataclass(frozen=True)
 class FillCommand(StageCommand[FillingMethod, FillFiles]):
-    """The stage, with what it needs of the parameter file beside the method: what may leave of a corpus."""
+    """The command, which also reads the section ``release`` of the parameter file."""
 
     def carry_out(self, invocation: Invocation[FillingMethod, FillFiles]) -> Report:
         """Run the stage and write its report."""
@@ -182,7 +201,7 @@ class FillCommand(StageCommand[FillingMethod, FillFiles]):
 
 
 def _inputs(settings: FillingMethod, files: FillFiles) -> list[str]:
-    """What the method reads of the files, and the base of a filler that is an adapter."""
+    """The files that the method reads, and the base of a filler that is an adapter."""
     from tasks.filling.fillers.filler_folder import model_folders
 
     read = [path for _, path in files.read_by(settings).read() if path != files.filler]

@@ -1,15 +1,14 @@
-"""Which words may be written in the place of a marker, whatever writes them.
+"""Words that are allowed at a marker, for every method.
 
-A substitute is read by people, and stands where a word stood:
+People read a substitute, and it replaces a word:
 
-- It is no strong word and no slur: those of ``strong_words.txt``, one a line and folded, with their inflections, are
-  looked up as whole words. Words that are as often a name or something harmless (``randy``, ``queer``, ``cracker``) are
-  not on that list.
-- Where a word is wanted it is of letters, with apostrophes or hyphens inside at most: ``51,739``, ``2:25-38`` and
-  ``B2B`` are none. A figure is wanted where the text right beside the marker says so (``$[MASK]``, ``[MASK]%``,
-  ``[MASK]:30``), and a marker of a class that may be written in figures takes either.
+- It is no strong word and no slur. ``strong_words.txt`` has these words, one a line, folded and with their inflections;
+  only whole words match. Words that are as often a name or harmless (``randy``, ``queer``, ``cracker``) are not in it.
+- A word has only letters, with apostrophes or hyphens inside: ``51,739``, ``2:25-38`` and ``B2B`` are no words. A
+  marker takes a figure if the adjacent text shows this (``$[MASK]``, ``[MASK]%``, ``[MASK]:30``). A marker of a class
+  that has figures takes words and figures.
 
-Surrogates that know their original go by its form instead, and by its class (``surrogates``).
+Surrogates with an original follow its form and class instead (``surrogates``).
 """
 
 import re
@@ -30,20 +29,20 @@ _STRONG_WORDS = Path(__file__).parent / "strong_words.txt"
 _IN_FIGURES = frozenset(("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER"))
 _INSIDE = frozenset("'’ʼ-‐")
 _FIGURE = re.compile(r"\d[\d.,:/\-]*")
-_FIGURE_BEHIND = re.compile(r"(?:[$€£¥₹#+]|\d[.,:/\-])$")
-_FIGURE_BEFORE = re.compile(r"[%°]|[.,:/\-]\d| ?[ap]\.?m\b| ?o'clock\b", re.IGNORECASE)
+_LEFT_OF_FIGURE = re.compile(r"(?:[$€£¥₹#+]|\d[.,:/\-])$")
+_RIGHT_OF_FIGURE = re.compile(r"[%°]|[.,:/\-]\d| ?[ap]\.?m\b| ?o'clock\b", re.IGNORECASE)
 
 
 def wanted(sentence: MaskedSentence, slot: int) -> Wanted:
-    """What is to stand in a slot, by its class and by the text right beside it."""
+    """Whether a slot takes a word, a figure or either, by its class and the adjacent text."""
     if sentence.slots[slot].label in _IN_FIGURES:
         return "either"
-    behind, before = sentence.texts[slot], sentence.texts[slot + 1]
-    return "figure" if _FIGURE_BEHIND.search(behind[-2:]) or _FIGURE_BEFORE.match(before) else "word"
+    left, right = sentence.texts[slot], sentence.texts[slot + 1]
+    return "figure" if _LEFT_OF_FIGURE.search(left[-2:]) or _RIGHT_OF_FIGURE.match(right) else "word"
 
 
 def unwanted(words: Sequence[str]) -> dict[Wanted, np.ndarray]:
-    """For each that may be wanted, the indices of the words that are none; nothing where all would be none."""
+    """The indices of the words that do not fit, for each value of ``Wanted``; empty if no word fits."""
     letters = np.array([word.isalpha() or is_of_letters(word) for word in words], dtype=bool)
     figures = np.zeros(len(words), dtype=bool)
     figures[~letters] = [fits(words[index], "figure") for index in np.flatnonzero(~letters).tolist()]
@@ -56,17 +55,17 @@ def unwanted(words: Sequence[str]) -> dict[Wanted, np.ndarray]:
 
 
 def fits(word: str, want: Wanted) -> bool:
-    """Whether a word is what is wanted."""
+    """Whether a word fits a slot."""
     return want == "either" or (is_of_letters(word) if want == "word" else bool(_FIGURE.fullmatch(word)))
 
 
 def is_strong(word: str) -> bool:
-    """Whether a word, in whatever case, is a strong word or a slur."""
+    """Whether a word is a strong word or a slur, in any case."""
     return fold(word) in strong_words()
 
 
 def is_of_letters(word: str) -> bool:
-    """Whether a word is of letters, with apostrophes or hyphens inside at most."""
+    """Whether a word has only letters, with apostrophes or hyphens inside."""
     return word.isalpha() or all(
         unicodedata.category(character)[0] in "LM" or (character in _INSIDE and 0 < place < len(word) - 1)
         for place, character in enumerate(word)
@@ -74,12 +73,12 @@ def is_of_letters(word: str) -> bool:
 
 
 def has_stray_mark(word: str) -> bool:
-    """Whether a mark stands on a letter from a to z: where a script writes these with marks, both are one character."""
+    """Whether a letter from a to z has a combining mark. Scripts with such letters write both as one character."""
     return any(letter.isascii() and unicodedata.category(mark)[0] == "M" for letter, mark in pairwise(word))
 
 
 def is_latin(word: str) -> bool:
-    """Whether all letters of a word are of the Latin script."""
+    """Whether all letters of a word are Latin."""
     return word.isascii() or all(
         unicodedata.name(character, "").startswith("LATIN") for character in word if character.isalpha()
     )
@@ -87,5 +86,5 @@ def is_latin(word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def strong_words() -> frozenset[str]:
-    """All of them, folded."""
+    """All strong words, folded."""
     return frozenset(_STRONG_WORDS.read_text(encoding="utf-8").split())

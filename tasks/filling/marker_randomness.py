@@ -1,17 +1,15 @@
-"""Randomness that belongs to a marker: the same for a seed, line and marker, whatever else is filled beside it.
+"""Randomness of a marker by seed, line and marker, and the secret for fills that follow the masked words.
 
-A counter-based generator (Philox) is keyed by seed, line number and marker index, so a fill does not depend on batch
-size, on the order of filling, or on whether the corpus is filled in one run or in shards. With a secret the key is the
-secret's hash of the three, so that nobody else can draw the same.
+A counter-based generator (Philox) is keyed by seed, line number and marker index. So a fill does not depend on the
+batch size, the order of filling, or the division of the corpus. With a secret, the key is the secret's hash of the
+three, so that others cannot repeat the draws.
 
-A secret for chance that must not be drawn again by others: where a fill keeps clear of the words that were masked.
-
-Seeds are public: they stand in ``params.yaml`` and in reports. Whoever has the masked text, the filler and the seed can
-fill the text once more without the sidecar; wherever that gives another word than the published fill, the word that was
-avoided, the masked one, is the one it gives. So what is drawn there comes from the seed and from the masked words
-themselves, by HMAC-SHA256 of the sidecar: the same text and parameters give the same fill everywhere, and nobody
-without the sidecar can repeat the draws. *Who knows all masked words of a corpus but a few can try these few out.*
-Fills with noisy counts, which promise to withstand that, read no sidecar when they draw.
+A fill that avoids the masked words needs a secret. Seeds are public, in ``params.yaml`` and in reports. With the masked
+text, the filler and the seed, an attacker could fill the text again without the sidecar. A word that differs from the
+published fill would be the avoided, masked word. So these draws depend on the seed and on the masked words, by
+HMAC-SHA256 of the sidecar. The same text and parameters give the same fill everywhere, but nobody without the sidecar
+can repeat the draws. *An attacker who knows all masked words of a corpus except a few can test these few.* Fills with
+noisy counts protect against this attack, so their draws do not use the sidecar.
 """
 
 import hashlib
@@ -37,19 +35,18 @@ class Place:
 
 
 class MarkerRandomness:
-    """Generators of one seed."""
+    """Random generators of one seed."""
 
     def __init__(self, seed: int, secret: bytes = b"") -> None:
-        """``secret``: at most 64 bytes, without which the draws cannot be repeated; empty: by the seed alone."""
+        """``secret``: at most 64 bytes, needed to repeat the draws; empty for draws by the seed alone."""
         if not 0 <= seed < 2**63:
             raise ParameterError(f"seed {seed!r} is not allowed; use a whole number from 0 to 2**63 - 1")
         self._seed, self._secret = seed, secret
         self.key = secret + str(seed).encode()
-        """For what is drawn by a word instead of a place."""
+        """Key for draws by a word instead of a place."""
 
     def at(self, place: Place, *, stream: int = 0, step: int = 0) -> np.random.Generator:
-        """The generator of one slot; ``stream`` and ``step`` (below 2**64) give others that have nothing in common
-        with it."""
+        """The generator of one slot; other values of ``stream`` and ``step`` (below 2**64) give independent ones."""
         key = np.array([self._seed, (place.line << 32) + place.marker], dtype=np.uint64)
         if self._secret:
             packed = struct.pack("<3Q", self._seed, place.line, place.marker)
@@ -61,7 +58,7 @@ class MarkerRandomness:
 
 
 def fill_secret(sidecar: str | Path) -> bytes:
-    """32 bytes of what was masked; raises what ``read_lines`` does."""
+    """32 bytes derived from the masked words of a sidecar. Raises as ``read_lines``."""
     digest = hmac.new(_KEY, digestmod="sha256")
     for line in read_lines(sidecar, "sidecar"):
         digest.update(f"{line}\n".encode())

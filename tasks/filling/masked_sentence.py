@@ -1,59 +1,58 @@
-"""A masked line as the fillers see it: pieces of unmasked text, and slots between them that want one word each.
+"""A masked line as a sentence with slots, and the case of its fills.
 
-A slot stands for one marker, or for a run of markers of one class with nothing but white space between them where these
-are merged (paper 3.2): a person and a date are never one word. Text pieces come back into the filled line character by
-character, but for the article in front of a fill (``agreement``); ``check_unchanged`` holds every line against its
-masked form.
+A sentence has pieces of unmasked text and slots between them, for one word each. A slot is one marker. Merged markers
+(paper 3.2) make one slot: a run of one class with only white space between; so a person and a date are never one word.
+Filling copies the text pieces character by character, except the article before a fill (``agreement``).
+``check_unchanged`` compares every line with its masked form.
 
-Capital letters of a fill: a filler that knows lower case only must not leave ``london`` in cased text, and one that
-draws ``Lord`` from titles must not leave that within a sentence.
+Fills need the case of their line. A filler that knows only lower case must not leave ``london`` in cased text. A filler
+that draws ``Lord`` from titles must not leave it inside a sentence. Only the unmasked part of a line decides:
 
-What the unmasked part of a line shows decides, nothing else:
-
-- a line whose letters are all capitals (two words or more) gets its fills in capitals;
-- a line that writes ``i`` for ``I``, or begins a sentence in lower case and has no capital at all, gets them in lower
-  case;
-- in any other line a fill at the start of a sentence begins with a capital, ``i`` is ``I``, and another word is
-  written as the word list writes it nearly always (``London``, ``NASA``), or else in lower case. What a filler that
-  reads its sentence writes with capitals stays so, unless the word list has it in lower case more often than not.
+- A line in capitals (two words or more) gets its fills in capitals.
+- A line with ``i`` for ``I`` gets fills in lower case. So does a line that begins a sentence in lower case and has no
+  capital.
+- In any other line, a fill at the start of a sentence begins with a capital, and ``i`` is ``I``. Other words follow the
+  word list: the form that it has nearly always (``London``, ``NASA``), or else lower case. A filler that reads its
+  sentence decides on capitals itself, unless the word list has the word mostly in lower case.
 
 No fill becomes another word by its case (``same_word``).
 
-A fill starts a sentence where nothing stands before it in the line but opening signs, or where a sentence's end
-(``. ! ?``) and white space do.
+A fill starts a sentence if only opening signs precede it in the line, or if the end of a sentence (``. ! ?``) and white
+space do.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.words import fold
+from tasks.corpora.words import fold, folded_words
+from tasks.errors import CorpusError
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One place that wants a word."""
+    """One place for a word."""
 
     label: str
     """Class of its markers."""
     first_marker: int
     """Index, from 0, of its first marker in the masked line."""
     last_marker: int
-    """Index of its last marker: the same, unless markers were merged."""
+    """Index of its last marker; equal to ``first_marker`` unless markers were merged."""
     language: str | None = None
-    """The one that its marker names or its neighbours speak, where fills are to keep it."""
+    """Language of the marker or of the neighbouring words, if fills must have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What stands in a slot."""
+    """The word in a slot."""
 
     word: str
     fallback: bool = False
-    """The method's own rule found no word, and another one was taken."""
+    """Whether the method's rule found no word, so that another one was taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,9 @@ class MaskedSentence:
     texts: tuple[str, ...]
     slots: tuple[Slot, ...]
     spans: tuple[MaskedSpan, ...] = ()
-    """What its markers stand for (private), from ``choice.with_spans``; empty where no sidecar is read."""
+    """Masked spans of the sidecar (private), from ``with_spans``; empty if no sidecar is read."""
     document: str | None = None
-    """Name of the document that the line belongs to; ``None`` where nothing says so."""
+    """Name of the line's document; ``None`` if it is unknown."""
 
     def filled(self, words: Sequence[str]) -> str:
         """The line with one word in each slot."""
@@ -78,7 +77,7 @@ class MaskedSentence:
 
 
 def read_masked_line(line: str, number: int, *, merge_markers: bool, document: str | None = None) -> MaskedSentence:
-    """Parse a masked line; ``merge_markers`` makes one slot of equal markers that only white space separates."""
+    """Parse a masked line. ``merge_markers`` makes one slot from equal markers with only white space between."""
     texts = [""]
     slots: list[Slot] = []
     last: Marker | None = None
@@ -98,12 +97,45 @@ def read_masked_line(line: str, number: int, *, merge_markers: bool, document: s
     return MaskedSentence(number, tuple(texts), tuple(slots), document=document)
 
 
-def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Sequence[str]) -> None:
-    """Make sure that a filled line is its masked line with words for markers and nothing else changed.
+def with_spans(sentence: MaskedSentence, spans: Sequence[MaskedSpan]) -> MaskedSentence:
+    """The sentence with its spans of the sidecar. Raises ``CorpusError`` if they are of another masked text."""
+    recorded = {span.marker for span in spans}
+    markers = {m for slot in sentence.slots for m in range(slot.first_marker, slot.last_marker + 1)}
+    if recorded != markers:
+        raise CorpusError(
+            f"line {sentence.number}: the sidecar has {len(recorded)} markers and the masked text {len(markers)}; "
+            "give the sidecar that was written with this masked text"
+        )
+    return replace(sentence, spans=tuple(spans))
 
-    The masked line is read anew: every character outside markers must stand in the filled line, in order, with exactly
-    the fills between; only an article in front of a marker may be the other one. Raises ``RuntimeError`` (a defect,
-    never a user's error) that names the line by its number.
+
+def spans_of_slots(sentence: MaskedSentence) -> list[list[MaskedSpan]]:
+    """The masked spans of each slot, in order; empty lists without a sidecar."""
+    by_marker: dict[int, list[MaskedSpan]] = {}
+    for span in sentence.spans:
+        by_marker.setdefault(span.marker, []).append(span)
+    return [
+        [span for m in range(slot.first_marker, slot.last_marker + 1) for span in by_marker.get(m, ())]
+        for slot in sentence.slots
+    ]
+
+
+def original_words(span: MaskedSpan) -> set[str]:
+    """The folded words of a span, or the whole folded span if it has no word."""
+    return set(folded_words(span.original) or [fold(span.original)])
+
+
+def originals_of_slots(sentence: MaskedSentence) -> list[set[str]]:
+    """The folded masked words of each slot, of all its markers."""
+    return [set().union(*map(original_words, spans)) for spans in spans_of_slots(sentence)]
+
+
+def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Sequence[str]) -> None:
+    """Check that a filled line equals its masked line except for the words at the markers.
+
+    The masked line is parsed again. The filled line must have every character outside markers, in order, and exactly
+    the fills between. Only an article before a marker may change. Raises ``RuntimeError`` (a defect, never a user's
+    error) with the line number.
     """
     position = 0
     fills = iter(words)
@@ -129,20 +161,20 @@ def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Seq
         else:
             found = ARTICLE.search(piece) if isinstance(following, Marker) else None
             forms = [with_article(piece, found[1] + ending) for ending in ("", "n", "N")] if found else []
-            stands = next((form for form in (piece, *forms) if filled.startswith(form, position)), None)
-            if open_markers or stands is None:
+            form = next((form for form in (piece, *forms) if filled.startswith(form, position)), None)
+            if open_markers or form is None:
                 raise RuntimeError(f"line {sentence.number}: unmasked text has changed")
-            position += len(stands)
+            position += len(form)
     if position != len(filled) or next(fills, None) is not None or open_markers:
         raise RuntimeError(f"line {sentence.number}: the filled line holds more than text and fills")
 
 
 ARTICLE = re.compile(r"(?:^|(?<=[\s\"“‘'(\[]))(a|A)[nN]? $")
-"""What may be an indefinite article right in front of a fill; its letter is the group."""
+"""A possible indefinite article directly before a fill; the group is its letter."""
 
 
 def with_article(text: str, article: str) -> str:
-    """The text with this article in the place of the one at its end; itself where there is none."""
+    """The text with this article instead of the one at its end; unchanged if there is none."""
     return ARTICLE.sub(article + " ", text)
 
 
@@ -151,20 +183,20 @@ _LOWER_START = re.compile(r"(?:^|[.!?]\s)[\s\"'“‘(\[]*[a-z]")
 _LONE_I = re.compile(r"(?<![\w.'’])i(?![\w.])")
 _ELLIPSIS = re.compile(r"\.\.+\s*$|…\s*$")
 _MOST_LOWER = 0.1
-"""A word is written in capitals where at most this share of its occurrences in the word list is in lower case."""
+"""Maximum share of lower case among a word's occurrences in the word list, for a word with capitals."""
 
 
 class Casing:
-    """Writes the fills of a line as the line writes its words."""
+    """Writes the fills of a line in the case of the line."""
 
     def __init__(self, forms: Mapping[str, str], *, filler_is_cased: bool, small: Collection[str] = ()) -> None:
-        """``forms``: folded word to its usual form, from ``usual_forms``, or empty. ``filler_is_cased``: whether the
-        filler knows from its sentence where a word has capitals. ``small``: of ``small_words``, those that it writes
-        with a capital at the start of a sentence alone."""
+        """``forms``: from folded word to its usual form (``usual_forms``), or empty. ``filler_is_cased``: whether the
+        filler decides on capitals by its sentence. ``small``: words that get a capital only at the start of a sentence
+        (``small_words``)."""
         self._forms, self._filler_is_cased, self._small = forms, filler_is_cased, small
 
     def write(self, texts: Sequence[str], words: Sequence[str]) -> list[str]:
-        """The words of a line's slots, cased; ``texts`` are the ``n + 1`` texts round the ``n`` slots."""
+        """The words of a line's slots in their case; ``texts``: the ``n + 1`` texts around the ``n`` slots."""
         if all_capitals(texts):
             return [same_word(word, word.upper()) for word in words]
         if _writes_lower_case(texts):
@@ -178,7 +210,7 @@ class Casing:
         return cased
 
     def _usual(self, word: str) -> str:
-        """The word as it is written within a sentence."""
+        """The word in its form inside a sentence."""
         folded = fold(word)
         if self._filler_is_cased:
             is_small = word[1:] == word[1:].lower() and folded in self._small
@@ -187,7 +219,7 @@ class Casing:
 
 
 def all_capitals(texts: Sequence[str]) -> bool:
-    """Whether all letters of a line are capitals, and of two words or more."""
+    """Whether a line has two words or more, and all its letters are capitals."""
     line = " ".join(texts)
     if not line.isupper():
         return False
@@ -196,20 +228,19 @@ def all_capitals(texts: Sequence[str]) -> bool:
 
 
 def same_word(word: str, cased: str) -> str:
-    """``cased``, unless it is another word than ``word`` (folded): a capital ``ı`` is an ``I``, so ``SINIF`` is also
-    what becomes of ``sinif``. A word that may be written must not become one that may not, such as the masked one."""
+    """``cased``, or ``word`` if the two differ when folded: a capital ``ı`` is an ``I``, so ``SINIF`` may come from
+    ``sinif`` too. An allowed word must not become a forbidden one, such as the masked word."""
     return cased if word.isascii() or fold(cased) == fold(word) else word
 
 
 def starts_sentence(before: str, *, first: bool) -> bool:
-    """Whether a sentence begins behind this text, which stands between a fill and the one before it; ``first``: it
-    begins the line."""
+    """Whether a sentence begins after this text, which precedes a fill; ``first``: whether the text begins the line."""
     if not first and not before.strip():
         return False
     match = _SENTENCE_START.search(before)
     if match is None or _ELLIPSIS.search(before):
         return False
-    # With only opening signs before it, a slot starts a sentence if it starts the line.
+    # A slot after opening signs alone starts a sentence if it starts the line.
     return first or bool(re.search(r"[.!?]", match.group()))
 
 
@@ -220,17 +251,16 @@ def _writes_lower_case(texts: Sequence[str]) -> bool:
 
 
 def usual_forms(counts: Iterable[tuple[str, int]]) -> dict[str, str]:
-    """Folded word to the form in which it is usually written, for words that are hardly ever in lower case.
+    """From folded word to its usual form, for words that are hardly ever in lower case.
 
-    ``counts`` are cased words with their counts. Of the forms with a capital the most frequent is taken.
+    ``counts``: cased words with their counts. The usual form is the most frequent one with a capital.
     """
     total, lower, best = _case_counts(counts)
     return {folded: form for folded, (_, form) in best.items() if lower.get(folded, 0) <= _MOST_LOWER * total[folded]}
 
 
 def small_words(counts: Iterable[tuple[str, int]]) -> set[str]:
-    """The folded words that are in lower case more often than not; none where no word has a capital, and so nothing is
-    known."""
+    """The folded words that are mostly in lower case; empty if no word has a capital, since case is then unknown."""
     total, lower, best = _case_counts(counts)
     return {folded for folded, count in lower.items() if 2 * count > total[folded]} if best else set()
 
@@ -238,7 +268,7 @@ def small_words(counts: Iterable[tuple[str, int]]) -> set[str]:
 def _case_counts(
     counts: Iterable[tuple[str, int]],
 ) -> tuple[dict[str, int], dict[str, int], dict[str, tuple[int, str]]]:
-    """By folded word: its count, that in lower case, and its most frequent form with a capital behind its count."""
+    """For each folded word: its count, its lower-case count, and the count and form of its most frequent capitals."""
     total: dict[str, int] = {}
     lower: dict[str, int] = {}
     best: dict[str, tuple[int, str]] = {}

@@ -1,7 +1,7 @@
-"""The language of each place to be filled, as its neighbours tell it, so that a fill does not switch where nobody did.
+"""The language of each place, from the neighbouring words, so that a fill adds no switch of language.
 
-The languages are learned from the masked text alone (``tasks.languages``): the sticky path decides by the words round a
-marker, unless the marker itself names the language of its word.
+The languages are learned from the masked text alone (``tasks.languages``). The sticky path decides by the words around
+a marker, unless the marker itself names the language of its word.
 """
 
 from collections import Counter
@@ -11,32 +11,30 @@ from dataclasses import replace
 import numpy as np
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.filling.choice import spans_of_slots
-from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.masked_sentence import MaskedSentence, spans_of_slots
 from tasks.languages.mixing import Mixing
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import TaggedLine, WordLanguages
 
 _SAMPLE_LINES = 20_000
 _LEAST_SHARE = 0.1
-"""A word may stand in a language that one in ten of its occurrences is of: ``no`` is Spanish and English."""
+"""Minimum share of a language among a word's occurrences, for use in it: ``no`` is Spanish and English."""
 
 
 class PlaceLanguages:
-    """Tells the languages of markers, and of words that may stand there."""
+    """Languages of markers, and of words for them."""
 
     def __init__(self, languages: Sequence[str], masked: Sequence[str]) -> None:
-        """``languages``: two codes or more (ISO 639-1); ``masked``: the masked text, whose first lines say how its
-        languages are spoken.
+        """``languages``: two codes or more (ISO 639-1). ``masked``: the masked text, whose first lines train the model.
 
-        Raises ``ParameterError`` where there is no list of words for any of the languages.
+        Raises ``ParameterError`` if none of the languages has a list of words.
         """
         self.languages = tuple(languages)
         self._divide = divider(languages)
         self._model = WordLanguages(languages, map(self._divide, masked[:_SAMPLE_LINES]))
 
     def told(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
-        """The sentences of masked lines, each slot with its language."""
+        """The sentences of masked lines, with the language of each slot."""
         return [
             replace(
                 sentence,
@@ -46,17 +44,17 @@ class PlaceLanguages:
         ]
 
     def shares(self, words: Sequence[str]) -> dict[str, np.ndarray]:
-        """For each language the share, ``(W,)``, of each word's occurrences that is of it; 0 where it is small."""
+        """For each language, ``(W,)`` shares of the words' occurrences in it; a small share is 0."""
         shares = self._model.shares(words)
         return dict(zip(self.languages, np.where(shares < _LEAST_SHARE, 0.0, shares).T, strict=True))
 
     def counts(
         self, sentences: Sequence[MaskedSentence], filled: Sequence[str], private: Sequence[str] | None = None
     ) -> Counter[str]:
-        """What filled lines are like, in sums; ``private``: the lines before they were masked, where these are known.
+        """Sums of the languages in filled lines; ``private``: the lines before masking, if known.
 
-        A fill is read in its line: ``places`` and of these ``match``, where it has the language that its place had;
-        ``kept`` of ``kept_places``, where it has that of the word, or first of several, that was masked.
+        Each fill gets its language in its line. ``match`` of ``places`` have the language of their place. ``kept`` of
+        ``kept_places`` have the language of the masked word, or of the first one of several.
         """
         after, before = Mixing(self.languages), Mixing(self.languages)
         found = Counter(dict.fromkeys(("places", "match", "kept_places", "kept"), 0))
@@ -78,9 +76,9 @@ class PlaceLanguages:
         return Counter({f"language {name}": count for name, count in found.items()})
 
     def measured(self, counts: Mapping[str, int]) -> dict[str, float | None]:
-        """What a report says: shares of fills in the language of their place and in that of the masked word; switches
-        a pair of words, the lines' mean code-mixing index and mean words an island, after filling and, where the
-        private text was known, before masking."""
+        """Figures for a report: shares of fills in the language of their place, and of the masked word. Also switches
+        per pair of words, mean code-mixing index of lines and mean length of islands in words. The latter are after
+        filling and, if the private text is known, also before masking."""
 
         def rate(part: str, whole: str) -> float | None:
             total = counts.get(f"language {whole}")
@@ -98,12 +96,12 @@ class PlaceLanguages:
         return list(self._model.tag(map(self._divide, lines)))
 
     def _read_at(self, line: TaggedLine, sentence: MaskedSentence, *, masked: bool = False) -> list[str | None]:
-        """The language of each fill, or of the first word of each as read in its line; ``masked``: of the line before
-        it was masked, where a slot may stand for several words."""
+        """The language of the first word of each fill in its line; ``masked``: in the line before masking, in which a
+        slot may have several words."""
         text, found = "", []
         for index, before in enumerate(sentence.texts[: len(sentence.slots)]):
             text += before
-            # Where no space divides words, one may have become part of a fill.
+            # In a script without spaces, a word may have become part of a fill.
             found.append(line.languages[min(len(self._divide(text + "x")), len(line.words)) - 1])
             text += " ".join(span.original for span in spans_of_slots(sentence)[index]) if masked else "x"
         return found
@@ -119,7 +117,7 @@ class PlaceLanguages:
 
 
 def _sums(mixing: Mixing) -> dict[str, int]:
-    """Whole numbers, so that their sum over shards is the same in every order; the index in hundredths."""
+    """Integer sums, so that the order of parts does not matter; the index in hundredths."""
     return {
         "lines": mixing.lines,
         "index": round(100 * mixing.index),

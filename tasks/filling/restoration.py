@@ -1,21 +1,20 @@
-"""How often a fill happens to be the very word that was masked, beside what guessing by frequency would hit.
+"""Restoration: share of fills that are the masked word (exact match), compared with a guess by frequency.
 
-A filling method that hits more than the guess follows the private words. It is not what an attacker gets, who has the
-filled text and a model of his own, and finds more. Reads the sidecar, so it runs where the private text may be.
+A filling method with more matches than the guess follows the private words. This is no attack: an attacker has the
+filled text and his own model, and recovers more. It reads the sidecar, so it runs only where private text is allowed.
 
-Besides the whole, places are counted by the technique, detector or rule that asked for the mask, by the class of what
-was masked, and by how frequent the masked word is in generic text (its rank among the word counts, by powers of ten):
-rare words tell most. A place of merged markers or of several words counts in each group that one of its words belongs
-to, and in that group it is restored if its fill is one of the group's words; so groups can sum to more than the whole.
-Where a corpus is filled several times (``copies``), a place counts once, and as restored where one copy or more has its
-word: that is what those see who are given all of them.
+Places are counted in total and in groups. Groups are the technique, detector or rule that masked, the class, and the
+frequency of the masked word in generic text (rank in the word counts, in powers of ten). Rare words reveal most. A
+place of merged markers or of several words counts in the group of each of its words. So groups can sum to more than the
+total. The place is restored in a group if its fill is a word of this group. In a corpus with several ``copies``, a
+place counts once. It is restored if any copy has its word, since a reader may have all copies.
 
-What is measured is rounded (``Rounding``), since exact sums tell words: of two reports that differ by a line the
-difference is that line's word, its group, and whether the fill gives it back. Groups of fewer than ``FEWEST_PLACES``
-are left out, and what guessing would hit is said of the whole alone.
+Figures are rounded (``Rounding``), since exact sums reveal words. Two exact reports that differ by one line would
+reveal its word, the word's group, and whether the fill restores it. Groups of fewer than ``FEWEST_PLACES`` are left
+out, and the guess by frequency is reported only for the total.
 
-Intervals are Wilson's score interval at 95 %, which takes places as independent; those of a conversation are not quite.
-They hold those of all counts that may have been rounded so. The guess has none: it is an expectation.
+Intervals are Wilson score intervals at 95 %. They assume independent places, which is not quite true in a conversation.
+They cover the intervals of all counts that round to the same number. The guess is an expectation without an interval.
 """
 
 import hmac
@@ -27,26 +26,26 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
+from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold
-from tasks.filling.choice import original_words, spans_of_slots
-from tasks.filling.masked_sentence import MaskedSentence
+from tasks.filling.masked_sentence import MaskedSentence, original_words, spans_of_slots
 
 CONFIDENCE = 0.95
 FEWEST_PLACES = 20
-"""A smaller group is left out of a report."""
+"""Minimum size of a group in a report."""
 _STEP = 5
-"""Sums are rounded to steps of at least so many times what one place can add."""
+"""Minimum rounding step of sums, as a multiple of the largest contribution of one place."""
 UNRANKED = "unranked"
-"""Words that the word counts do not hold."""
+"""Group of words that the word counts lack."""
 _OVERALL, _SOURCE, _CLASS, _FREQUENCY = "overall", "by_source", "by_class", "by_frequency"
 
 
 class Rounding:
-    """Rounds sums to three digits and to steps of several places, up or down by chance, right on average.
+    """Unbiased random rounding of sums to three digits and to steps of several places.
 
-    Were it always down, a sum that passes a step would say what the place before it added. Chance comes from a secret
-    and from all that was counted: the same counts are rounded in the same way, so that nothing is averaged away by
-    counting again, and counts that differ at all in another way.
+    If it always rounded down, a sum that crosses a step would reveal the contribution of one place. The randomness
+    comes from a secret and all counts. So equal counts are rounded equally, and repetition does not average the
+    rounding away. Different counts are rounded independently.
     """
 
     def __init__(self, key: bytes, counted: object) -> None:
@@ -54,7 +53,7 @@ class Rounding:
         self._random = random.Random(int.from_bytes(digest))
 
     def __call__(self, value: float, most: float = 1) -> float:
-        """``most``: what one place can add to the value at most."""
+        """The rounded value; ``most``: largest contribution of one place."""
         if value <= 0:
             return 0
         step = max(_STEP * most, 10.0 ** (math.floor(math.log10(value)) - 2))
@@ -63,27 +62,27 @@ class Rounding:
 
 @dataclass(frozen=True)
 class GenericWords:
-    """What word counts say of a masked word."""
+    """Generic frequencies of masked words."""
 
     probabilities: Mapping[str, float]
-    """Folded word off the list of kept words to the chance that a draw by frequency gives it."""
+    """From folded word to its probability in a draw by frequency, for words not on the list of never-masked words."""
     ranks: Mapping[str, int]
-    """Folded word to its rank, from 1."""
+    """From folded word to its rank, from 1."""
 
 
 @dataclass
 class RestorationCount:
-    """Places of one group."""
+    """Counts of places of one group."""
 
     places: int = 0
     restored: int = 0
     expected: float = 0.0
-    """Places that drawing words off the list by frequency would restore."""
+    """Expected number of places that a draw by frequency would restore."""
     seen: set[tuple[int, int]] = field(default_factory=set)
-    """The restored ones, by line and slot, of a corpus that is filled several times; else nothing."""
+    """Restored places by line and slot, for a corpus with several copies; otherwise empty."""
 
     def add(self, other: "RestorationCount") -> None:
-        """Count the places of another count too."""
+        """Add another count."""
         self.places += other.places
         self.restored += other.restored - len(self.seen & other.seen)
         self.expected += other.expected
@@ -91,52 +90,67 @@ class RestorationCount:
 
 
 class Restoration:
-    """Counts over slots. A slot is restored if its fill, folded, is one of the words that its markers replaced."""
+    """Counts over slots. A slot is restored if its folded fill is one of its masked words."""
 
     def __init__(self, generic: GenericWords | None, copies: int = 1) -> None:
-        """Without ``generic`` nothing is expected and there are no groups by frequency. ``copies``: how often the
-        corpus is filled."""
+        """``generic``: ``None`` for no expectation and no groups by frequency. ``copies``: number of fills of the
+        corpus."""
         self._generic = generic
         self._copies = copies
         self._most = None if generic is None else self._in_any_copy(max(generic.probabilities.values(), default=0.0))
         self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
 
-    def add(self, sentence: MaskedSentence, words: Sequence[str], lines_before: int = 0) -> None:
-        """Count the fills of one line, which has its record of the sidecar (``choice.with_spans``).
+    def add(self, sentences: Sequence[MaskedSentence], words: Sequence[Sequence[str]], lines_before: int = 0) -> None:
+        """Count the fills of some lines with their spans of the sidecar (``with_spans``).
 
-        ``lines_before``: how many lines of earlier copies stand before its own copy.
+        ``lines_before``: number of lines in earlier copies.
         """
-        for slot, (spans, word) in enumerate(zip(spans_of_slots(sentence), words, strict=True)):
-            folded = fold(word)
-            groups: dict[tuple[str, str], set[str]] = {(_OVERALL, ""): set()}
-            for span in spans:
-                originals = original_words(span)
-                groups[_OVERALL, ""] |= originals
-                groups.setdefault((_SOURCE, span.source), set()).update(originals)
-                groups.setdefault((_CLASS, span.label), set()).update(originals)
-                if self._generic is not None:
-                    for original in originals:
-                        bucket = frequency_bucket(self._generic.ranks.get(original))
-                        groups.setdefault((_FREQUENCY, bucket), set()).add(original)
-            for group, originals in groups.items():
-                count = self._groups.setdefault(group, RestorationCount())
-                if folded in originals:
-                    seen = {(sentence.number - lines_before, slot)} if self._copies > 1 else set()
-                    count.add(RestorationCount(restored=1, seen=seen))
-                if lines_before:
-                    continue
-                count.places += 1
-                if self._generic is not None:
-                    # Sorted: the last digits of a sum depend on its order, and a set has none.
-                    guessed = sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
-                    count.expected += self._in_any_copy(guessed)
+        groups: dict[tuple[str, str], RestorationCount] = {}
+        for sentence, its_words in zip(sentences, words, strict=True):
+            for slot, (spans, word) in enumerate(zip(spans_of_slots(sentence), its_words, strict=True)):
+                place = (sentence.number - lines_before, slot)
+                self._add_place(groups, spans, fold(word), place, is_first_copy=not lines_before)
+        # Sum by parts, since the last digits of a sum depend on its order.
+        for group, count in groups.items():
+            self._groups.setdefault(group, RestorationCount()).add(count)
+
+    def _add_place(
+        self,
+        counts: dict[tuple[str, str], RestorationCount],
+        spans: Sequence[MaskedSpan],
+        word: str,
+        place: tuple[int, int],
+        *,
+        is_first_copy: bool,
+    ) -> None:
+        groups: dict[tuple[str, str], set[str]] = {(_OVERALL, ""): set()}
+        for span in spans:
+            originals = original_words(span)
+            groups[_OVERALL, ""] |= originals
+            groups.setdefault((_SOURCE, span.source), set()).update(originals)
+            groups.setdefault((_CLASS, span.label), set()).update(originals)
+            if self._generic is not None:
+                for original in originals:
+                    bucket = frequency_bucket(self._generic.ranks.get(original))
+                    groups.setdefault((_FREQUENCY, bucket), set()).add(original)
+        for group, originals in groups.items():
+            count = counts.setdefault(group, RestorationCount())
+            if word in originals:
+                count.add(RestorationCount(restored=1, seen={place} if self._copies > 1 else set()))
+            if not is_first_copy:
+                continue
+            count.places += 1
+            if self._generic is not None:
+                # Sort the set, since the last digits of a sum depend on its order.
+                guessed = sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
+                count.expected += self._in_any_copy(guessed)
 
     def _in_any_copy(self, chance: float) -> float:
-        """The chance that one copy or more hits what one hits with this chance."""
+        """Probability that at least one copy has a word that a single one has with probability ``chance``."""
         return chance if self._copies == 1 else 1 - (1 - chance) ** self._copies
 
-    def as_plain(self) -> dict[str, Any]:
-        """The counts as plain values; ``add_plain`` reads them back."""
+    def counted(self) -> dict[str, Any]:
+        """All counts without rounding."""
         return {
             "most_expected": self._most,
             "groups": [
@@ -145,17 +159,9 @@ class Restoration:
             ],
         }
 
-    def add_plain(self, plain: Mapping[str, Any]) -> None:
-        """Count what another object counted, from its ``as_plain``."""
-        if plain["most_expected"] is not None:
-            self._most = max(self._most or 0.0, plain["most_expected"])
-        for dimension, name, places, restored, expected, seen in plain["groups"]:
-            count = self._groups.setdefault((dimension, name), RestorationCount())
-            count.add(RestorationCount(places, restored, expected, {(line, slot) for line, slot in seen}))
-
     def measured(self, rounded: Rounding) -> dict[str, Any]:
-        """What the report says: the whole, what guessing would hit of it, and the groups by what asked for the mask, by
-        class and by frequency, each with counts, rate and interval."""
+        """Figures for the report: the total with the guess by frequency, and the groups by source, class and frequency.
+        Each has counts, rate and interval."""
         overall = self._groups[_OVERALL, ""]
         whole = _row(overall, rounded)
         known = self._most is not None and whole["rate"] is not None
@@ -177,12 +183,12 @@ class Restoration:
 
 
 def _row(count: RestorationCount, rounded: Rounding) -> dict[str, Any]:
-    """A group's row; without a rate where it has too few places."""
+    """Row of a group; without a rate if it has too few places."""
     places, restored = round(rounded(count.places)), round(rounded(count.restored))
     if places < FEWEST_PLACES:
         return {"places": places, "restored": None, "rate": None, "rate_ci": None}
     restored = min(places, restored)
-    # What was rounded may have been any of these.
+    # The interval covers all counts that may have been rounded to this one.
     low = wilson_interval(max(0, restored - _STEP), places)
     high = wilson_interval(min(places, restored + _STEP), places)
     return {
@@ -198,7 +204,7 @@ def _three_digits(value: float) -> float:
 
 
 def frequency_bucket(rank: int | None) -> str:
-    """The power of ten that a rank lies in: ``1-10``, ``11-100``, ``101-1000`` and so on."""
+    """Range of a rank by powers of ten: ``1-10``, ``11-100``, ``101-1000`` and so on."""
     if rank is None:
         return UNRANKED
     upper = 10
@@ -208,7 +214,7 @@ def frequency_bucket(rank: int | None) -> str:
 
 
 def _order(name: str) -> tuple[float, str]:
-    """Buckets by rank, all other names by the alphabet; what is unranked last."""
+    """Sort key: buckets by rank, other names by the alphabet, ``UNRANKED`` last."""
     lower, _, upper = name.partition("-")
     if lower.isdecimal() and upper.isdecimal():
         return int(upper), name
@@ -216,10 +222,10 @@ def _order(name: str) -> tuple[float, str]:
 
 
 def wilson_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> list[float] | None:
-    """Wilson's score interval of a share (Wilson 1927, without continuity correction); ``None`` of nothing.
+    """Wilson score interval of a share (Wilson 1927, without continuity correction); ``None`` without trials.
 
-    With z = 1.96 at 95 %: ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)``. Unlike the normal
-    interval it is of use where hardly anything was restored.
+    With z = 1.96 at 95 %: ``(p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)``. Unlike the normal interval, it
+    is valid for shares near 0.
     """
     if not trials:
         return None

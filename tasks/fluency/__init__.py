@@ -1,1 +1,1 @@
-"""How well filled text reads."""
+"""Fluency of filled text."""

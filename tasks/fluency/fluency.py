@@ -52,7 +52,7 @@ _SAMPLES, _CONFIDENCE = 1000, 0.95
 
 
 class FluencyFiles(StageFiles):
-    """A corpus, and what was made of it."""
+    """A corpus, with its masked and filled texts."""
 
     raw: Annotated[str, READ]
     """private text, one sentence a line"""
@@ -63,29 +63,29 @@ class FluencyFiles(StageFiles):
 
 
 class FluencyOfCells(FluencySettings):
-    """The section ``fluency``, and how the fills were made."""
+    """The section ``fluency``, with the methods of the fills."""
 
     filled: list[tuple[Cell, AnyMethod]] = Field(default_factory=list, exclude=True)
-    """The cells of the corpus that have a filled text, with their method."""
+    """Cells of the corpus that have a filled text, with their method."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordForm:
-    """What a word is where it stands."""
+    """Form of a word in its context."""
 
     start: int
     end: int
     part_of_speech: str
-    """Of Universal Dependencies: ``NOUN``."""
+    """Part of speech of Universal Dependencies: ``NOUN``."""
     form: str
-    """The tag of the pipeline's own set, which tells number and tense too: ``NNS``."""
+    """Tag of the pipeline's own set, which includes number and tense: ``NNS``."""
 
 
 class WordForms:
     """Tags lines, with a pipeline that is loaded once."""
 
     def __init__(self, pipeline: str) -> None:
-        """Raises ``ModelError`` where the pipeline cannot be loaded, or tags no parts of speech."""
+        """Raises ``ModelError`` if the pipeline cannot be loaded, or tags no parts of speech."""
         from tasks.masking.taggers.spacy_tagger import read_pipeline
 
         self._pipeline = read_pipeline(pipeline)
@@ -109,7 +109,7 @@ class WordForms:
 
 
 def form_at(forms: Sequence[WordForm], start: int, end: int) -> WordForm | None:
-    """That of a stretch of the line: of its longest word, the first of those; ``None`` where it holds none."""
+    """The form of a span of the line: that of its first longest word; ``None`` without a word."""
     inside = [form for form in forms if form.start < end and form.end > start]
     return max(inside, key=lambda form: form.end - form.start, default=None)
 
@@ -117,7 +117,7 @@ def form_at(forms: Sequence[WordForm], start: int, end: int) -> WordForm | None:
 def fluency(settings: FluencyOfCells, files: FluencyFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Measure every fill of the corpus.
 
-    Raises ``CorpusError`` where texts do not belong together, ``ModelError`` where tagger or judge cannot be loaded.
+    Raises ``CorpusError`` if texts do not belong together, ``ModelError`` if tagger or judge cannot be loaded.
     """
     from tasks.corpora.text_lines import read_corpus
     from tasks.torch_setup import set_up_torch
@@ -159,18 +159,18 @@ class _Filled:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Lines of a corpus that a technique masked something of."""
+    """Lines of a corpus in which a technique masked a word."""
 
     masked: Path
     lines: dict[int, str]
-    """The private lines by their number, from 1, in the order in which they were drawn."""
+    """Private lines by their number, from 1, in the order of the draw."""
     spans: "dict[int, list[MaskedSpan]]"
-    """What was masked in each."""
+    """Masked spans of each line."""
     forms: dict[int, list[WordForm]]
 
     @classmethod
     def drawn(cls, raw: Sequence[str], masked: Path, forms: WordForms, settings: FluencySettings) -> "_Sample":
-        """As many as the settings say, or all."""
+        """Draw the number of lines in the settings, or all."""
         from tasks.corpora.sidecar import read_sidecar
         from tasks.filling.aligned_fills import side_by_side
 
@@ -183,7 +183,7 @@ class _Sample:
     def fill(self, path: Path, method: AnyMethod) -> dict[int, _Filled]:
         """The same lines of a filled text."""
         from tasks.filling.aligned_fills import filled_lines
-        from tasks.filling.choice import with_spans
+        from tasks.filling.masked_sentence import with_spans
 
         lines = filled_lines(self.masked / "text.txt", path, method.copies, merge_markers=method.merges_markers)
         return {
@@ -194,11 +194,11 @@ class _Sample:
 
 
 def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> dict[str, Any]:
-    """What the tagger and the words themselves say; nothing of a text whose lines were written anew."""
+    """The measures by tagger and words; empty for a text whose lines were rewritten."""
     from tasks.audit.figure import share_figure
     from tasks.corpora.words import fold
     from tasks.filling.aligned_fills import fills_of
-    from tasks.filling.choice import spans_of_slots
+    from tasks.filling.masked_sentence import spans_of_slots
 
     places: list[int] = []
     kept: dict[str, list[int]] = {"part_of_speech_kept": [], "form_kept": [], "repeated": [], "repeated_before": []}
@@ -251,7 +251,7 @@ def _stands_beside_itself(line: str, start: int, end: int) -> bool:
 def _judged(
     judge: "LanguageModel | None", sample: _Sample, texts: Sequence[dict[int, _Filled]], settings: FluencySettings
 ) -> Iterator[dict[str, Any]]:
-    """How probable the judge finds each text, by how it finds the private lines; a word less is no gain."""
+    """Each text's probability by the judge, relative to the private lines; a missing word is no gain."""
     from tasks.audit.resampling import perplexity_ratio
 
     numbers = list(sample.lines)[: settings.judged_lines]
@@ -284,10 +284,10 @@ def _shown(measured: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class FluencyCommand(StageCommand[FluencyOfCells, FluencyFiles]):
-    """The stage, which has to know which fills of a corpus there are."""
+    """The stage, which needs the list of a corpus' fills."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[FluencyOfCells, FluencyFiles]:
-        """What the options ask for; ``ParameterError`` without a parameter file and the name of a corpus in it."""
+        """The call in the options; ``ParameterError`` without a parameter file and a corpus in it."""
         from tasks.parameters.parameter_file import read_sections
 
         found = super().parse(arguments)

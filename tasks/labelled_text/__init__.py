@@ -1,1 +1,1 @@
-"""Labelled text: its file format, and templates that make as much of it as is wanted."""
+"""Labelled text: its file format, and templates that generate any amount of it."""

@@ -1,10 +1,10 @@
-"""The indefinite article in front of a value that was filled in: "a Dane", "an Austrian", "an 18-year-old"."""
+"""The indefinite article before a value that was filled in: "a Dane", "an Austrian", "an 18-year-old"."""
 
 import re
 import unicodedata
 
 ARTICLE = re.compile(r"(?<![\w'’])([Aa])n?( )$")
-"""An article at the end of the text in front of a slot."""
+"""An article at the end of the text before a slot."""
 
 _VOWEL_LETTER_NAMES = frozenset("AEFHILMNORSX")
 _SOUNDS_LIKE_A_CONSONANT = re.compile(r"(?:uni(?!n|m)|us[aeiu]|ukr|uru|ut[eo]|uga|eu|ewe|one\b|once\b)", re.I)
@@ -13,7 +13,7 @@ _SPELT_OUT = re.compile(r"[A-Z](?![a-zà-ÿ])")
 
 
 def article_for(value: str) -> str:
-    """``"a"`` or ``"an"``: goes by the sound, so "a European", "an hour", "an MBA", "an 8", "an 11", "a 1" differ."""
+    """``"a"`` or ``"an"`` by the sound: "a European", "an hour", "an MBA", "an 8", "an 11", "a 1"."""
     word = value.lstrip("\"'“‘(#@$€£ ")
     if not word:
         return "a"
@@ -27,10 +27,10 @@ def article_for(value: str) -> str:
         return "an"
     if _SOUNDS_LIKE_A_CONSONANT.match(word):
         return "a"
-    # Accents fall away: "an Élysée".
+    # Accents are ignored: "an Élysée".
     return "an" if unicodedata.normalize("NFD", word)[0].lower() in "aeiou" else "a"
 
 
 def agree(text: str, value: str) -> str:
-    """The text in front of a value, its last word mended where that is an article."""
+    """The text before a value; if its last word is an article, it agrees with the value."""
     return ARTICLE.sub(lambda match: match[1] + ("n" if article_for(value) == "an" else "") + match[2], text)

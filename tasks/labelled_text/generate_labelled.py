@@ -47,7 +47,7 @@ SHIPPED = Path(__file__).parent / "templates"
 
 
 class GenerateLabelledFiles(StageFiles):
-    """What is written; templates and labelled files to learn from are settings."""
+    """Output folder; templates and labelled files to learn from are settings."""
 
     output: Annotated[str, Role(writes=True, files=("train.jsonl", "valid.jsonl", "test.jsonl", "learned.txt"))]
     """folder for train.jsonl, valid.jsonl, test.jsonl, and for learned.txt with the learned templates, one a line"""
@@ -121,7 +121,7 @@ def _files_of(settings: LabelledTextSettings) -> list[str]:
 
 
 def _check_labels_used(settings: LabelledTextSettings, learned: "Sequence[LearnedTemplates]") -> None:
-    """``ParameterError`` for a mapped label that no corpus has: it is misspelt, or the mapping is out of date."""
+    """Raise ``ParameterError`` for a mapped label that no corpus has: misspelt, or of an outdated mapping."""
     from tasks.spelling import nearest
 
     found = sorted(set().union(*(corpus.labels for corpus in learned)))

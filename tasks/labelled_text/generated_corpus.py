@@ -1,7 +1,7 @@
 """Train, valid and test files of labelled text, filled from templates.
 
-A hash of a template's folded text says alone which part it belongs to. So it stays in its part whatever other
-templates, files or seeds there are, and near duplicates (other case, punctuation or digits) are in one part.
+A hash of a template's folded text decides its part. So a template stays in its part, with any other templates, files or
+seeds. Near duplicates (other case, punctuation or digits) are in one part.
 """
 
 import hashlib
@@ -22,18 +22,28 @@ from tasks.labelled_text.settings import LabelledTextSettings
 from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer, Sentence, fill_slot
 from tasks.labelled_text.template import Template
 
+RESERVED_SHARE = 0.15
+"""Share of the names, cities, companies and other long lists of values that only the test part has."""
+_LEARNED_SHARE = 0.5
+"""Share of the lines from learned templates, if there are other templates too."""
+_LOWER_VALUES_SHARE = 0.5
+"""Among templates without capitals of their own, the share of lines whose values have none either."""
+_UNPUNCTUATED_SHARE = 0.1
+"""Share of the lines that lose the full stop, question or exclamation mark at their end."""
+_SPACED_SHARE = 0.1
+"""Share of the lines with spaces around punctuation, as in tokenised text."""
 _FINAL = re.compile(r"[.!?…]+\s*\Z")
 _SPACED = re.compile(
-    r"(?<=\S)(?=[,;:!?)\]\"…](?:[\s,.;:)]|\Z))"  # in front of a mark that ends a word
-    r"|(?<=[(\[\"])(?=\w)"  # behind an opening mark
-    r"|(?<=\w)(?=\.\Z|\.\s+[A-Z\"])"  # in front of the full stop of a sentence
-    r"|(?<=\w)(?=['’](?:s|m|d|re|ve|ll)\b)|(?<=\w)(?=n['’]t\b)"  # in front of a clitic
-    r"|(?<=[$€£])(?=\d)"  # behind a sign of currency
+    r"(?<=\S)(?=[,;:!?)\]\"…](?:[\s,.;:)]|\Z))"  # before a mark that ends a word
+    r"|(?<=[(\[\"])(?=\w)"  # after an opening mark
+    r"|(?<=\w)(?=\.\Z|\.\s+[A-Z\"])"  # before the full stop of a sentence
+    r"|(?<=\w)(?=['’](?:s|m|d|re|ve|ll)\b)|(?<=\w)(?=n['’]t\b)"  # before a clitic
+    r"|(?<=[$€£])(?=\d)"  # after a sign of currency
 )
 
 
 def lower_cased(line: LabelledLine) -> LabelledLine:
-    """The line in small letters."""
+    """The line in lower case."""
     return _mapped(line, str.lower)
 
 
@@ -52,7 +62,7 @@ def unpunctuated(line: LabelledLine) -> LabelledLine:
 
 
 def spaced(line: LabelledLine) -> LabelledLine:
-    """The line as a tokeniser writes it: ``Ben 's here , is n't he ?``; spaces never enter a span at its edge."""
+    """The line in tokenised form: ``Ben 's here , is n't he ?``; spaces never enter a span at its edge."""
     places = [match.start() for match in _SPACED.finditer(line.text) if 0 < match.start() < len(line.text)]
     if not places:
         return line
@@ -71,7 +81,7 @@ def spaced(line: LabelledLine) -> LabelledLine:
 
 
 def joined(first: LabelledLine, second: LabelledLine) -> LabelledLine:
-    """Two sentences on one line."""
+    """Two sentences as one line."""
     shift = len(first.text) + 1
     moved = tuple(LabelledSpan(span.start + shift, span.end + shift, span.label) for span in second.spans)
     return LabelledLine(
@@ -80,7 +90,7 @@ def joined(first: LabelledLine, second: LabelledLine) -> LabelledLine:
 
 
 def _mapped(line: LabelledLine, change: Callable[[str], str]) -> LabelledLine:
-    """Change every stretch between the edges of spans on its own: a change of case can change the length."""
+    """Change the pieces between span edges one by one: a change of case can change the length."""
     edges = sorted({0, len(line.text), *(edge for span in line.spans for edge in (span.start, span.end))})
     moved = {0: 0}
     text = ""
@@ -93,7 +103,7 @@ def _mapped(line: LabelledLine, change: Callable[[str], str]) -> LabelledLine:
 
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[.!?:][\"”']\s+|\n|^[\"“'(]|[.!?:]\s+[\"“'(])\Z")
 _CAPITALISED = (None, "DATE", "TIME", "MONEY")
-"""Labels whose values are common words or figures, and get a capital where a sentence starts."""
+"""Labels whose values are common words or figures; they get a capital at the start of a sentence."""
 _ENDS_WITH_ARTICLE = re.compile(r"\b(?:the|a|an|his|her|our|my|their|your) \Z", re.IGNORECASE)
 
 
@@ -102,9 +112,9 @@ def fill_template(
 ) -> LabelledLine:
     """One sentence of a template.
 
-    Every span is exactly the value that was filled in. Two words go with a value and stay outside its span: the
-    article of a name ("the Alps"), which falls away behind an article or a possessive of the template ("our Alps"), and
-    the noun of a people that has no word for one of its own ("a Swiss citizen").
+    Every span is exactly the value that was filled in. Two words accompany a value outside its span. One is the article
+    of a name ("the Alps"), dropped after an article or a possessive of the template ("our Alps"). The other is the noun
+    of a people without a word of its own ("a Swiss citizen").
     """
     sentence = Sentence(gazetteer, random_numbers, genders=_genders(template))
     capitals = _starts_with_capitals(template)
@@ -133,14 +143,14 @@ def fill_template(
 
 
 def _split_value(value: str) -> tuple[str, str, str]:
-    """Article, value and noun; each of the outer ones may be empty."""
+    """Article, value and noun; article and noun may be empty."""
     before = "the " if value.startswith("the ") and len(value) > 4 else ""
     behind = " citizen" if value.endswith(" citizen") else ""
     return before, value[len(before) : len(value) - len(behind)], behind
 
 
 def _starts_with_capitals(template: Template) -> bool:
-    """Whether a template is written with capitals at the start of its sentences."""
+    """Whether a template has capitals at the start of its sentences."""
     literals = [piece for piece in template.pieces if isinstance(piece, str)]
     if not isinstance(template.pieces[0], str):
         return any(character.isupper() or character in ".?!" for literal in literals for character in literal)
@@ -148,7 +158,7 @@ def _starts_with_capitals(template: Template) -> bool:
 
 
 def _genders(template: Template) -> dict[int, bool]:
-    """The gender of each numbered person, where any of its slots asks for one."""
+    """The gender of each numbered person for whom a slot requires one."""
     return {
         slot.thing: female
         for slot in template.slots
@@ -157,7 +167,7 @@ def _genders(template: Template) -> dict[int, bool]:
 
 
 def part_of(template: Template, valid_share: float, test_share: float) -> Part:
-    """The part of a template, for the share of the templates (not of the sentences) that each part gets."""
+    """The part of a template; the shares are of the templates, not of the sentences."""
     digest = hashlib.sha256(b"part\0" + template.folded.encode("utf-8")).digest()
     place = int.from_bytes(digest[:8]) / 2**64
     if place < test_share:
@@ -166,13 +176,13 @@ def part_of(template: Template, valid_share: float, test_share: float) -> Part:
 
 
 _ATTEMPTS = 4
-"""How often a line is drawn whose text stands in the part already, before it comes in again."""
+"""Draws of a line whose text is in the part already, before a repetition is accepted."""
 _SENTENCE_ENDS = (".", "!", "?", "…", ")")
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateFile:
-    """Templates of one register: two sentences of a line come from one of these."""
+    """Templates of one register: two sentences of a line come from one such file."""
 
     name: str
     templates: Sequence[Template]
@@ -181,20 +191,20 @@ class TemplateFile:
 
 @dataclass
 class GenerationTally:
-    """What was made, by part."""
+    """Counts of the generated lines, by part."""
 
     templates: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     lines_without_span: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PARTS, 0))
     spans: Counter[str] = field(default_factory=Counter)
     lower_cased: int = 0
-    """Lines that were lower-cased though their template has capitals."""
+    """Lines that were lower-cased although their template has capitals."""
     lower_values: int = 0
     """Lines of templates without capitals whose values were lower-cased."""
     upper_cased: int = 0
     joined: int = 0
     repeated: int = 0
-    """Lines whose text stands in the part already: a template without slots says the same each time."""
+    """Lines whose text is in the part already: a template without slots always gives the same text."""
 
 
 def write_generated(
@@ -202,7 +212,7 @@ def write_generated(
 ) -> GenerationTally:
     """Write ``train.jsonl``, ``valid.jsonl`` and ``test.jsonl``; the same settings write the same bytes.
 
-    Raises ``CorpusError`` where a part that is to have lines has no template.
+    Raises ``CorpusError`` if a part with lines in the settings has no template.
     """
     tally = GenerationTally()
     by_part = _divided(files, settings)
@@ -251,14 +261,14 @@ class _Choice:
 
     def kind_of_line(self, random_numbers: random.Random) -> tuple[bool, bool]:
         """Whether a line's templates are learned ones, and whether they have no labelled slot."""
-        learned = random_numbers.random() < self._settings.learned_share
+        learned = random_numbers.random() < _LEARNED_SHARE
         negative = random_numbers.random() < self._settings.negative_share
-        # What is not there gives way: first the wish for a negative or positive template, then the origin.
+        # A missing kind is replaced: first negative or positive, then the origin.
         wishes = ((learned, negative), (learned, not negative), (not learned, negative), (not learned, not negative))
         return next(wish for wish in wishes if wish in self._groups)
 
     def draw(self, kind: tuple[bool, bool], random_numbers: random.Random) -> tuple[TemplateFile, Template]:
-        """A template of a kind, and the file that it is from."""
+        """A template of a kind, and its file."""
         return random_numbers.choice(self._groups[kind])
 
 
@@ -269,10 +279,10 @@ def _is_negative(template: Template) -> bool:
 def _lines(
     part: Part, files: Sequence[TemplateFile], size: int, settings: LabelledTextSettings, tally: GenerationTally
 ) -> Iterator[LabelledLine]:
-    # Text as a seed is hashed with SHA-512, the same in every process.
+    # A text seed is hashed with SHA-512, the same in every process.
     random_numbers = random.Random(f"{settings.seed} {part}")
     choice = _Choice(files, settings) if size else None
-    gazetteer = Gazetteer(part, settings.reserved_share)
+    gazetteer = Gazetteer(part, RESERVED_SHARE)
     seen: set[str] = set()
     for number in count_from(1):
         if choice is None or number > size:
@@ -301,14 +311,14 @@ def _one_line(
     settings: LabelledTextSettings,
     number: int,
 ) -> tuple[LabelledLine, Counter[str]]:
-    """A line, and what was done to it."""
+    """A line, and the counts of its changes."""
     notes: Counter[str] = Counter()
     file, template = choice.draw(kind, random_numbers)
     line = fill_template(template, gazetteer, random_numbers, number)
     literal = "".join(piece for piece in template.pieces if isinstance(piece, str))
     if random_numbers.random() < settings.joined_share:
         other = random_numbers.choice(file.templates)
-        # A line without private values stays one.
+        # A line without private values gets none.
         fits = other.identity != template.identity and not (kind[1] and not _is_negative(other))
         if fits and line.text.rstrip().endswith(_SENTENCE_ENDS):
             line = joined(line, fill_template(other, gazetteer, random_numbers, number))
@@ -317,11 +327,11 @@ def _one_line(
     if settings.unlabelled:
         kept = tuple(span for span in line.spans if span.label not in settings.unlabelled)
         line = LabelledLine(line.text, kept, number, line.template)
-    # Each is drawn whether it is used or not, so that one share does not change what the others draw.
+    # Each number is drawn even if unused, so that one share does not change the other draws.
     case, values_case, mark, space = (random_numbers.random() for _ in range(4))
-    if mark < settings.unpunctuated_share:
+    if mark < _UNPUNCTUATED_SHARE:
         line = unpunctuated(line)
-    if space < settings.spaced_share:
+    if space < _SPACED_SHARE:
         line = spaced(line)
     if case < settings.lower_case_share:
         line = lower_cased(line)
@@ -330,7 +340,7 @@ def _one_line(
     elif case > 1 - settings.upper_case_share:
         line = upper_cased(line)
         notes["upper_cased"] += 1
-    elif literal == literal.lower() and any(map(str.isalpha, literal)) and values_case < settings.lower_values_share:
+    elif literal == literal.lower() and any(map(str.isalpha, literal)) and values_case < _LOWER_VALUES_SHARE:
         line = lower_cased(line)
         notes["lower_values"] += 1
     return line, notes

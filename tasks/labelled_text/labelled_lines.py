@@ -1,11 +1,10 @@
 """A labelled file: JSON lines ``{"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}``.
 
-Offsets count characters (Unicode code points) of the text, ``end`` is one past the last one. A span may carry its own
-``text``, and is refused where another one is at its offsets. Spans may overlap or nest, in any order; other keys are
-allowed and, but for a line's ``template`` and ``document`` (an id), not read.
-Lines end at ``\\n`` or ``\\r\\n``; a byte order mark at the start and blank lines at the end are ignored. A blank line
-before the last labelled one is an error: it would shift the numbers of the lines behind it for programs that leave it
-out.
+Offsets count characters (Unicode code points) of the text, ``end`` is one past the last one. A span may have its own
+``text``, and is refused if the text at its offsets differs. Spans may overlap or nest, in any order. Other keys are
+allowed and ignored, except a line's ``template`` and ``document`` (an id). Lines end at ``\\n`` or ``\\r\\n``; a byte
+order mark at the start and blank lines at the end are ignored. A blank line before the last labelled one is an error:
+programs that skip it would count the later lines differently.
 """
 
 import json
@@ -20,21 +19,21 @@ from tasks.errors import CorpusError
 from tasks.languages.segmentation import UNSPACED
 
 NAMED_LINES = 20
-"""An error names at most so many bad lines, and the number of all."""
+"""Most bad lines that an error names; it also has their total number."""
 _INSIDE_WORD = re.compile(rf"[^\W_{UNSPACED}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3]{{2}}")
 """Two letters or digits of a script that divides words by spaces; in Korean a particle follows a name without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSpan:
-    """One labelled stretch of a text."""
+    """One labelled span of a text."""
 
     start: int
     """First character, counted from 0."""
     end: int
     """One past the last character; greater than ``start``."""
     label: str
-    """The label as the file writes it; never empty."""
+    """Label in the file; never empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +41,23 @@ class LabelledLine:
     """One line of a labelled file."""
 
     text: str
-    """The text; it may hold line ends."""
+    """Text of the line; it may contain line ends."""
     spans: tuple[LabelledSpan, ...]
-    """The labelled stretches, in the order of the file."""
+    """Labelled spans, in the order of the file."""
     number: int
     """Line of the file, counted from 1."""
     template: str | None = None
-    """Id of the template that made it; ``None`` for text that no template made."""
+    """Id of the template that made it; ``None`` for text without a template."""
     document: str | None = None
-    """Id of the document that it belongs to; ``None`` where every line is one by itself."""
+    """Id of the document of the line; ``None`` if every line is a document of its own."""
 
 
 def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
-    """Yield each line of a labelled file; memory does not grow with the file.
+    """Each line of a labelled file; memory does not grow with the file.
 
     After the first bad line nothing more is yielded: the rest is only checked. Raises ``CorpusError`` that names all
-    bad lines by number, each with its reason (the first 20 and the count), and where the file is missing, not UTF-8
-    or has no labelled line. It never quotes text.
+    bad lines by number, each with its reason (the first 20 and the count), and if the file is missing, not UTF-8 or has
+    no labelled line. It never quotes text.
     """
     name = str(path)
     bad: list[tuple[int, str]] = []
@@ -93,7 +92,7 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
 
 
 def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
-    """What a reader must know of the spans: those that share characters, and those that cover no whole words."""
+    """Warnings about spans that share characters, and about spans that cover no whole words."""
     shared = spans = cut = whole = 0
     for line in lines:
         end = 0
@@ -121,12 +120,12 @@ def _cuts(text: str, start: int, end: int) -> bool:
 
 
 def _from_utf16(text: str, offset: int) -> int:
-    """The characters before an offset that counts UTF-16 code units."""
+    """The number of characters before an offset that counts UTF-16 code units."""
     return len(text.encode("utf-16-le")[: 2 * offset].decode("utf-16-le", errors="ignore"))
 
 
 def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: bool = False) -> None:
-    """Write labelled lines to a file; ``number`` is not written: it is the line's."""
+    """Write labelled lines to a file. ``number`` is not written: it is the line's position."""
     with line_writer(path, private=private) as stream:
         for line in lines:
             record: dict[str, Any] = {
@@ -141,7 +140,7 @@ def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: 
 
 
 def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
-    """The line, or ``None`` and the reason why it is none."""
+    """The line, or ``None`` and the reason why it is malformed."""
     try:
         record = read_json_line(raw)
     except NoJson as error:
@@ -178,7 +177,7 @@ def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
 
 
 def _why_not_a_span(span: object, text: str) -> str:
-    """What is wrong with one span of a text; empty where nothing is."""
+    """The error in one span of a text; empty if there is none."""
     if not isinstance(span, dict):
         return "is not a JSON object"
     for key in ("start", "end", "label"):
@@ -198,7 +197,7 @@ def _why_not_a_span(span: object, text: str) -> str:
     own = span.get("text")
     if end <= len(text) and (not isinstance(own, str) or own == text[start:end]):
         return ""
-    wrong = f"ends at {end}, behind the end of the text ({len(text)} characters)"
+    wrong = f"ends at {end}, after the end of the text ({len(text)} characters)"
     if end <= len(text):
         wrong = "has another 'text' than is at its offsets, which must count Unicode code points"
     if own == text[_from_utf16(text, start) : _from_utf16(text, end)]:

@@ -1,10 +1,9 @@
-"""Templates learned from a labelled corpus: spans become slots of their kind, and in the form of the original.
+"""Templates learned from a labelled corpus: spans become slots of their kind, in the form of the original.
 
-E-mail addresses, web addresses, ``@names`` and long numbers that the corpus does not label become slots too, so that a
-learned template holds no value that is labelled or can be told by its form. The gender of a name follows pronouns near
-it where only one gender is there; nobody guarantees that they speak of that person. The other words are the corpus's
-own: a name that nobody labelled stays in its template. So learned templates, and what is generated from them, are as
-private as the corpus.
+Unlabelled e-mail addresses, web addresses, ``@names`` and long numbers become slots too. So a learned template has no
+value that is labelled or recognisable by its form. The gender of a name follows pronouns near it if they agree; they
+may refer to another person. The other words are the corpus's own: an unlabelled name stays in its template. So learned
+templates, and text generated from them, are as private as the corpus.
 """
 
 import re
@@ -20,7 +19,7 @@ from tasks.labelled_text.value_forms import slot_for
 from tasks.spelling import nearest
 
 MIXED_KINDS = ("LOCATION", "GROUP_NAME", "POSITION")
-"""Kinds that only a mapping of labels has: the form of each value tells which kind of slot it becomes."""
+"""Kinds that only a mapping of labels uses: the form of each value decides its kind of slot."""
 KNOWN_LABELS: Mapping[str, str] = {
     **{kind: kind for kind in SLOT_KINDS},
     **dict.fromkeys(["PER", "person"], "PERSON"),
@@ -42,7 +41,7 @@ KNOWN_LABELS: Mapping[str, str] = {
     "US_PASSPORT": "PASSPORT_NUMBER",
     "US_BANK_NUMBER": "ACCOUNT_NUMBER",
 }
-"""Labels of common corpora, and this package's own, to kinds."""
+"""Kinds by labels of common corpora, and by this package's own labels."""
 _FOUND = re.compile(
     r"(?P<URL>(?:https?://|www\.)\S+)"
     r"|(?P<EMAIL_ADDRESS>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
@@ -57,25 +56,25 @@ _FOUND = re.compile(
 
 @dataclass
 class LearnedTemplates:
-    """What a corpus gave."""
+    """Result of learning from a corpus."""
 
     templates: list[Template] = field(default_factory=list)
     """Different templates, in the order of the corpus."""
     lines: int = 0
     left_out: int = 0
-    """Lines that hold nothing but white space."""
+    """Lines with only white space."""
     repeated: int = 0
-    """Lines whose template stood there already."""
+    """Lines whose template was learned before."""
     overlapping_spans: int = 0
-    """Spans inside or across a longer one, which alone became a slot."""
+    """Spans inside or across a longer one; only the longer one became a slot."""
     labels: set[str] = field(default_factory=set)
-    """Labels that the corpus has."""
+    """Labels of the corpus."""
     found_values: int = 0
     """Values without a label that became slots by their form."""
 
 
 def check_label_map(label_map: Mapping[str, str], where: str) -> None:
-    """``ParameterError`` with every mapping to a kind that there is not."""
+    """Raise ``ParameterError`` with every mapping to an unknown kind."""
     allowed = [*MIXED_KINDS, *SLOT_KINDS]
     problems = [
         f"{label!r} maps to {kind!r}, which is no kind of slot{nearest(kind, allowed)}"
@@ -90,8 +89,7 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
     """The templates of a labelled file.
 
     ``label_map`` (label to kind of slot, or one of ``MIXED_KINDS``) comes before ``KNOWN_LABELS``. Raises
-    ``CorpusError`` that names all labels without a mapping, and ``ParameterError`` for a mapping to a kind that there
-    is not.
+    ``CorpusError`` that names all labels without a mapping, and ``ParameterError`` for a mapping to an unknown kind.
     """
     check_label_map(label_map or {}, f"labels for {str(path)!r}")
     mapping = {**KNOWN_LABELS, **(label_map or {})}
@@ -146,7 +144,7 @@ def _learn(line: LabelledLine, mapping: Mapping[str, str], learned: LearnedTempl
 
 
 def _outermost(spans: Iterable[LabelledSpan]) -> list[LabelledSpan]:
-    """Of spans that overlap the longest, in order of the text."""
+    """The longest of overlapping spans, in order of the text."""
     kept: list[LabelledSpan] = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
         if all(span.end <= other.start or span.start >= other.end for other in kept):
@@ -163,7 +161,7 @@ def _between(text: str, spans: Iterable[LabelledSpan]) -> Iterable[str]:
 
 
 def _add_literal(pieces: list[str | Slot], text: str) -> int:
-    """Add text between spans; values that their form gives away become slots. Returns how many."""
+    """Add text between spans; values with a recognisable form become slots. Returns their number."""
     position = found = 0
     for match in _FOUND.finditer(text):
         kind = str(match.lastgroup)

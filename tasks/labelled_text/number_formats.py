@@ -1,4 +1,4 @@
-"""Dates, times, sums, numbers of telephones, cards, accounts and papers, in the formats that people write."""
+"""Formats of dates, times, sums, telephone numbers, cards, accounts and identity papers."""
 
 import random
 import string
@@ -31,7 +31,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
         "@######",
     ),
 }  # fmt: skip
-"""Numbers that are digits and letters alone, in the forms of several countries, by the label of their slot."""
+"""Patterns of digits and letters in the forms of several countries, by the label of their slot."""
 
 
 def pattern(form: str, random_numbers: random.Random) -> str:
@@ -48,7 +48,7 @@ def pattern(form: str, random_numbers: random.Random) -> str:
 
 
 def day(random_numbers: random.Random, first_year: int = 1990, last_year: int = 2026) -> date:
-    """A day of some year."""
+    """A day of a random year."""
     start = date(first_year, 1, 1)
     return start + timedelta(days=random_numbers.randrange((date(last_year, 12, 31) - start).days + 1))
 
@@ -90,7 +90,7 @@ def year(random_numbers: random.Random) -> str:
 
 
 def time_of_day(random_numbers: random.Random) -> str:
-    """A time of the clock."""
+    """A clock time."""
     hour, minute = random_numbers.randint(1, 12), random_numbers.choice([0, 5, 10, 15, 20, 30, 40, 45, 50])
     return random_numbers.choice(
         [f"{hour} pm", f"{hour}am", f"{hour}:{minute:02d} PM", f"{hour}:{minute:02d}", f"{hour + 11}:{minute:02d}",
@@ -128,7 +128,7 @@ def money(random_numbers: random.Random) -> str:
 
 
 def spoken_digits(random_numbers: random.Random, count: int | None = None) -> str:
-    """Digits as they are said: "five five oh one double seven"."""
+    """Digits as they are spoken: "five five oh one double seven"."""
     count = count or random_numbers.choice([7, 10, 11])
     words: list[str] = []
     while count > 0:
@@ -144,7 +144,7 @@ def spoken_digits(random_numbers: random.Random, count: int | None = None) -> st
 
 
 def card_number(random_numbers: random.Random) -> str:
-    """A payment card's number with a right check digit (Luhn), whole or in groups."""
+    """The number of a payment card with a right check digit (Luhn), whole or in groups."""
     start = random_numbers.choice(["4", "4", "51", "52", "53", "55", "34", "37", "6011", "2221"])
     length = 15 if start in ("34", "37") else 16
     digits = [int(digit) for digit in start]
@@ -174,14 +174,14 @@ def iban(random_numbers: random.Random) -> str:
 
 
 def ip_address(random_numbers: random.Random) -> str:
-    """An address of version 4, seldom 6."""
+    """An IP address of version 4, rarely 6."""
     if random_numbers.random() < 0.2:
         return ":".join(f"{random_numbers.randrange(1, 65536):x}" for _ in range(8))
     return ".".join(str(random_numbers.randint(1, 254)) for _ in range(4))
 
 
 def count(random_numbers: random.Random) -> str:
-    """An ordinary number that says nothing of anybody."""
+    """An ordinary number that identifies nobody."""
     return random_numbers.choice(
         [str(random_numbers.randint(2, 12)), str(random_numbers.randint(10, 60)),
          random_numbers.choice(_DIGIT_WORDS[2:]),
@@ -191,7 +191,7 @@ def count(random_numbers: random.Random) -> str:
 
 
 def percentage(random_numbers: random.Random) -> str:
-    """A share of a hundred."""
+    """A percentage."""
     number = random_numbers.randint(1, 99)
     return random_numbers.choice(
         [f"{number}%", f"{number} %", f"{number} percent", f"{number}.{random_numbers.randint(1, 9)}%"]

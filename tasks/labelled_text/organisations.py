@@ -1,6 +1,6 @@
-"""Organisations, and what people make: works, products, events.
+"""Organisations, works, products and events.
 
-Many organisations hold a person's or a city's name; they are one value and have one label.
+Many organisations contain the name of a person or a city; the whole name is one value and has one label.
 """
 
 import random
@@ -22,7 +22,7 @@ _KNOWN = {
     "product": ("products", 0.7),
     "event": ("events", 0.5),
 }
-"""Kinds of which a share comes from a list of this package; all others are made up."""
+"""Share of values from this package's list, by kind; all others are made up."""
 _HOST_ENDS = (".com", ".com", ".org", ".net", ".co.uk", ".de", ".io", ".fr")
 _PATHS = ("", "/", "/about", "/news/2024", "/index.html", "/shop?id=12", "/blog/how-to")
 _SHORT_HOSTS = ("http://bit.ly/", "https://t.co/", "http://tinyurl.com/", "http://youtu.be/", "http://fb.me/")
@@ -30,7 +30,7 @@ _SHORT_CODE = "abcdefghkmnpqrstuvwxyzABCDEFGHKLMNPRSTUVWXYZ23456789"
 
 
 class Organisations:
-    """The organisations, works, products and events that one part of the generated text may have."""
+    """Organisations, works, products and events of one part of the generated text."""
 
     def __init__(self, part: Part, reserved_share: float, people: People, places: Places) -> None:
         self._people, self._places = people, places
@@ -43,7 +43,7 @@ class Organisations:
         self.beliefs = shipped_values("beliefs")
 
     def make(self, kind: str, random_numbers: random.Random) -> str:
-        """One of a kind that ``name_forms`` has, known or made up: ``company``, ``school``, ``band`` and so on."""
+        """One of a kind in ``name_forms``, known or made up: ``company``, ``school``, ``band`` and so on."""
         known, share = _KNOWN.get(kind, ("", 0.0))
         if known and random_numbers.random() < share:
             return self._known[known].draw(random_numbers)
@@ -55,20 +55,20 @@ class Organisations:
         return self.make("work", random_numbers)
 
     def product(self, random_numbers: random.Random) -> str:
-        """A product by its name."""
+        """The name of a product."""
         return self.make("product", random_numbers)
 
     def event(self, random_numbers: random.Random) -> str:
-        """An event by its name."""
+        """The name of an event."""
         return self.make("event", random_numbers)
 
     def any(self, random_numbers: random.Random) -> str:
-        """Any organisation, mostly a company."""
+        """Any organisation, usually a company."""
         kinds = ("company", "agency", "university", "press", "shop")
         return self.make(random_numbers.choices(kinds, weights=(5, 2, 1, 1, 1))[0], random_numbers)
 
     def web_host(self, random_numbers: random.Random) -> str:
-        """The host of an organisation's pages: letters and hyphens, and an ending."""
+        """The host name of an organisation: letters and hyphens, and an ending."""
         name = (
             unicodedata.normalize("NFD", self.make("company", random_numbers))
             .encode("ascii", "ignore")
@@ -79,7 +79,7 @@ class Organisations:
         return name[:24].strip("-") + random_numbers.choice(_HOST_ENDS)
 
     def url(self, random_numbers: random.Random) -> str:
-        """An address in the web: whole, short or without its scheme."""
+        """A web address: whole, short or without its scheme."""
         code = "".join(random_numbers.choices(_SHORT_CODE, k=random_numbers.randint(6, 10)))
         host = self.web_host(random_numbers)
         path = random_numbers.choice([*_PATHS, f"/p/{code}"])
@@ -90,7 +90,7 @@ class Organisations:
 
 
 class _Parts(dict):
-    """The parts of made-up names, drawn when a form asks for them."""
+    """Parts of made-up names, drawn on first use."""
 
     def __init__(
         self, people: People, places: Places, words: Mapping[str, Sequence[str]], random_numbers: random.Random

@@ -1,4 +1,4 @@
-"""People: names that belong together, the pronouns, titles and addresses that agree with them."""
+"""People: matching first and last names, with pronouns, titles and addresses that agree with them."""
 
 import random
 import re
@@ -15,7 +15,7 @@ PRONOUNS: Mapping[str, tuple[str, str]] = {
     "POSSESSIVE": ("her", "his"),
     "REFLEXIVE": ("herself", "himself"),
 }
-"""Case to the female and the male form."""
+"""Female and male form by grammatical case."""
 RELATIVES = (
     ("mother", "father"),
     ("mom", "dad"),
@@ -64,7 +64,7 @@ class Person:
 
 
 class People:
-    """The people that one part of the generated text may have."""
+    """People of one part of the generated text."""
 
     def __init__(self, part: Part, reserved_share: float) -> None:
         self._locales = Pool(list(LOCALE_WEIGHTS), list(LOCALE_WEIGHTS.values()))
@@ -80,7 +80,7 @@ class People:
         }
 
     def draw(self, random_numbers: random.Random, female: bool | None = None) -> Person:
-        """A person; names are mostly of one language, seldom of two."""
+        """A person; both names are usually of one language."""
         female = random_numbers.random() < 0.5 if female is None else female
         locale = self._locales.draw(random_numbers)
         last_locale = locale if random_numbers.random() < 0.9 else self._locales.draw(random_numbers)
@@ -88,7 +88,7 @@ class People:
         return Person(first, middle, self._last[last_locale, female].draw(random_numbers), female)
 
     def last_name(self, random_numbers: random.Random) -> str:
-        """A last name as companies, streets and schools carry it."""
+        """A last name in the form for companies, streets and schools."""
         return self._last["en_US" if random_numbers.random() < 0.6 else self._locales.draw(random_numbers), False].draw(
             random_numbers
         )
@@ -102,11 +102,11 @@ _NAMES_WITHOUT_SUFFIX = (
     (0.96, "{0.first} {0.middle[0]} {0.last}"),
     (0.98, "{0.first}-{0.middle} {0.last}"),
 )
-"""Forms of a name, each up to a share of all names."""
+"""Forms of a name, each up to a cumulative share of all names."""
 
 
 def written_name(person: Person, random_numbers: random.Random) -> str:
-    """A whole name in one of the forms that people write."""
+    """A whole name in one of the usual written forms."""
     place = random_numbers.random()
     suffix = random_numbers.choice([" Jr.", " III", " Sr.", " II"]) if place >= _NAMES_WITHOUT_SUFFIX[-1][0] else ""
     form = next((form for most, form in _NAMES_WITHOUT_SUFFIX if place < most), "{0.first} {0.last}")
@@ -114,7 +114,7 @@ def written_name(person: Person, random_numbers: random.Random) -> str:
 
 
 def nickname(person: Person, random_numbers: random.Random) -> str:
-    """What friends call a person."""
+    """A nickname of a person."""
     if person.first in _NICKNAMES:
         return _NICKNAMES[person.first]
     if len(person.first) > 5 and person.first[:3].isalpha():
@@ -135,7 +135,7 @@ def title(person: Person, random_numbers: random.Random) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name as addresses write it: ASCII letters of small case."""
+    """A name for addresses: lower-case ASCII letters."""
     name = name.replace("ß", "ss").replace("ø", "o").replace("Ø", "O").replace("ł", "l").replace("đ", "d")
     name = name.replace("ı", "i").replace("æ", "ae")
     decomposed = unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode()
@@ -143,7 +143,7 @@ def _plain(name: str) -> str:
 
 
 def email_address(person: Person, random_numbers: random.Random, host: str | None = None) -> str:
-    """An address that is made of the name, as most are."""
+    """An e-mail address made from the name."""
     first, last = _plain(person.first), _plain(person.last)
     number = str(random_numbers.randint(1, 99)) if random_numbers.random() < 0.3 else ""
     name = random_numbers.choice(

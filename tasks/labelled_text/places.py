@@ -30,7 +30,7 @@ _SHORT_PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country and what its people are called: Spain, Spanish, Spaniards, Spaniard."""
+    """A country and the words for its people: Spain, Spanish, Spaniards, Spaniard."""
 
     name: str
     adjective: str
@@ -39,14 +39,14 @@ class Country:
 
 
 class Places:
-    """The places that one part of the generated text may have."""
+    """Places of one part of the generated text."""
 
     def __init__(self, part: Part, reserved_share: float, people: People) -> None:
         self._people = people
         self._cities = divided_pool(cities(), part, reserved_share)
         # Regions, rivers, mountains, seas, islands and quarters.
         self.regions = divided_pool({name: 1.0 for (name,) in shipped_values("regions")}, part, reserved_share)
-        # The best known stand more often.
+        # Well-known ones occur more often.
         self.countries = [Country(*row) for row in shipped_values("nationalities")]
         self.states = states()
         self._forms = shipped_groups("name_forms")
@@ -54,7 +54,7 @@ class Places:
         self._street_words = [word for (word,) in shipped_values("street_words")]
 
     def city(self, random_numbers: random.Random) -> str:
-        """A city, seldom by its short name."""
+        """A city, rarely by its short name."""
         if random_numbers.random() < 0.04:
             return random_numbers.choice(_SHORT_PLACES)
         return self._cities.draw(random_numbers)
@@ -81,7 +81,7 @@ class Places:
         number = pattern(random_numbers.choice(["#", "##", "##", "###", "####"]), random_numbers)
         if random_numbers.random() < 0.1:
             number += random_numbers.choice("abcABC")
-        # Where the street's kind comes first, or is part of the name, the house stands behind it.
+        # If the street's kind comes first, or is part of the name, the house number follows.
         behind = street[0].islower() or street.split()[0] in ("Rua", "Via", "Piazza", "Calle")
         if behind or street.endswith(("straße", "weg", "gasse", "straat", "vägen")):
             return f"{street} {number}"

@@ -27,20 +27,20 @@ LABEL_CLASSES: Mapping[str, str] = {
     }.items()
     for label in labels.split()
 }
-"""Fine label to class, one of ``tasks.corpora.masked_text.CLASSES``."""
+"""Class, one of ``tasks.corpora.masked_text.CLASSES``, by fine label."""
 
 
 class LearnFrom(Settings):
     """A labelled corpus whose sentences become templates."""
 
     source: SourcePath
-    """A labelled file: JSON lines ``{"text", "spans"}``."""
+    """Labelled file: JSON lines ``{"text", "spans"}``."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """Label of the corpus to kind of slot, for labels that are not known, or known as something else."""
+    """Kind of slot by label of the corpus, for labels that are unknown or have another meaning."""
 
 
 class LabelledTextSettings(Settings):
-    """How much labelled text is made, from which templates, and how it is written."""
+    """Settings of the amount, templates and form of the labelled text."""
 
     sentences: int = Field(default=20_000, ge=1)
     """Lines of all three parts together."""
@@ -48,33 +48,23 @@ class LabelledTextSettings(Settings):
     """Share of the templates, and of the lines, of the validation part."""
     test_share: float = Field(default=0.1, ge=0, lt=1)
     """Share of the templates, and of the lines, of the test part."""
-    reserved_share: float = Field(default=0.15, ge=0, lt=1)
-    """Share of the names, cities, companies and other long lists of values that only the test part has."""
     negative_share: float = Field(default=0.3, ge=0, le=1)
     """Share of the lines whose templates have no labelled slot."""
     joined_share: float = Field(default=0.2, ge=0, le=1)
-    """Share of the lines that get a second sentence, of another template of the same file, where the first one ends
-    like a sentence."""
+    """Share of the lines with a second sentence, from another template of the same file, if the first sentence ends
+    like one."""
     lower_case_share: float = Field(default=0.1, ge=0, le=1)
-    """Share of the lines that are lower-cased as a whole, as users write."""
-    lower_values_share: float = Field(default=0.5, ge=0, le=1)
-    """Among templates that have no capital of their own, the share of lines whose values have none either."""
+    """Share of the lines that are wholly lower-cased, as some users write."""
     upper_case_share: float = Field(default=0.01, ge=0, le=1)
     """Share of the lines that are all capitals."""
-    unpunctuated_share: float = Field(default=0.1, ge=0, le=1)
-    """Share of the lines that lose the full stop, question or exclamation mark at their end."""
-    spaced_share: float = Field(default=0.1, ge=0, le=1)
-    """Share of the lines with spaces around punctuation, as in text that was divided into tokens."""
     unlabelled: list[str] = Field(default_factory=list)
     """Labels whose values are filled in but not labelled, such as ``USER_NAME``."""
     templates: Literal["shipped"] | list[str] = "shipped"
-    """``shipped`` for the templates of this package, or templates files."""
+    """``shipped``: the templates of this package; otherwise template files."""
     learn_from: list[LearnFrom] = Field(default_factory=list)
     """Labelled corpora to learn more templates from."""
-    learned_share: float = Field(default=0.5, ge=0, le=1)
-    """Share of the lines from learned templates, where there are others too."""
     seed: Seed = 1
-    """Seed of everything that is drawn; not of the division of templates and values, which never changes."""
+    """Seed of every draw, but not of the division of templates and values, which never changes."""
 
     @model_validator(mode="after")
     def _fits(self) -> "LabelledTextSettings":

@@ -1,4 +1,4 @@
-"""The kinds of slots: what fills each, and the label that its value gets.
+"""The kinds of slots: the generator of each, and the label of its values.
 
 Kinds without a label (pronouns, forms of address, jobs, ordinary numbers) vary the text and are private to nobody.
 """
@@ -18,11 +18,11 @@ from tasks.labelled_text.template import Slot
 from tasks.labelled_text.value_pools import shipped_values
 
 _ATTEMPTS = 40
-"""How often a value of the wanted number of words is drawn before another number is taken."""
+"""Draws of a value with the required number of words, before another number is accepted."""
 
 
 class Gazetteer:
-    """Everything that one part of the generated text may be filled with."""
+    """All values that one part of the generated text can use."""
 
     def __init__(self, part: Part, reserved_share: float) -> None:
         self.people = People(part, reserved_share)
@@ -34,7 +34,7 @@ class Gazetteer:
 
 @dataclass
 class Sentence:
-    """What the slots of one sentence share: its people, countries and values by number."""
+    """Data that the slots of one sentence share: its people, countries and values by number."""
 
     gazetteer: Gazetteer
     random_numbers: random.Random
@@ -42,7 +42,7 @@ class Sentence:
     countries: dict[int, Country] = field(default_factory=dict)
     values: dict[tuple[str, int], str] = field(default_factory=dict)
     genders: dict[int, bool] = field(default_factory=dict)
-    """Whether a numbered person is female, where a slot of the template says so."""
+    """Whether a numbered person is female, if a slot of the template requires a gender."""
 
     def person(self, slot: Slot, female: bool | None = None) -> Person:
         """The person of a slot's number, or a new one."""
@@ -67,11 +67,11 @@ class SlotKind:
     """One kind of slot."""
 
     label: str | None
-    """Fine label of the value, a key of ``LABEL_CLASSES``; ``None``: the value has none."""
+    """Fine label of the value, a key of ``LABEL_CLASSES``; ``None``: no label."""
     make: Callable[[Sentence, Slot], str]
     """Draws a value."""
     female: bool | None = None
-    """The gender that the kind asks for."""
+    """Gender that the kind requires."""
 
 
 def fill_slot(slot: Slot, sentence: Sentence) -> str:
@@ -101,7 +101,7 @@ def _draw(slot: Slot, sentence: Sentence) -> str:
     for _ in range(_ATTEMPTS):
         if len(value.removeprefix("the ").split()) == wanted:
             break
-        # A person who has no name of so many words is another person.
+        # A person without a name of that many words is replaced by another person.
         if slot.thing is not None:
             sentence.people.pop(slot.thing, None)
             sentence.countries.pop(slot.thing, None)
@@ -148,7 +148,7 @@ def _written(label: str, forms: Sequence[str]) -> SlotKind:
 
 
 def _word(kind: str) -> SlotKind:
-    """Common words without a label."""
+    """A kind of common words without a label."""
     return SlotKind(None, lambda sentence, slot: sentence.random_numbers.choice(sentence.gazetteer.words[kind]))
 
 
@@ -263,4 +263,4 @@ SLOT_KINDS: Mapping[str, SlotKind] = {
     ),
     "IP_ADDRESS": _number("IP_ADDRESS", numbers.ip_address),
 }
-"""Kind to what fills it."""
+"""Generators by kind of slot."""

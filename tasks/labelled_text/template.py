@@ -1,8 +1,8 @@
 """Templates: text with slots, such as ``My name is {PERSON:1} and I live in {CITY}, {COUNTRY}.``
 
-A slot is ``{KIND}``, ``{KIND:NUMBER}`` or either with modifiers behind a bar, ``{FIRST_NAME:1|lower}``. Slots of one
-number tell of one thing: the same person, country or value. Modifiers: ``lower``, ``upper``, ``hashtag`` (spaces out,
-``#`` in front), ``words=3`` (a value of so many words, where the kind has one). A literal brace is doubled: ``{{``,
+A slot is ``{KIND}``, ``{KIND:NUMBER}`` or either with modifiers after a bar, ``{FIRST_NAME:1|lower}``. Slots of one
+number refer to one thing: the same person, country or value. Modifiers: ``lower``, ``upper``, ``hashtag`` (without
+spaces, after ``#``), ``words=3`` (a value of that many words, if the kind has one). A literal brace is doubled: ``{{``,
 ``}}``; ``\\n`` and ``\\r`` are line ends, ``\\\\`` a backslash, ``\\#`` a number sign.
 
 A templates file is UTF-8 text, one template a line; blank lines and lines that start with ``# `` are left out.
@@ -19,7 +19,7 @@ from tasks.errors import CorpusError
 from tasks.spelling import nearest
 
 NAMED_PROBLEMS = 20
-"""An error names at most so many bad templates."""
+"""Most bad templates that an error names."""
 MODIFIERS = ("lower", "upper", "hashtag", "words=NUMBER")
 _SLOT = re.compile(r"([A-Z][A-Z_0-9]*)(?::([0-9]{1,3}))?(?:\|([a-z0-9=,]+))?")
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\\[nr#\\]|\\|[^{}\\]+")
@@ -29,12 +29,12 @@ _MODIFIER = re.compile(r"lower|upper|hashtag|words=[1-9][0-9]?")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place that a value is filled into."""
+    """A place for a value."""
 
     kind: str
-    """What is filled in, a key of ``tasks.labelled_text.slots.SLOT_KINDS``."""
+    """Kind of value, a key of ``tasks.labelled_text.slots.SLOT_KINDS``."""
     thing: int | None = None
-    """Slots of one number tell of one thing; ``None``: of a thing that no other slot tells of."""
+    """Number that slots for one thing share; ``None``: the thing of this slot only."""
     modifiers: tuple[str, ...] = ()
     """Changes of the value's form."""
 
@@ -83,7 +83,7 @@ class Template:
 
 
 def escape_literal(text: str) -> str:
-    """Literal text as a template writes it."""
+    """Literal text escaped for a template."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("{", "{{").replace("}", "}}")
 
 
@@ -92,7 +92,7 @@ def _is_comment(line: str) -> bool:
 
 
 def parse_template(line: str, kinds: Collection[str]) -> Template:
-    """One template. Raises ``ValueError`` with the reason: braces that do not match, an unknown kind or modifier."""
+    """One template; ``ValueError`` for braces that do not match, an unknown kind or an unknown modifier."""
     pieces: list[str | Slot] = []
     for match in _PIECE.finditer(line):
         token = match.group()
@@ -116,8 +116,8 @@ def parse_template(line: str, kinds: Collection[str]) -> Template:
 def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
     """All templates of a file.
 
-    Raises ``CorpusError`` with every problem (the first 20, and the count), each with its line, and where the file
-    holds no template.
+    Raises ``CorpusError`` with every problem (the first 20, and the count), each with its line, and if the file has no
+    template.
     """
     templates: list[Template] = []
     problems: list[str] = []
@@ -139,7 +139,7 @@ def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
 
 
 def write_templates(path: str | Path, templates: Iterable[Template]) -> int:
-    """Write one template a line, for their owner alone: they are learned from private text; returns how many."""
+    """Write one template a line, mode 0600 since they are learned from private text; return their number."""
     return write_lines(path, map(str, templates), private=True)
 
 

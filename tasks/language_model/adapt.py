@@ -24,7 +24,8 @@ examples:
   palimpsest adapt --model gpt2 --input filled.txt --output models/adapted --set causal_lm.adaptation.epochs=3
 """
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 from tasks.corpora.text_lines import read_lines, refuse_empty
 from tasks.corpora.words import lines_found
@@ -41,12 +42,8 @@ from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer
-
-if TYPE_CHECKING:
-    from tasks.language_model.transformer.model import TransformerLanguageModel
-    from tasks.language_model.vocabulary import Vocabulary
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_transformer
 
 SUMMARY = "train a language model further on raw, masked or filled text"
 
@@ -54,7 +51,7 @@ AnyAdaptation = TransformerAdaptation | NgramAdaptation | CausalLanguageModelAda
 
 
 class AdaptFiles(TrainedFolder):
-    """What an adaptation reads and writes."""
+    """Files that an adaptation reads and writes."""
 
     model: Annotated[str, READ_MODEL]
     """model to start from: a folder, or a causal language model by its hub name or as package:NAME/FOLDER"""
@@ -71,37 +68,31 @@ class AdaptFiles(TrainedFolder):
 
 
 def adapt(
-    settings: AnyAdaptation,
-    files: AdaptFiles,
-    cell: Cell,
-    resources: ResourceSettings,
-    frame: TrainingFrame | None = None,
+    settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
 ) -> Report:
-    """Read a model, train it on, write it elsewhere.
+    """Read a model, train it further and write it to the output folder.
 
-    Raises ``ModelError`` where the model is not there, or of another kind than the settings.
+    Raises ``ModelError`` where the model does not exist, or is of another kind than the settings.
     """
     kind = kind_of_model(files.model)
     if kind != settings.kind:
         raise ModelError(
             f"model {files.model!r} is of kind {kind!r}, and language_model.kind is {settings.kind!r}; run "
-            "'palimpsest pretrain' again, or mend the setting"
+            "'palimpsest pretrain' again, or change the setting"
         )
     refuse_empty(files.input)
-    report = _adapt(settings, files, cell, resources, frame or TrainingFrame())
+    report = _adapt(settings, files, cell, resources, curve)
     if files.valid:
         found = lines_found(read_lines(files.valid), read_lines(files.input))
         if shared := sum(found):
             report.warn(
-                f"{shared:,} of {len(found):,} lines of --valid are in --input too: what is measured on them says "
-                "little of other text"
+                f"{shared:,} of {len(found):,} lines of --valid are in --input too: a loss on them says little about "
+                "other text"
             )
     return report
 
 
-def _adapt(
-    settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, frame: TrainingFrame
-) -> Report:
+def _adapt(settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve) -> Report:
     match settings:
         case NgramAdaptation():
             from tasks.language_model.ngram.stages import adapt as adapt_ngram
@@ -110,48 +101,44 @@ def _adapt(
         case CausalLanguageModelAdaptation():
             from tasks.language_model.causal_lm.stages import adapt as adapt_causal_lm
 
-            return adapt_causal_lm(settings, files, cell, resources, frame)
-    return _adapt_transformer(settings, files, cell, resources, frame)
+            return adapt_causal_lm(settings, files, cell, resources, curve)
+    return _adapt_transformer(settings, files, cell, resources, curve)
 
 
 def _adapt_transformer(
-    settings: TransformerAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, frame: TrainingFrame
+    settings: TransformerAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve
 ) -> Report:
-    from tasks.language_model.training.stage import TransformerTraining, train_transformer
+    from tasks.language_model.training import train_transformer
+    from tasks.language_model.transformer.model import load_model
 
     adaptation = settings.adaptation
     seed = adaptation.seed if cell.seed is None else cell.seed
     if adaptation.private is not None:
         from tasks.language_model.dp_sgd.training import adapt as adapt_privately
 
-        return adapt_privately(adaptation, files, seed, resources, frame)
-
-    def build() -> "tuple[TransformerLanguageModel, Vocabulary]":
-        from tasks.language_model.transformer.model import load_model
-
-        return load_model(files.model)
-
-    training = TransformerTraining(
-        name="adapt",
-        settings=adaptation.model_copy(update={"seed": seed}),
-        build=build,
-        text=files.input,
-        valid=files.valid,
+        return adapt_privately(adaptation, files, seed, resources, curve)
+    return train_transformer(
+        "adapt",
+        adaptation.model_copy(update={"seed": seed}),
+        partial(load_model, files.model),
+        (files.input, files.valid),
+        files,
+        resources,
+        curve,
         markers=files.markers,
         languages=settings.transformer.languages,
     )
-    return train_transformer(training, files, resources, frame)
 
 
 def ranks_of_adaptation(settings: AnyAdaptation, resources: ResourceSettings) -> RankPlan:
-    """DP-SGD runs in one process: its coins and noise are those of the whole text."""
+    """Ranks of an adaptation. DP-SGD runs in one process: its sampling and noise are over the whole text."""
     if isinstance(settings, TransformerAdaptation) and settings.adaptation.private is not None:
         return RankPlan()
     return ranks_of_transformer(settings, resources)
 
 
 def kind_of_files(files: AdaptFiles) -> dict[str, object]:
-    """The model says the kind."""
+    """The default settings that the model folder implies: its kind."""
     kind = kind_of_model(files.model)
     return {"kind": kind, **({"causal_lm": {"model": files.model}} if kind == "causal_lm" else {})}
 

@@ -1,7 +1,7 @@
-"""A language model by its name that scores long texts and many sentences in parts.
+"""``DividedModel``: a language model, opened by name, that scores long texts and many sentences in parts.
 
-A part is so many lines, or groups of sentences, counted from the first: what is in a batch, and so the last digit
-of a score, is the same whoever computes it.
+A part is a fixed number of lines, or of groups of sentences, counted from the first. So the batches, and the last digit
+of a score, do not depend on the worker.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,16 +14,9 @@ import numpy as np
 
 from tasks.corpora.text_lines import read_lines
 from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import (
-    Drawing,
-    LanguageModel,
-    NextWords,
-    Precision,
-    TargetScores,
-    Words,
-    open_language_model,
-)
+from tasks.language_model.language_models import Drawing, LanguageModel, NextWords, Precision, TargetScores, Words
 from tasks.language_model.normalisation import normalise
+from tasks.language_model.opening import open_language_model
 from tasks.parts import PART_LINES, Advance, Work, blocks, computed
 from tasks.settings.resources import ResourceSettings
 
@@ -31,13 +24,13 @@ if TYPE_CHECKING:
     from tasks.language_model.causal_lm.next_words import WholeWords
 
 _Scored = tuple[TargetScores, Protocol] | None
-"""Of a part; ``None`` where no line of it has a word."""
+"""Scores and protocol of a part; ``None`` where no line of it has a word."""
 
 
 class DividedModel:
-    """See ``LanguageModel``; the model is loaded when it is first asked, and raises what ``open_language_model`` does.
+    """See ``LanguageModel``. The first call loads the model and may raise the errors of ``open_language_model``.
 
-    On a cluster each worker gets the name and loads the model itself.
+    On a cluster each worker receives the name and loads the model itself.
     """
 
     def __init__(self, name: str, resources: ResourceSettings, precision: Precision = "auto") -> None:
@@ -56,19 +49,19 @@ class DividedModel:
 
     @property
     def vocabulary_hash(self) -> str:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return self.model.vocabulary_hash
 
     def score_text(
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, Protocol]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         lines = read_lines(text) if isinstance(text, str | Path) else text
         make = partial(self._texts, markers)
         found = computed(blocks(lines, PART_LINES), make, self._resources, uses_model=True)
         parts = [part for part in found if part]
         if not parts:
-            return self.model.score_text(text, markers)  # says why
+            return self.model.score_text(text, markers)  # raises the error
         scores, protocols = zip(*parts, strict=True)
         of_markers = [each.marker_log_probability for each in scores if each.marker_log_probability is not None]
         known = np.concatenate([each.known for each in scores])
@@ -81,20 +74,20 @@ class DividedModel:
         ), replace(protocols[0], unknown_rate=rate, words=words)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         found = computed(_by_sentences(groups), self._sentences, self._resources, uses_model=True)
         return [scores for part in found for scores in part]
 
     def unknown_words(self, words: Words) -> int:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return self.model.unknown_words(words)
 
     def next_words(self) -> "NextWords | WholeWords":
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return self.model.next_words()
 
     def sample(self, drawing: Drawing) -> list[Words]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return self.model.sample(drawing)
 
     def _texts(self, markers: MarkerRule) -> Work:
@@ -115,7 +108,7 @@ class DividedModel:
 
 
 def _by_sentences(groups: Iterable[Sequence[Words]]) -> Iterator[list[Sequence[Words]]]:
-    """Groups together until they have as many sentences as a part has lines."""
+    """Blocks of groups; each block has about as many sentences as a part has lines."""
     part: list[Sequence[Words]] = []
     for group in groups:
         part.append(group)

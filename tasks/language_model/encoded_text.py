@@ -1,4 +1,4 @@
-"""A text as token ids: what the model is trained and tested on."""
+"""Texts as token ids, for training and evaluation."""
 
 from array import array
 from collections.abc import Callable, Sequence
@@ -25,42 +25,42 @@ class EncodedText:
     tokens: np.ndarray
     """All ids (int32)."""
     offsets: np.ndarray
-    """Where each sentence begins in ``tokens``, and the end of the last (int64)."""
+    """Start of each sentence in ``tokens``, and the end of the last (int64)."""
     lines: np.ndarray
     """Line number of each sentence, from 1 (int64)."""
     empty_lines: int
-    """Lines left out because they hold no word."""
+    """Number of lines left out because they hold no word."""
     marker_like: int
-    """Markers found in a text that was to be read as plain."""
+    """Number of markers found in a text that was read as plain."""
     markers_are_targets: bool
-    """False where a marker is context only."""
+    """Whether the model predicts markers; False: they are context only."""
     removed_markers: int = 0
-    """Markers that were taken out of their lines."""
+    """Number of markers that were removed from their lines."""
     dropped_lines: int = 0
-    """Lines left out because they hold a marker."""
+    """Number of lines left out because they hold a marker."""
 
     @property
     def sentences(self) -> int:
-        """Sentences with at least one word."""
+        """Number of sentences with at least one word."""
         return len(self.lines)
 
     @property
     def words(self) -> int:
-        """Words and markers, without ``<s>`` and ``</s>``."""
+        """Number of words and markers, without ``<s>`` and ``</s>``."""
         return len(self.tokens) - 2 * self.sentences
 
     @property
     def unknown_words(self) -> int:
-        """Words outside the vocabulary."""
+        """Number of words outside the vocabulary."""
         return int((self.tokens == UNKNOWN_ID).sum())
 
     @property
     def markers(self) -> int:
-        """Marker tokens."""
+        """Number of marker tokens."""
         return int(is_marker(self.tokens).sum())
 
     def counts(self) -> dict[str, int]:
-        """What a report says of the text."""
+        """The counts for a report."""
         return {
             "sentences": self.sentences,
             "empty_lines": self.empty_lines,
@@ -72,19 +72,19 @@ class EncodedText:
         }
 
     def is_target(self) -> np.ndarray:
-        """For each id, whether the model has to predict it: all but ``<s>``, and markers only where they count."""
+        """Whether the model predicts each id (N,), bool: all but ``<s>``, and markers where they are targets."""
         counted = self.tokens != START_ID
         return counted if self.markers_are_targets else counted & ~is_marker(self.tokens)
 
 
 def is_marker(tokens: np.ndarray) -> np.ndarray:
-    """Which ids are markers."""
+    """Whether each id is a marker."""
     return (tokens >= _MARKER_IDS[0]) & (tokens <= _MARKER_IDS[-1])
 
 
 def encode_text(text: str | Path | Sequence[str], vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
-    """Read a text file, one sentence a line, or take its lines; lines without a word are left out and counted, as
-    lines with a marker are where these are dropped.
+    """Read a text file, one sentence a line, or take its lines. Lines without a word are left out and counted; with
+    ``drop``, so are lines with a marker.
 
     Raises ``CorpusError`` where no line is left.
     """
@@ -132,7 +132,7 @@ def encode_text(text: str | Path | Sequence[str], vocabulary: Vocabulary, marker
 
 
 def warn_of_markers(report: Report, marker_like: int) -> None:
-    """Say that a text which was read as plain holds strings that look like markers."""
+    """Warn that a text, read as plain, holds strings that look like markers."""
     if marker_like:
         report.warn(
             f"the text holds {marker_like} marker-like strings such as [MASK] and was read as plain text, where they "

@@ -1,12 +1,12 @@
-"""The language of the next word, then the word: p(w | h) = sum over languages l of p(l | h) p(w | l, h).
+"""``LanguageFactors``: predict the language of the next word, then the word.
 
-Any word model can be factored so. p(w | l, h) is what it says of w among the words of l: p(w | h) s(l | w) / P(l | h),
-where s is the share of l among the occurrences of w, and P(l | h), the sum of p(w | h) s(l | w) over all words, is what
-the model itself says of the next language. p(l | h) is in proportion to P(l | h)^a q(l | h)^b: q follows the languages
-through all words to the left, where an n-gram model knows the last two. a = 1 and b = 0 is the word model as it was.
-What has no language (the sentence's end, markers, numbers, unknown words) keeps its probability.
+The model is p(w | h) = sum over languages l of p(l | h) p(w | l, h), built from any word model p(w | h). The word
+factor is p(w | l, h) = p(w | h) s(l | w) / P(l | h), where s is the share of l among the occurrences of w. P(l | h),
+the sum of p(w | h) s(l | w) over all words, is the word model's own next-language distribution. The language factor is
+p(l | h) ~ P(l | h)^a q(l | h)^b. q uses all words to the left; an n-gram model uses the last two. a = 1 and b = 0 give
+the word model. Tokens without a language (sentence end, markers, numbers, unknown words) are unchanged.
 
-Nothing here looks to the right: q goes from word to word by their ids alone, and so is the same for a text and a beam.
+q depends on earlier ids alone, so it is the same for a text and a beam.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,44 +25,44 @@ from tasks.language_model.settings import LanguageFactorSettings
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LANGUAGES = "languages.safetensors"
-"""The file of them in a model folder."""
+"""File of the tables in a model folder."""
 TABLES = ("shares", "steps", "first")
 
 _PRIOR = 1.0
-"""Occurrences that the share of a word begins with, by the published lists and its letters."""
+"""Weight, in occurrences, of the prior share of a word: from the published lists and its letters."""
 _STEP_PRIOR = 20.0
-"""Occurrences behind a word that its steps begin with, as behind any word."""
+"""Weight, in occurrences, of the average step in the steps of each word."""
 _LARGEST_EXPONENT = 3.0
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class LanguageFactors:
-    """What is known of the languages of a vocabulary's V words; K languages."""
+    """Statistics of the languages of a vocabulary's V words; K languages."""
 
     languages: tuple[str, ...]
     shares: np.ndarray
-    """Of each language among the occurrences of each word (V, K); 0 of what is no word."""
+    """Share of each language among the occurrences of each word (V, K); 0 for tokens that are no words."""
     steps: np.ndarray
-    """Probability of the next language behind each word, by the language that the word has itself (V, K, K)."""
+    """Probability of the language after each word, by the language that the word itself has (V, K, K)."""
     first: np.ndarray
-    """Of each language at the beginning of a sentence (K,)."""
+    """Probability of each language at the start of a sentence (K,)."""
     exponents: tuple[float, float] = (1.0, 0.0)
-    """Of the word model's own opinion of the next language, a, and of that of the words to the left, b."""
+    """Exponents of the word model's own next-language distribution, a, and of q, b."""
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """Share of each language and, last, of none in each word (V, K + 1)."""
+        """Share of each language in each word and, last, the share without a language (V, K + 1)."""
         return np.concatenate([self.shares, 1 - self.shares.sum(axis=1, keepdims=True)], axis=1)
 
     def step(self, expected: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """What is expected behind words (N,), by what was expected of them (N, K)."""
+        """Q after words (N,), from q before them (N, K)."""
         shares = self.shares[words]
         found = expected * np.where(shares.any(axis=1, keepdims=True), shares, 1.0) + _TINY
         return np.einsum("nk,nkl->nl", found / found.sum(axis=1, keepdims=True), self.steps[words])
 
     def expected(self, text: EncodedText) -> np.ndarray:
-        """q(l | h) at each id of a text (N, K), by those before it in its sentence."""
+        """Q(l | h) at each id of a text (N, K), from the earlier ids of its sentence."""
         found = np.tile(self.first, (len(text.tokens), 1))
         lengths = np.diff(text.offsets)
         for place in range(2, int(lengths.max())):
@@ -71,9 +71,9 @@ class LanguageFactors:
         return found
 
     def correction(self, expected: np.ndarray, own: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """What is added to the word model's log-probability of each target (N,), in nats; 0 for what has no language.
+        """The correction of the word model's log-probability of each target (N,), in nats; 0 without a language.
 
-        ``expected``: q (N, K); ``own``: what the word model gives to each of ``classes`` (N, K + 1).
+        ``expected``: q (N, K); ``own``: the word model's probability of each of ``classes`` (N, K + 1).
         """
         shares = self.shares[targets]
         spoken = shares.any(axis=1)
@@ -81,7 +81,7 @@ class LanguageFactors:
         return np.log(np.where(spoken, factor, 1.0))
 
     def factor_of_words(self, expected: np.ndarray, probability: np.ndarray) -> np.ndarray:
-        """What every word's probability (V,) is multiplied by behind one history, q (K,) of which is ``expected``."""
+        """The factor of every word's probability (V,) after one history, with q (K,) in ``expected``."""
         own = probability @ self.classes
         factor: np.ndarray = self.shares @ self._language_weights(expected[None], own[None])[0] + self.classes[:, -1]
         return factor
@@ -98,8 +98,8 @@ class LanguageFactors:
     def fitted(
         self, text: EncodedText, own: np.ndarray, switch_weight: float, tagger: "TextLanguages"
     ) -> "LanguageFactors":
-        """With the exponents under which a text is most probable, its words at switch points counted ``1 +
-        switch_weight`` times; ``own`` as above, of each id of the text (N, K + 1)."""
+        """A copy with the maximum-likelihood exponents for a text. A word at a switch point counts ``1 +
+        switch_weight`` times; ``own`` as in ``correction``, at each id of the text (N, K + 1)."""
         from scipy.optimize import minimize
 
         is_target = text.is_target()
@@ -115,12 +115,12 @@ class LanguageFactors:
 
 
 class TextLanguages:
-    """The languages of an encoded text's words, each told by its whole sentence: what there is to learn from."""
+    """Tags the words of an encoded text with languages, from whole sentences: the training data of the factors."""
 
     def __init__(self, languages: Sequence[str], text: EncodedText, vocabulary: Vocabulary) -> None:
         from tasks.languages.word_languages import WordLanguages, form_of
 
-        # Special tokens are no words to a tagger, as numbers are none.
+        # Special tokens and numbers are no words to a tagger.
         self._words = ["0"] * len(SPECIAL_TOKENS) + list(vocabulary.tokens[len(SPECIAL_TOKENS) :])
         self._is_word = np.array([bool(form_of(word)) for word in self._words])
         self._tagger = WordLanguages(languages, list(self._lines(text)))
@@ -130,7 +130,7 @@ class TextLanguages:
             yield [self._words[token] for token in text.tokens[begin + 1 : end - 1].tolist()]
 
     def switches(self, text: EncodedText) -> np.ndarray:
-        """Whether each id of a text (N,) is a word at a switch point."""
+        """Whether each id of a text (N,) is a word at a switch point, bool."""
         from tasks.languages.mixing import switch_points
 
         found = np.zeros(len(text.tokens), dtype=bool)
@@ -139,7 +139,7 @@ class TextLanguages:
         return found
 
     def factors(self, text: EncodedText) -> LanguageFactors:
-        """Shares, steps and beginnings as the text has them; mixed words count for the language of their company."""
+        """Count shares, steps and sentence starts in a text; a mixed word counts for the language of its neighbours."""
         codes = self._tagger.languages
         languages, words = len(codes), len(self._words)
         counts, steps = np.zeros((words, languages)), np.zeros((words, languages, languages))
@@ -166,11 +166,11 @@ class TextLanguages:
 
 
 def check_weight(settings: LanguageFactorSettings | None, valid: object) -> None:
-    """``ParameterError`` where nothing says the exponents."""
+    """Raise ``ParameterError`` where neither a weight nor a validation text gives the exponents."""
     if settings is not None and settings.weight is None and valid is None:
         raise ParameterError(
-            "the weight of the languages is not set and there is no text to find it by; give languages.weight or "
-            "--valid"
+            "the weight of the languages is not set and there is no validation text to fit it; give "
+            "languages.weight or --valid"
         )
 
 
@@ -181,10 +181,10 @@ def factors_of(
     vocabulary: Vocabulary,
     own: Callable[[EncodedText, np.ndarray], np.ndarray],
 ) -> LanguageFactors | None:
-    """The languages of a text, with the exponents that the settings or the valid text say; ``None`` where none are set,
-    or by the weight 0.
+    """The language factors of a text; ``None`` where no languages are set or the weight is 0.
 
-    ``own``: what the word model gives, at each id of a text, to each of ``classes`` (N, K + 1).
+    The exponents come from the settings or the validation text. ``own`` returns the word model's probability of each of
+    ``classes`` (V, K + 1) at each id of a text (N, K + 1).
     """
     if settings is None or settings.weight == 0:
         return None
@@ -193,17 +193,17 @@ def factors_of(
     factors = tagger.factors(text)
     if settings.weight is not None:
         return replace(factors, exponents=(1 - settings.weight, settings.weight))
-    assert valid is not None, "check_weight has looked"
+    assert valid is not None, "check_weight ensures it"
     return factors.fitted(valid, own(valid, factors.classes), settings.switch_weight, tagger)
 
 
 def exponents_of(factors: LanguageFactors | None) -> dict[str, object]:
-    """What a report says of the languages; nothing where there are none."""
+    """Entries of a report; empty without languages."""
     return {} if factors is None else {"language_exponents": list(factors.exponents)}
 
 
 def write_factors(folder: Path, factors: LanguageFactors | None) -> dict[str, Any]:
-    """Write the tables into a model folder; what its settings say of them, nothing where there are none."""
+    """Write the tables into a model folder; return their entry for its settings, empty without languages."""
     from safetensors.numpy import save
 
     if factors is None:
@@ -216,7 +216,7 @@ def write_factors(folder: Path, factors: LanguageFactors | None) -> dict[str, An
 
 
 def read_factors(folder: Path, document: Mapping[str, Any]) -> LanguageFactors | None:
-    """The tables of a model folder by its settings; ``ModelError`` where they are not those that it was saved with."""
+    """Read the tables that a model folder's settings list; raises ``ModelError`` where their hash differs."""
     from safetensors.numpy import load
 
     said = document.get("languages")

@@ -1,4 +1,4 @@
-"""What the folders of models of all kinds have in common: names of files, kind, hashes, and what may be replaced."""
+"""Common parts of the model folders of all kinds: file names, kind, hashes, and the check before one is replaced."""
 
 import hashlib
 import json
@@ -12,13 +12,13 @@ from tasks.model_source import PACKAGE_PREFIX
 
 SETTINGS, VOCABULARY, WEIGHTS = "settings.json", "vocabulary.txt", "model.safetensors"
 _OF_HUGGING_FACE = ("config.json", "*.gguf")
-"""A folder with one of these, and without ``settings.json``, is a causal model as it comes."""
+"""A folder with one of these files and without ``settings.json`` is a causal model of Hugging Face."""
 
 
 def kind_of_model(model: str | Path) -> Kind:
-    """The kind of a model folder, a folder of Hugging Face's, a hub name or ``package:NAME/FOLDER``.
+    """The kind of a model folder, a Hugging Face folder, a hub name or ``package:NAME/FOLDER``.
 
-    That of the Transformer where a folder does not say, or does not exist, since its reader says what is wrong.
+    Returns ``transformer`` where a folder does not exist or does not name its kind; the reader then raises the error.
     """
     name, folder = str(model), Path(model)
     if not folder.is_dir():
@@ -34,7 +34,7 @@ def kind_of_model(model: str | Path) -> Kind:
 
 
 def check_replaceable(folder: str | Path) -> None:
-    """``ModelError`` where ``folder`` is a file or holds anything but an earlier model: that is never overwritten."""
+    """Raise ``ModelError`` where ``folder`` is a file or holds files that are no part of a model."""
     folder = Path(folder)
     if folder.is_dir():
         others = sorted({file.name for file in folder.iterdir()} - {WEIGHTS, VOCABULARY, SETTINGS} - _own_files(folder))
@@ -47,7 +47,7 @@ def check_replaceable(folder: str | Path) -> None:
 
 
 def _own_files(folder: Path) -> set[str]:
-    """The files that a model of another kind says it is made of."""
+    """Names of the files that ``settings.json`` lists for a model of another kind."""
     try:
         return set(json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -57,10 +57,10 @@ def _own_files(folder: Path) -> set[str]:
 def read_settings(
     folder: Path, kind: str, version: int, keys: Iterable[str], thing: str = "model", maker: str = "pretrain' or 'adapt"
 ) -> dict[str, Any]:
-    """What ``settings.json`` says of a model of this kind, by the ``keys`` that it must have.
+    """The content of ``settings.json`` of a model of this kind, which must have these ``keys``.
 
-    Raises ``ModelError`` where there is no such file, or it is of another kind or format; ``thing`` is what messages
-    call it.
+    Raises ``ModelError`` where the file is missing, or of another kind or format. ``thing`` names the model in
+    messages.
     """
     path = folder / SETTINGS
     if not folder.is_dir():
@@ -75,7 +75,7 @@ def read_settings(
         raise ModelError(f"{str(path)!r} is not JSON; make the {thing} again") from None
     found = document.get("kind") if isinstance(document, dict) else None
     if found != kind:
-        raise ModelError(f"{thing} folder {str(folder)!r} is of kind {found!r}; here only {kind!r} will do")
+        raise ModelError(f"{thing} folder {str(folder)!r} is of kind {found!r}; give one of kind {kind!r}")
     missing = sorted({"format", *keys} - document.keys())
     if missing or document["format"] != version:
         state = f"lacks {', '.join(missing)}" if missing else f"is of format {document['format']!r}"
@@ -84,19 +84,19 @@ def read_settings(
 
 
 def checked_content(path: Path, expected: str, thing: str = "model") -> bytes:
-    """The content of a file of a folder; ``ModelError`` where it is missing, or not the one that it was saved with."""
+    """The content of a file; raises ``ModelError`` where it is missing or its hash is not the saved one."""
     content = path.read_bytes() if path.is_file() else None
     _compare(path, None if content is None else hashlib.sha256(content).hexdigest(), expected, thing)
     return content or b""
 
 
 def check_file(path: Path, expected: str) -> None:
-    """The same for a file that is read elsewhere."""
+    """Check the hash of a file without returning its content; raises ``ModelError`` as ``checked_content`` does."""
     _compare(path, hash_of_file(path) if path.is_file() else None, expected, "model")
 
 
 def hash_of_file(path: Path) -> str:
-    """SHA-256."""
+    """SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -1,9 +1,9 @@
-"""What counts as a word: the one normalisation of language-model text and of a recogniser's references.
+"""Normalisation of text into words, for language models and for a recogniser's references.
 
-Lower case; punctuation and symbols separate words and vanish; apostrophes inside a word stay (curly ones become
-straight); hyphenated words are split; digits stay as they are. Text is brought to Unicode form NFKC first, so
-full-width letters and ligatures equal plain ones; so do other signs for letters (``tasks.corpora.plain_text``).
-``NORMALISATION`` names these rules in a signature.
+Text is lower-cased. Punctuation and symbols separate words and are dropped. Apostrophes inside a word remain; curly
+ones become straight. Hyphenated words are split, and digits are unchanged. Text is first converted to Unicode form
+NFKC, so full-width letters and ligatures equal plain ones. So do other signs for letters
+(``tasks.corpora.plain_text``). ``NORMALISATION`` names these rules in a signature.
 """
 
 import re
@@ -13,31 +13,31 @@ from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.plain_text import plain
 
 NORMALISATION = "v1"
-"""Version of the rules; a change of what counts as a word changes it, so that numbers are not compared across."""
+"""Version of the rules. It changes with the definition of a word, so that numbers are not compared across versions."""
 
 _SEPARATING_CATEGORIES = ("P", "S", "Z", "C")
 _ZERO_WIDTH_SPACE = "\u200b"
 _APOSTROPHES = "'\u2019\u2018\u201b\u02bc\u00b4`\uff07\u2032"
-_ATTACHED_BEHIND = re.compile(r"'?\w+(?:'\w+)*")
+_ATTACHED_AFTER = re.compile(r"'?\w+(?:'\w+)*")
 _ATTACHED_BEFORE = re.compile(r"\w+(?:'\w+)*'?$")
 
 
 class _CharacterTable(dict[int, str]):
-    """Character to what stands for it in a word, filled as characters turn up."""
+    """Maps a character's code to its replacement in a word; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         category = unicodedata.category(character)
         if character == "'":
-            kept = character
+            replacement = character
         elif category == "Cf" and character != _ZERO_WIDTH_SPACE:
-            kept = ""  # soft hyphens, joiners and direction marks are invisible inside a word
+            replacement = ""  # soft hyphens, joiners and direction marks are invisible inside a word
         elif category[0] in _SEPARATING_CATEGORIES:
-            kept = " "
+            replacement = " "
         else:
-            kept = character
-        self[code] = kept
-        return kept
+            replacement = character
+        self[code] = replacement
+        return replacement
 
 
 _CHARACTERS = _CharacterTable()
@@ -61,7 +61,7 @@ def normalise(text: str) -> list[str]:
 
 
 def fold_characters(text: str) -> str:
-    """The text in lower case and Unicode form NFKC, with blanks for all that separates words; apostrophes stay."""
+    """The text in lower case and Unicode form NFKC; blanks replace all that separates words, not apostrophes."""
     text = text.translate(_TO_APOSTROPHE)
     if text.isascii():
         text = text.lower()
@@ -73,17 +73,17 @@ def fold_characters(text: str) -> str:
 
 
 def is_word(word: str) -> bool:
-    """Whether a stretch without blanks is a word: a combining mark that has lost its letter is none."""
+    """Whether a stretch without blanks is a word; a combining mark without a letter is none."""
     return bool(word) and (word.isascii() or any(character.isalnum() for character in word))
 
 
 def normalise_masked(line: str) -> list[str]:
-    """The words and markers of a masked line, in order; a marker is one entry, such as ``[MASK]``, and its
-    language is not read.
+    """The words and markers of a masked line, in order; a marker is one entry, such as ``[MASK]``, without its
+    language.
 
-    Letters that touch a marker (the ``'s`` of ``[PERSON]'s``) belong to the masked word and go with it, so a masked
-    word is one entry as it was in the raw text. A literal ``[MASK]`` of the user's, escaped in the masked line, is
-    the ordinary word ``mask``.
+    Letters that touch a marker (the ``'s`` of ``[PERSON]'s``) belong to the masked word and are dropped, so a masked
+    word is one entry, as in the raw text. A literal ``[MASK]`` of the user's, escaped in the masked line, is the
+    ordinary word ``mask``.
     """
     pieces = parse_masked(line)
     entries: list[str] = []
@@ -93,7 +93,7 @@ def normalise_masked(line: str) -> list[str]:
             continue
         text = piece.translate(_TO_APOSTROPHE)
         if index > 0:
-            attached = _ATTACHED_BEHIND.match(text)
+            attached = _ATTACHED_AFTER.match(text)
             text = text[attached.end() :] if attached else text
         if index + 1 < len(pieces):
             text = _ATTACHED_BEFORE.sub("", text)

@@ -32,14 +32,14 @@ from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
-    from tasks.training.ranks.plan import RankPlan
+    from tasks.training.ranks import RankPlan
 
 
 SUMMARY = "measure how well a language model predicts a text"
 
 
 class PerplexityFiles(StageFiles):
-    """What the measurement reads and writes."""
+    """Files that the measurement reads and writes."""
 
     model: Annotated[str, READ_MODEL]
     """model folder of 'palimpsest pretrain' or 'palimpsest adapt', or a causal language model by its hub name or as
@@ -55,9 +55,9 @@ class PerplexityFiles(StageFiles):
 
 
 def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Score the text and say what came out; of several processes the first alone writes and prints.
+    """Score the text and report its perplexity; of several processes, only the first writes and prints.
 
-    Raises ``ModelError`` where the model cannot be read, ``CorpusError`` where the text or its sidecars cannot.
+    Raises ``ModelError`` where the model cannot be read, and ``CorpusError`` where the text or a sidecar cannot.
     """
     from tasks.corpora.text_lines import refuse_empty
 
@@ -86,19 +86,19 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     if measured["oov_rate"] > MANY_UNKNOWN:
         report.warn(
             f"{measured['oov_rate']:.1%} of the words are unknown to the model, and count as one word that is easy to "
-            "predict: the perplexity is too low to be compared; see that over known words"
+            "predict. So the perplexity is too low for a comparison; use the perplexity over known words"
         )
     return report.measure(**measured, threads=resources.threads)
 
 
 @contextmanager
 def _ranks_of_torchrun(threads: int) -> "Iterator[RankPlan]":
-    """Join the other processes for the block, where torchrun started this one; yields who takes part.
+    """Join the other processes of torchrun for the block, if there are any; yields the plan of the ranks.
 
-    The first alone reports and prints. Sums over the processes go through gloo, on a GPU too: they are small. Raises
-    ``ParameterError`` where torchrun's variables make no sense.
+    Only the first process reports and prints. Sums over the processes use gloo, also on a GPU, since they are small.
+    Raises ``ParameterError`` where torchrun's variables are inconsistent.
     """
-    from tasks.training.ranks.plan import plan_ranks
+    from tasks.training.ranks import plan_ranks
 
     plan = plan_ranks(1, 1, "auto", threads)
     if plan.world_size == 1:
@@ -129,7 +129,7 @@ def _first_line(measured: dict) -> str:
 
 
 def _further_lines(measured: dict) -> Iterator[str]:
-    """Masked words apart, words by frequency and by language, where they were asked for."""
+    """Lines on masked words, on words by frequency and on words by language, where they were measured."""
     for technique, masked in measured["masked_words"].items():
         yield (
             f"  {technique}: {masked['words']:,} masked words ({masked['share']:.1%}), those known "

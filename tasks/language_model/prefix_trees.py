@@ -1,9 +1,9 @@
-"""Scores of token sequences, with the prefixes that a group of them shares computed once.
+"""Prefix trees: score token sequences, with the prefixes that a group of them shares computed once.
 
-The hypotheses of an n-best list differ in a few words. Sorted, each goes on where it leaves the one before it, so the
-places where tokens are new are the nodes of a tree in depth-first order, and the nodes below a node follow it without a
-gap. A model that reads all nodes as one row, each seeing what is above it and at a position as deep as it stands, gives
-every prefix the hidden state that it has in a row of its own.
+The hypotheses of an n-best list differ in a few words. Sorted, each sequence adds tokens from its first difference to
+the one before it. These new tokens are the nodes of a tree in depth-first order, and the nodes below a node follow it
+without a gap. A model can read all nodes as one row, if each node attends to its ancestors alone and its position is
+its depth. Every prefix then has the hidden state that it has in a row of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PrefixTree:
-    """Distinct token sequences of one utterance, of which none is the beginning of another."""
+    """Distinct token sequences of one utterance; none is the beginning of another."""
 
     tokens: np.ndarray
-    """Token of each node (N,), int64; last tokens of sequences, which nothing follows, are no nodes."""
+    """Token of each node (N,), int64; last tokens of sequences are no nodes, since nothing follows them."""
     depth: np.ndarray
     """Position of each node in its sequences, from 0 (N,), int64."""
     end: np.ndarray
-    """One past the last node below each node (N,), int64: node n sees node m where m <= n < end[m]."""
+    """One past the last node below each node (N,), int64: node n attends to node m where m <= n < end[m]."""
     edge_node: np.ndarray
-    """The node that each predicted token stands behind (E,), int64."""
+    """Node that precedes each predicted token (E,), int64."""
     edge_token: np.ndarray
-    """The predicted token (E,), int64."""
+    """Predicted token of each edge (E,), int64."""
     edge_of: np.ndarray
-    """Edge of each sequence's tokens from the second on (S, L - 1), int64; E where a sequence has ended."""
+    """Edge of each sequence's tokens from the second on (S, L - 1), int64; E after the end of a sequence."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -38,9 +38,9 @@ class PrefixTree:
 
 
 def prefix_tree(sequences: Sequence[Sequence[int]]) -> PrefixTree:
-    """The tree of distinct sequences that begin with the same token and have two tokens at least.
+    """Build the tree of distinct sequences that begin with the same token and have at least two tokens.
 
-    None may be the beginning of another: they end with a token that is nowhere else.
+    None may be the beginning of another, so each must end with a token that occurs nowhere else.
     """
     order = sorted(range(len(sequences)), key=lambda index: tuple(sequences[index]))
     lengths = np.array([len(sequences[index]) for index in order])
@@ -56,7 +56,7 @@ def prefix_tree(sequences: Sequence[Sequence[int]]) -> PrefixTree:
     edge = _numbered(fresh[:, 1:])  # (S, L - 1)
     fresh_rows, fresh_columns = np.nonzero(fresh[:, 1:])
     rows, depth = np.nonzero(is_node)
-    # Below a node there is nothing any more from the first later row that differs at its column.
+    # The nodes below a node end at the first later row that differs at its column.
     starts = np.concatenate([[0], np.cumsum(is_node.sum(axis=1))])  # (S + 1,)
     number = np.where(differs, np.arange(len(order))[:, None], len(order))
     following = np.minimum.accumulate(number[::-1], axis=0)[::-1]
@@ -74,37 +74,37 @@ def prefix_tree(sequences: Sequence[Sequence[int]]) -> PrefixTree:
 
 
 def _numbered(is_new: np.ndarray) -> np.ndarray:
-    """Number of the new cell (S, L) that each cell is the same as: the last one in its column, in order of rows."""
+    """Number of the new cell that each cell (S, L) equals: the last new one in its column, in order of rows."""
     numbers = np.where(is_new, np.cumsum(is_new.ravel()).reshape(is_new.shape) - 1, -1)
     return np.maximum.accumulate(numbers, axis=0)
 
 
 @dataclass(frozen=True)
 class TreeBatch:
-    """Trees side by side, padded on the right: arrays to make tensors of."""
+    """Trees in rows of equal length, padded on the right, as arrays."""
 
     tokens: np.ndarray
-    """(B, T), int64; padding has token 0."""
+    """Token of each place (B, T), int64; padding has token 0."""
     depth: np.ndarray
-    """(B, T), int64; padding has position 0."""
+    """Position of each place (B, T), int64; padding has position 0."""
     end: np.ndarray
-    """(B, T), int64; padding is seen by itself alone."""
+    """``PrefixTree.end`` of each place (B, T), int64; only padding itself attends to padding."""
     edge_place: np.ndarray
-    """Index into B x T of the node that each predicted token stands behind (E,), int64."""
+    """Index into B x T of the node that precedes each predicted token (E,), int64."""
     edge_token: np.ndarray
-    """(E,), int64."""
+    """Predicted token of each edge (E,), int64."""
     edge_counts: np.ndarray
-    """Edges of each tree (B,): they stand one tree after the other."""
+    """Number of edges of each tree (B,), in the order of the trees."""
 
     @property
     def visible(self) -> np.ndarray:
-        """Which nodes (last) each node sees (B, T, T), bool: itself and those above it."""
+        """Which nodes (last axis) each node attends to (B, T, T), bool: itself and its ancestors."""
         place = np.arange(self.tokens.shape[1])
         return (place[None, None, :] <= place[None, :, None]) & (place[None, :, None] < self.end[:, None, :])
 
 
 def batch_trees(trees: Sequence[PrefixTree]) -> TreeBatch:
-    """Put trees side by side."""
+    """Pad trees into one batch."""
     width = max(map(len, trees))
     tokens = np.zeros((len(trees), width), dtype=np.int64)
     depth = np.zeros_like(tokens)
@@ -122,7 +122,7 @@ def batch_trees(trees: Sequence[PrefixTree]) -> TreeBatch:
 
 
 def batches_by_size(trees: Sequence[PrefixTree], batch_nodes: int) -> list[list[int]]:
-    """Indices of trees in batches of at most ``batch_nodes`` with padding, or of one larger tree; the largest first."""
+    """Divide trees into batches of at most ``batch_nodes`` with padding, or of one larger tree; the largest first."""
     batches: list[list[int]] = []
     for index in sorted(range(len(trees)), key=lambda index: -len(trees[index])):
         if batches and (len(batches[-1]) + 1) * len(trees[batches[-1][0]]) <= batch_nodes:
@@ -133,8 +133,8 @@ def batches_by_size(trees: Sequence[PrefixTree], batch_nodes: int) -> list[list[
 
 
 MOST_NODES = 256
-"""Larger trees are divided: every node is held against every other, and parts repeat few prefixes. Measured: 128 to 512
-are within 3 % of each other, 1024 is 12 % slower."""
+"""Size above which trees are divided: every node attends to every other, and parts repeat few prefixes. Measured: 128
+to 512 are within 3 % of each other, 1024 is 12 % slower."""
 
 BatchScores = Callable[[TreeBatch], np.ndarray]
 """Log-probability of each edge of a batch (E,), in nats (float64)."""
@@ -148,10 +148,10 @@ def score_groups(
     batch_nodes: int,
     given: float = 0.0,
 ) -> list[np.ndarray]:
-    """As ``score_sequences``, of groups with equal sequences among them, which are scored once, and less what is
-    ``given`` to each.
+    """Score groups as ``score_sequences`` does, with equal sequences scored once; ``given`` is subtracted from each
+    sum.
 
-    ``scores_alone`` scores those with more than ``longest`` tokens behind the first, by group and place in it.
+    ``scores_alone`` scores sequences with more than ``longest`` tokens after the first, by group and place in it.
     """
     found = [np.zeros(len(group)) for group in groups]
     places: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
@@ -178,9 +178,9 @@ def score_sequences(
     batch_nodes: int,
     most_nodes: int = MOST_NODES,
 ) -> list[np.ndarray]:
-    """Sum of the log-probabilities of each sequence's tokens behind its first, for each group (S,), in nats (float64).
+    """The log-probability of each sequence after its first token, for each group (S,), in nats (float64).
 
-    A group holds distinct sequences as ``prefix_tree`` takes them.
+    A group holds distinct sequences, as for ``prefix_tree``.
     """
     from tqdm import tqdm
 
@@ -204,7 +204,7 @@ def score_sequences(
 
 
 def _trees(group: Sequence[Sequence[int]], most_nodes: int) -> list[tuple[list[int], PrefixTree]]:
-    """Trees of at most ``most_nodes`` nodes, or of one longer sequence, with the places of their sequences."""
+    """Divide a group into trees of at most ``most_nodes`` nodes, or of one longer sequence, with their places."""
     pending = [sorted(range(len(group)), key=lambda index: tuple(group[index]))] if group else []
     trees = []
     while pending:

@@ -28,7 +28,7 @@ from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer, usual_kind
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_transformer, usual_kind
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -40,7 +40,7 @@ AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
 
 
 class PretrainFiles(TrainedFolder):
-    """What pretraining reads and writes."""
+    """Files that pretraining reads and writes."""
 
     input: Annotated[str | None, READ] = None
     """text to train on, one sentence a line; kind causal_lm reads none"""
@@ -51,15 +51,11 @@ class PretrainFiles(TrainedFolder):
 
 
 def pretrain(
-    settings: AnyPretraining,
-    files: PretrainFiles,
-    cell: Cell,
-    resources: ResourceSettings,
-    frame: TrainingFrame | None = None,
+    settings: AnyPretraining, files: PretrainFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
 ) -> Report:
-    """Draw a new model, train it, write it; or make a model of another kind.
+    """Initialise a model, train it and write it; or make a model of another kind.
 
-    Raises ``ParameterError`` where a text or a vocabulary is needed and not given.
+    Raises ``ParameterError`` where a required text or vocabulary is missing.
     """
     if isinstance(settings, CausalPretraining):
         from tasks.language_model.causal_lm.stages import pretrain as pretrain_causal_lm
@@ -74,7 +70,7 @@ def pretrain(
 
         return pretrain_ngram(settings.ngram, text, vocabulary_path, files.valid, files.output)
     from tasks.language_model.model_folder import check_replaceable
-    from tasks.language_model.training.stage import TransformerTraining, train_transformer
+    from tasks.language_model.training import train_transformer
     from tasks.ready_made import ready_made
 
     found = ready_made("pretrain", settings, [text, vocabulary_path, files.valid])
@@ -99,15 +95,16 @@ def pretrain(
             model.know(TextLanguages(settings.architecture.languages, words, vocabulary).factors(words))
         return model, vocabulary
 
-    training = TransformerTraining(
-        name="pretrain",
-        settings=settings.pretraining,
-        build=build,
-        text=text,
-        valid=files.valid,
+    return train_transformer(
+        "pretrain",
+        settings.pretraining,
+        build,
+        (text, files.valid),
+        files,
+        resources,
+        curve,
         languages=settings.transformer.languages,
     )
-    return train_transformer(training, files, resources, frame or TrainingFrame())
 
 
 COMMAND = TrainingCommand(

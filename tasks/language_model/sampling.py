@@ -1,6 +1,7 @@
-"""Sentences that a language model writes by itself, given nothing or a beginning (prompt): every word, or piece of one,
-is drawn by the model's probabilities among so many ``likeliest`` ones, or of these the ``nucleus``: the likeliest that
-together have this probability (Holtzman et al. 2020). Special tokens other than the sentence's end are never written.
+"""Sampling of sentences from a language model, with or without a prompt.
+
+Each word or subword token is drawn by probability from the ``likeliest`` (top-k) or their ``nucleus``, the likeliest
+that together have this probability (Holtzman et al. 2020). No special token but the sentence end is drawn.
 """
 
 from itertools import product
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
 
 _WORDS_AT_ONCE = 256
 _PIECES_AT_ONCE = 64
-"""Sentences that are written side by side; of each kind so many, so that the same seed writes the same."""
+"""Sentences in one batch; the number is fixed, so that the same seed samples the same text."""
 _FIRST = 1024
-"""So many of the likeliest are looked at first for a nucleus: to sort tens of thousands of pieces takes longer than a
-small model takes to score them."""
+"""Candidates that a nucleus is first searched in: a full sort takes longer than a small model takes to score them."""
 
 
 def sample_words(model: "NextWords", drawing: "Drawing") -> "list[Words]":
-    """Of a model of words, so many sentences behind each prompt; one is cut off behind ``longest`` words."""
+    """Sample sentences from a word model after each prompt; a sentence is cut off after ``longest`` words."""
     import torch
 
     columns = written_columns(model.vocabulary)
@@ -57,12 +57,12 @@ def sample_words(model: "NextWords", drawing: "Drawing") -> "list[Words]":
 
 
 def written_columns(vocabulary: Vocabulary) -> np.ndarray:
-    """Ids (C,) of what a model of words may write: the sentence's end, and all but special tokens."""
+    """The ids (C,) that a word model may write: the sentence end, and all but special tokens."""
     return np.array([END_ID, *range(len(SPECIAL_TOKENS), len(vocabulary))])
 
 
 def history_of(model: "NextWords", words: "Words") -> np.ndarray:
-    """The history (1,) of a sentence that begins so."""
+    """The history (1,) of a sentence that begins with these words."""
     history = np.array([ROOT])
     for word in model.vocabulary.encode(words):
         history = model.extend(history, np.array([word]))
@@ -70,9 +70,9 @@ def history_of(model: "NextWords", words: "Words") -> np.ndarray:
 
 
 def sample_pieces(causal: "CausalModel", drawing: "Drawing") -> "list[Words]":
-    """Of a model of pieces, the words that they spell; a sentence ends with its line, or behind ``longest`` pieces.
+    """Sample words from a model of subword tokens; a sentence ends with its line, or after ``longest`` tokens.
 
-    Of a prompt that is too long for the model's window the end is read.
+    A prompt that is too long for the model's window is truncated on the left.
     """
     import torch
     from tqdm import tqdm
@@ -88,19 +88,19 @@ def sample_pieces(causal: "CausalModel", drawing: "Drawing") -> "list[Words]":
         start = [*pieces.start, *inside[max(0, len(inside) - room) :]]
         written: list[list[int]] = [[] for _ in range(min(_PIECES_AT_ONCE, drawing.sentences - begin))]
         going, read = torch.arange(len(written)), torch.tensor([start] * len(written))
-        kept = None
+        cache = None
         for _ in range(longest):
             with torch.inference_mode():
-                # A model that keeps no keys and values reads it all anew.
-                new = read if kept is None else read[:, -1:]
+                # A model without a cache of keys and values reads the whole text again.
+                new = read if cache is None else read[:, -1:]
                 once = len(prompt) > 0 and read.shape[1] == len(start)
                 output = model(
-                    input_ids=new[: 1 if once else None].to(model.device), past_key_values=kept, use_cache=True
+                    input_ids=new[: 1 if once else None].to(model.device), past_key_values=cache, use_cache=True
                 )
-            kept = getattr(output, "past_key_values", None)
-            if once and kept is not None:
-                # What all have in common is read once.
-                kept.batch_repeat_interleave(len(read))
+            cache = getattr(output, "past_key_values", None)
+            if once and cache is not None:
+                # The common prompt is read once.
+                cache.batch_repeat_interleave(len(read))
             scores = output.logits[:, -1].float().cpu().expand(len(read), -1)
             chances, places = _chances(scores, drawing)
             drawn = places.gather(1, torch.multinomial(chances, 1, generator=random))  # (N, 1)
@@ -110,15 +110,15 @@ def sample_pieces(causal: "CausalModel", drawing: "Drawing") -> "list[Words]":
                 break
             for sentence, piece in zip(going.tolist(), drawn[:, 0].tolist(), strict=True):
                 written[sentence].append(piece)
-            if kept is not None:
-                kept.batch_select_indices(on.nonzero()[:, 0].to(model.device))
+            if cache is not None:
+                cache.batch_select_indices(on.nonzero()[:, 0].to(model.device))
         found += map(pieces.words, written)
     return found
 
 
 def _chances(scores: "Tensor", drawing: "Drawing") -> "tuple[Tensor, Tensor]":
-    """Chances (N, K) and their columns (N, K), of scores (N, V): the highest first where not all count, and 0 outside
-    the nucleus."""
+    """Probabilities (N, K) and their columns (N, K), from scores (N, V). They are sorted, unless all count, and
+    0 outside the nucleus."""
     import torch
 
     most = min(drawing.likeliest, scores.shape[1])

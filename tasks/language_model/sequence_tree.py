@@ -1,17 +1,17 @@
-"""All sequences of units or words that a beam search meets, as a tree: two equal sequences are the same node.
+"""``SequenceTree``: all sequences of units or words that a beam search meets; equal sequences are the same node.
 
-So sequences are compared by comparing two numbers, and what is computed of a sequence is computed once.
+Two sequences are compared by their node numbers, and results for a sequence are computed once.
 """
 
 import numpy as np
 
 ROOT = 0
-"""The empty sequence."""
+"""Node of the empty sequence."""
 _FIRST_CAPACITY = 1024
 
 
 class SequenceTree:
-    """Nodes by number; each but the root has a parent and the unit that it adds."""
+    """Nodes by number; each node but the root has a parent and adds one unit."""
 
     def __init__(self, units: int) -> None:
         self.units = units
@@ -23,23 +23,23 @@ class SequenceTree:
 
     @property
     def parent(self) -> np.ndarray:
-        """Of each node (S,), int64; -1 for the root."""
+        """Parent of each node (S,), int64; -1 for the root."""
         return self._parent[: self.size]
 
     @property
     def unit(self) -> np.ndarray:
-        """That each node adds (S,), int64; -1 for the root."""
+        """Unit that each node adds (S,), int64; -1 for the root."""
         return self._unit[: self.size]
 
     @property
     def length(self) -> np.ndarray:
-        """Units of each node's sequence (S,), int64."""
+        """Number of units in each node's sequence (S,), int64."""
         return self._length[: self.size]
 
     def children(self, nodes: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, int]:
-        """The node of each sequence with one unit more (N,), and how many nodes there were before this call.
+        """The node of each sequence with one more unit (N,), and the number of nodes before this call.
 
-        Nodes that were not there are made; they are numbered from the second result on.
+        Missing nodes are created, with numbers from the second result on.
         """
         before = self.size
         keys = (nodes * self.units + units).tolist()
@@ -84,16 +84,16 @@ _STEPS_BETWEEN_POWERS = 8
 
 
 def usual_count(rows: int) -> int:
-    """The next larger number of few: multiples of 4, from 32 on eight between two powers of two.
+    """Round a number of rows up to one of a few sizes: multiples of 4, and from 32 on eight between two powers of two.
 
-    oneDNN compiles a product for each number of rows that it meets, which takes ten times as long as a small product,
-    and a search asks for another number at every step.
+    oneDNN compiles a product for each new number of rows, which takes ten times as long as a small product. A search
+    has another number of rows at every step.
     """
     step = max(_LEAST_STEP, (1 << max(rows - 1, 1).bit_length() - 1) // _STEPS_BETWEEN_POWERS)
     return -(-rows // step) * step
 
 
 def padded(indices: np.ndarray) -> np.ndarray:
-    """Indices (N,) with the first one repeated up to a usual number; none stay none."""
+    """Pad indices (N,) with the first one to a usual count; an empty array remains empty."""
     more = usual_count(len(indices)) - len(indices)
     return np.concatenate([indices, np.repeat(indices[:1], more)]) if more else indices

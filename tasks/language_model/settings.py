@@ -1,7 +1,7 @@
 """Settings of the language model and its evaluation (paper 3.3, 4.2).
 
-``language_model.kind`` says which of the sections ``transformer``, ``ngram`` and ``causal_lm`` is read; the
-Transformer's own settings stand beside, in ``architecture``, ``pretraining`` and ``adaptation``.
+``language_model.kind`` selects the section to read: ``transformer``, ``ngram`` or ``causal_lm``. Other settings of the
+Transformer are in ``architecture``, ``pretraining`` and ``adaptation``.
 """
 
 from typing import Annotated, ClassVar, Literal, Self
@@ -13,69 +13,70 @@ from tasks.settings.base import Settings
 from tasks.settings.seeds import Seed
 
 Kind = Literal["transformer", "ngram", "causal_lm"]
-"""``transformer``: the paper's, trained here on words; ``ngram``: modified Kneser-Ney, in seconds; ``causal_lm``: a
-causal language model of Hugging Face's, adapted with LoRA or in full."""
+"""``transformer``: the paper's model, trained here on words; ``ngram``: modified Kneser-Ney, trained in seconds;
+``causal_lm``: a causal language model of Hugging Face, adapted with LoRA or in full."""
 
 
 MarkerUse = Literal["none", "token", "ignore", "remove", "drop"]
-"""How markers of a text are treated: ``none``, it is plain text and has none; ``token``, a marker is a token like any
-other (Baseline0); ``ignore``, a marker is context but no target (Baseline1); ``remove``, a marker is taken out of its
-line (plain redaction); ``drop``, lines with a marker are left out."""
+"""Treatment of markers in a text. ``none``: the text is plain and has no markers. ``token``: a marker is an ordinary
+token (Baseline0). ``ignore``: a marker is context but no target (Baseline1). ``remove``: markers are removed from their
+lines (plain redaction). ``drop``: lines with a marker are left out."""
 
 MOST_EPOCHS = 100_000
-"""Passes over a training text; nobody means more."""
+"""Upper limit of passes over a training text."""
 
 
 MANY_UNKNOWN = 0.3
-"""Share of unknown words in a text from which on its perplexity says little, and a reader must know of it."""
+"""Share of unknown words above which a perplexity says little; a report then warns."""
 
 
 class VocabularySettings(Settings):
-    """The word vocabulary, built on the generic corpus alone: no private word can be in it."""
+    """The word vocabulary. It is built on the generic corpus alone, so it holds no private word."""
 
     size: int = Field(default=20_000, ge=8)
-    """Words and special tokens together (paper: about 85,000)."""
+    """Number of words and special tokens together (paper: about 85,000)."""
     minimum_count: int = Field(default=2, ge=1)
-    """Rarer words stay out."""
+    """Least count of a word; rarer words are left out."""
 
 
 class ArchitectureSettings(Settings):
     """A Transformer decoder with tied embeddings."""
 
     layers: int = Field(default=3, ge=1, le=1000)
-    """Paper: 6."""
+    """Number of layers (paper: 6)."""
     heads: int = Field(default=4, ge=1)
-    """Paper: 12."""
+    """Number of attention heads (paper: 12)."""
     width: int = Field(default=128, ge=8, le=65_536)
-    """Units; paper: 768."""
+    """Units of a hidden state (paper: 768)."""
     maximum_tokens: int = Field(default=128, ge=8, le=65_536)
-    """Positions; longer sentences are divided into windows, none is cut."""
+    """Number of positions; longer sentences are divided into windows, and none is cut."""
     context: Literal["sentence", "packed"] = "sentence"
-    """``sentence``: one sentence a row; ``packed``: several in a row, none of which sees another, so that little is
-    padding."""
+    """``sentence``: one sentence a row; ``packed``: several sentences a row, with less padding. No sentence attends to
+    another."""
     positions: Literal["learned", "rotary", "switching", "switching_pairs"] = Field(
         default="learned", exclude_if=lambda value: value == "learned"
     )
-    """How a word knows its place. ``learned``: a vector for each place; ``rotary``: queries and keys are turned by an
-    angle in proportion to it; ``switching``: the same, and at each switch point the turn changes its direction;
-    ``switching_pairs``: the same, and how far a word stands behind the one before it is learned for each pair of
-    languages. All but ``learned`` need the context ``sentence``."""
+    """Position encoding. ``learned``: a vector for each position. ``rotary``: queries and keys are turned by an angle
+    in proportion to the position. ``switching``: as rotary, and the turn reverses at each switch point.
+    ``switching_pairs``: as rotary, with a learned distance between neighbours for each pair of languages. All but
+    ``learned`` need ``context: sentence``."""
     languages: Languages = Field(default_factory=list, exclude_if=lambda value: not value)
-    """The languages that the text mixes, such as [en, es], told by the words to the left. The two last kinds of
-    positions go by them; with the others the model is told which language to expect next (state fusion)."""
+    """Languages that the text mixes, such as [en, es]; the words to the left give each word's language. The positions
+    ``switching`` and ``switching_pairs`` use them. With other positions, the expected next language is an input (state
+    fusion)."""
     parts: int = Field(default=1, ge=1, exclude_if=lambda value: value == 1)
-    """Equal parts of the width that norms go by; several in a model that is several in one (``joined``)."""
+    """Number of equal parts of the width, each normalised separately; above 1 in a joined model (``joined``)."""
     steering: int = Field(default=0, ge=0, exclude_if=lambda value: not value)
-    """Rank of the map that the last hidden states are steered by (LM-Steer); 0: none."""
+    """Rank of the map that steers the last hidden states (LM-Steer); 0: no map."""
 
     @model_validator(mode="after")
     def _positions_have_what_they_need(self) -> Self:
         if self.positions.startswith("switching") and not self.languages:
-            raise ValueError(f"positions {self.positions!r} go by languages; give them, such as [en, es]")
+            raise ValueError(f"positions {self.positions!r} need languages; give languages such as [en, es]")
         if self.positions != "learned" and (self.context != "sentence" or self.width // self.heads % 2):
             raise ValueError(
                 f"positions {self.positions!r} with context {self.context!r} and {self.width // self.heads!r} units a "
-                "head: they need the context sentence and an even number of units"
+                "head: they need the context 'sentence' and an even number of units a head"
             )
         return self
 
@@ -95,56 +96,56 @@ class TrainingSettings(Settings):
     epochs: float = Field(default=1.0, gt=0, le=MOST_EPOCHS)
     """Passes over the training text; may be a fraction."""
     batch_tokens: int = Field(default=512, ge=16)
-    """Targets per optimiser step, about, over all devices."""
+    """Approximate number of targets per optimiser step, over all devices."""
     accumulate: int = Field(default=1, ge=1)
-    """Parts that each such batch is computed in, one after the other, where it is too large for the memory."""
+    """Number of parts that each batch is computed in, one after the other, to fit into the memory."""
     learning_rate: float = Field(default=2e-3, gt=0)
     """Peak learning rate of AdamW."""
     warmup_share: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the steps with a rising learning rate; a cosine brings it down after."""
+    """Share of the steps with a rising learning rate; a cosine lowers it afterwards."""
     weight_decay: float = Field(default=0.01, ge=0)
     """Decay of the weight matrices, as in AdamW; biases and norms have none."""
     dropout: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the hidden units that are left out at random, after the embedding and after each branch of a layer."""
+    """Dropout rate of the hidden units, after the embedding and after each branch of a layer."""
     gradient_clip: float = Field(default=1.0, gt=0)
     """Largest norm of the gradient."""
     validate_every_steps: int = Field(default=0, ge=0)
     """Optimiser steps between two validations; 0: one after each epoch."""
     patience: int = Field(default=0, ge=0)
-    """Training stops after so many validations in a row without a smaller loss, and the weights of the smallest one are
-    kept; 0: train to the end and keep the last."""
+    """Validations in a row without a smaller loss after which training stops. The weights of the smallest loss are then
+    used. 0: train to the end and use the last weights."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
+    """Arithmetic of matrix products; ``auto``: bfloat16 where the processor supports it."""
     seed: Seed = 1
-    """Seed of the pretraining; adaptation takes the cell's seed."""
+    """Seed of the pretraining; adaptation uses the cell's seed."""
 
 
 class DifferentialPrivacy(Settings):
-    """DP-SGD (Abadi et al. 2016): what the weights say of one unit of the text is bounded. The settings of training
-    beside it are not read."""
+    """DP-SGD (Abadi et al. 2016): bounds the influence of one unit of the text on the weights. These settings replace
+    the other training settings."""
 
     epsilon: float = Field(ge=0.1, le=100)
-    """Of differential privacy, for a unit that is in the text or not."""
+    """Privacy loss epsilon for the presence or absence of one unit."""
     delta: float = Field(default=1e-5, gt=0, lt=1)
-    """Chance that epsilon does not hold; well below one in the number of units."""
+    """Probability that epsilon does not hold; choose it well below one in the number of units."""
     unit: Literal["line", "document"] = "line"
-    """Whose words are protected: those of a line, or of all lines of a document (``--documents``)."""
+    """Protected unit: a line, or all lines of a document (``--documents``)."""
     clipping_norm: float = Field(default=1.0, gt=0)
-    """Largest norm of the gradient of a unit's summed loss. With Adam its size matters little, as long as nearly all
-    gradients are longer."""
+    """Largest norm of a unit's gradient (of its summed loss). With Adam its size matters little, as long as nearly all
+    gradients are clipped."""
     batch_units: int = Field(default=512, ge=1)
-    """Units in a step, on average; of a few hundred documents a tenth or so."""
+    """Expected number of units in a step; for a few hundred documents, about a tenth of them."""
     epochs: float = Field(default=2.0, gt=0, le=MOST_EPOCHS)
-    """Passes over the text, on average; may be a fraction."""
+    """Expected passes over the text; may be a fraction."""
     learning_rate: float = Field(default=1e-2, gt=0)
-    """Peak learning rate of Adam; a line leads up to it, and a cosine to 0."""
+    """Peak learning rate of Adam; it rises linearly, then falls to 0 along a cosine."""
 
 
 class AdaptationSettings(TrainingSettings):
     """Optimisation of an adaptation."""
 
     private: DifferentialPrivacy | None = None
-    """Train with differential privacy; ``null``: without. ``compare.private`` sets it for cells beside Oracle."""
+    """Train with differential privacy; ``null``: without. ``compare.private`` sets it for all cells but Oracle."""
 
     @model_validator(mode="after")
     def _private_does_not_stop_early(self) -> Self:
@@ -154,91 +155,89 @@ class AdaptationSettings(TrainingSettings):
 
 
 class LanguageFactorSettings(Settings):
-    """The language of the next word is predicted first, then the word (``language_factors``)."""
+    """The model predicts the language of the next word first, then the word (``language_factors``)."""
 
     codes: Languages = Field(min_length=2)
-    """The languages that the text mixes, such as [en, es]."""
+    """Languages that the text mixes, such as [en, es]."""
     weight: float | None = Field(default=None, ge=0, le=1)
-    """Of the languages of the words to the left against the word model's own opinion of the next language: 0 is the
-    word model as it is without languages; ``null``: both have the exponent under which the validation text is most
-    probable."""
+    """Weight of the languages of the words to the left against the word model's own next-language distribution. 0: the
+    word model without languages; ``null``: both exponents are fitted to the validation text (maximum likelihood)."""
     switch_weight: float = Field(default=0.0, ge=0, le=1000)
-    """So many times more a word at a switch point counts when the exponents are found: 0 makes the whole text most
-    probable, more gives the other language more of a chance."""
+    """Extra weight of a word at a switch point when the exponents are fitted. 0 maximises the likelihood of the whole
+    text; larger values favour a change of language."""
 
 
 class TransformerSettings(Settings):
-    """What is found beside the weights; ``architecture``, ``pretraining`` and ``adaptation`` say the rest. The
-    section has to be there, since ``dvc.yaml`` makes each stage depend on the section of its kind."""
+    """Settings beyond ``architecture``, ``pretraining`` and ``adaptation``. The section must exist, since ``dvc.yaml``
+    makes each stage depend on the section of its kind."""
 
     languages: LanguageFactorSettings | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Of text that mixes them; ``null``: the model predicts words alone."""
+    """Languages of a text that mixes several; ``null``: the model predicts words alone."""
 
 
 class NgramSettings(Settings):
     """An n-gram model with modified Kneser-Ney smoothing."""
 
     order: int = Field(default=3, ge=1, le=6)
-    """Longest n-gram, in words."""
+    """Length of the longest n-gram, in words."""
     generic_weight: float | None = Field(default=None, ge=0, le=1)
-    """Weight of the generic model in an adapted one; ``null``: the weight under which the validation text is most
-    probable."""
+    """Weight of the generic model in an adapted one; ``null``: fitted to the validation text (maximum likelihood)."""
     languages: LanguageFactorSettings | None = Field(default=None, exclude_if=lambda value: value is None)
-    """Of text that mixes them; ``null``: the model knows nothing of languages."""
+    """Languages of a text that mixes several; ``null``: the model predicts words alone."""
 
 
 class LoraAdaptation(Settings):
-    """An update of low rank in place of new weights."""
+    """Low-rank updates of frozen weights (LoRA)."""
 
     rank: int = Field(default=8, ge=1)
-    """r: rank of the update of each matrix."""
+    """Rank r of the update of each matrix."""
     alpha: float = Field(default=16.0, gt=0)
-    """The update is scaled by alpha / r."""
+    """Scale of the update, which is multiplied by alpha / r."""
     dropout: float = Field(default=0.05, ge=0, lt=1)
-    """Share of the update's inputs that are left out at random."""
+    """Dropout rate of the update's inputs."""
     target_modules: list[str] | None = None
-    """Names of the layers that are updated; ``null`` takes all linear ones but the head. A head that shares its weight
-    with the embeddings cannot be among them."""
+    """Names of the layers to update; ``null``: all linear layers but the head. A head that shares its weight with the
+    embeddings cannot be among them."""
 
 
 class CausalAdaptation(Settings):
     """How a causal language model is trained on a text."""
 
     lora: LoraAdaptation | None = LoraAdaptation()
-    """``null`` trains every weight."""
+    """Low-rank update; ``null`` trains every weight."""
     epochs: float = Field(default=1.0, gt=0, le=MOST_EPOCHS)
     """Passes over the training text; may be a fraction."""
     batch_tokens: int = Field(default=512, ge=16)
-    """Pieces of words per optimiser step, about."""
+    """Approximate number of subword tokens per optimiser step."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate of AdamW."""
     warmup_share: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the steps with a rising learning rate; a cosine brings it down after."""
+    """Share of the steps with a rising learning rate; a cosine lowers it afterwards."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """As in AdamW."""
+    """Weight decay of AdamW."""
     gradient_clip: float = Field(default=1.0, gt=0)
     """Largest norm of the gradient."""
 
 
 class CausalLanguageModelSettings(Settings):
-    """A causal language model of Hugging Face's in the Transformer's place."""
+    """A causal language model of Hugging Face, used instead of the Transformer."""
 
     model: str
     """Hub name (``gpt2``, ``meta-llama/Llama-2-7b-hf``), folder, or ``package:NAME/FOLDER`` inside a pip package."""
     gguf_file: str | None = None
-    """File in that folder, where the weights are in GGUF."""
+    """File of the weights in that folder, if they are in GGUF."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What the model computes in: ``auto`` is bfloat16 on a GPU and float32 on a processor, there with products in
-    bfloat16 while it is trained, where the processor has them."""
+    """Arithmetic of the model. ``auto``: bfloat16 on a GPU, float32 on a processor. On a processor, training uses
+    bfloat16 products where they are supported."""
     adaptation: CausalAdaptation = CausalAdaptation()
-    """How it is adapted."""
+    """Settings of its adaptation."""
 
 
 class LanguageModelSettings(Settings):
     """``language_model`` in ``params.yaml``."""
 
     kind: Kind
-    """What is adapted and measured downstream; each kind has a section of its own, and the others are not read."""
+    """Kind of the downstream model. Each kind has its own section; the other sections are not read."""
     vocabulary: VocabularySettings
     architecture: ArchitectureSettings
     pretraining: TrainingSettings
@@ -250,9 +249,9 @@ class LanguageModelSettings(Settings):
 
     @model_validator(mode="after")
     def _has_section_of_its_kind(self) -> Self:
-        # dvc.yaml makes the stages depend on the section by its name, so a default that is not written down is no help.
+        # dvc.yaml makes the stages depend on the section by its name, so the section must be written out.
         if self.kind not in self.model_fields_set:
-            raise ValueError(f"kind is {self.kind!r}, and there is no section {self.kind!r}; give it, if only as {{}}")
+            raise ValueError(f"kind is {self.kind!r}, and section {self.kind!r} is missing; add it, if only as {{}}")
         return self
 
 
@@ -261,7 +260,7 @@ def _says_nothing(settings: TransformerSettings) -> bool:
 
 
 class TransformerPretraining(Settings):
-    """What ``pretrain`` takes of ``language_model`` for a Transformer."""
+    """Settings of ``language_model`` that ``pretrain`` reads for a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     architecture: ArchitectureSettings = ArchitectureSettings()
@@ -270,14 +269,14 @@ class TransformerPretraining(Settings):
 
 
 class NgramPretraining(Settings):
-    """What ``pretrain`` takes for an n-gram model."""
+    """Settings that ``pretrain`` reads for an n-gram model."""
 
     kind: Literal["ngram"] = "ngram"
     ngram: NgramSettings = NgramSettings()
 
 
 class CausalPretraining(Settings):
-    """What ``pretrain`` takes for a causal language model."""
+    """Settings that ``pretrain`` reads for a causal language model."""
 
     kind: Literal["causal_lm"] = "causal_lm"
     causal_lm: CausalLanguageModelSettings
@@ -287,7 +286,7 @@ PretrainSettings = Annotated[TransformerPretraining | NgramPretraining | CausalP
 
 
 class TransformerAdaptation(Settings):
-    """What ``adapt`` takes of ``language_model`` for a Transformer."""
+    """Settings of ``language_model`` that ``adapt`` reads for a Transformer."""
 
     kind: Literal["transformer"] = "transformer"
     adaptation: AdaptationSettings = AdaptationSettings()
@@ -295,7 +294,7 @@ class TransformerAdaptation(Settings):
 
     @property
     def goes_by_valid(self) -> bool:
-        """Whether the model that comes of it depends on the validation text, which else is measured alone."""
+        """Whether the resulting model depends on the validation text, rather than only being measured on it."""
         return self.adaptation.patience > 0 or self.transformer.languages is not None
 
     @model_validator(mode="after")
@@ -309,7 +308,7 @@ class TransformerAdaptation(Settings):
 
 
 class NgramAdaptation(Settings):
-    """What ``adapt`` takes for an n-gram model."""
+    """Settings that ``adapt`` reads for an n-gram model."""
 
     kind: Literal["ngram"] = "ngram"
     ngram: NgramSettings = NgramSettings()
@@ -317,7 +316,7 @@ class NgramAdaptation(Settings):
 
 
 class CausalLanguageModelAdaptation(Settings):
-    """What ``adapt`` takes for a causal language model."""
+    """Settings that ``adapt`` reads for a causal language model."""
 
     kind: Literal["causal_lm"] = "causal_lm"
     causal_lm: CausalLanguageModelSettings
@@ -333,22 +332,23 @@ class EvaluationSettings(Settings):
     """``evaluation`` in ``params.yaml``."""
 
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
-    """Resamples of the test sentences for the confidence interval."""
+    """Number of resamples of the test sentences for the confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence interval."""
     seed: Seed = 1
     """Seed of the resampling."""
     markers: Literal["in_vocabulary", "renormalised"] = "in_vocabulary"
-    """Markers such as [MASK] keep what a model gives them, as in the paper, or all other tokens share it."""
+    """``in_vocabulary``: markers such as [MASK] take their share of the probability, as in the paper. ``renormalised``:
+    all other tokens share it."""
     frequency_classes: list[int] = Field(default=[100, 1000, 10_000])
-    """Rising ranks in generic text that divide known words into classes of frequency."""
+    """Rising frequency ranks in generic text that divide known words into classes."""
     languages: Languages = Field(default_factory=list)
-    """The languages that the text mixes, such as [en, es]: known words of each, at switch points and by how mixed their
-    line is are measured apart; empty: none are."""
+    """Languages that the text mixes, such as [en, es]. Known words are then also measured by language, at switch points
+    and by how mixed their line is."""
 
     @field_validator("frequency_classes")
     @classmethod
     def _check_rising(cls, limits: list[int]) -> list[int]:
         if limits != sorted({limit for limit in limits if limit > 0}):
-            raise ValueError("give ranks from 1 on that rise, such as [100, 1000, 10000]")
+            raise ValueError(f"{limits!r}: give rising ranks from 1 on, such as [100, 1000, 10000]")
         return limits

@@ -1,7 +1,7 @@
 """The word vocabulary of a language model: special tokens, markers, and the words of generic text by frequency.
 
-The file has one token a line; a token's id is its line number minus one. It is built on generic text alone, so no
-word of a private corpus can be in it unless generic text has it too.
+The file has one token a line; a token's id is its line number minus one. The vocabulary is built on generic text alone,
+so it holds no word that occurs only in a private corpus.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from tasks.language_model.normalisation import normalise
 PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END = "<pad>", "<unk>", "<s>", "</s>"
 MARKERS = tuple(str(Marker(label)) for label in CLASSES)
 SPECIAL_TOKENS = (PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END, *MARKERS)
-"""The first tokens of every vocabulary. No word equals one of them: words hold no brackets."""
+"""First tokens of every vocabulary. No word equals one of them, since words hold no brackets."""
 PADDING_ID, UNKNOWN_ID, START_ID, END_ID = range(4)
 MASK_ID = SPECIAL_TOKENS.index(str(Marker(MASK)))
 
@@ -52,7 +52,7 @@ def _as_text(tokens: tuple[str, ...]) -> str:
 
 
 def counts_of_words(path: str | Path) -> Counter[str]:
-    """How often each normalised word stands in a text, given its word counts (``tasks.corpora.word_counts``)."""
+    """Count each normalised word of a text, given its word counts (``tasks.corpora.word_counts``)."""
     counts: Counter[str] = Counter()
     for word, count in read_word_counts(path):
         for normalised in normalise(word):
@@ -63,9 +63,9 @@ def counts_of_words(path: str | Path) -> Counter[str]:
 
 
 def build_vocabulary(counts: Counter[str], size: int, minimum_count: int) -> Vocabulary:
-    """The special tokens and the most frequent words, ``size`` tokens in all; equal counts stand in code-point order.
+    """The special tokens and the most frequent words, ``size`` tokens in all; ties are in code-point order.
 
-    Raises ``ParameterError`` where ``size`` leaves no room for a word, and where no word is frequent enough.
+    Raises ``ParameterError`` where ``size`` leaves no room for a word, or no word is frequent enough.
     """
     room = size - len(SPECIAL_TOKENS)
     if room < 1:
@@ -73,18 +73,18 @@ def build_vocabulary(counts: Counter[str], size: int, minimum_count: int) -> Voc
             f"vocabulary size {size!r} leaves no room for words: {len(SPECIAL_TOKENS)} special tokens come first; "
             f"give {len(SPECIAL_TOKENS) + 1} or more"
         )
-    kept = [(word, count) for word, count in counts.items() if count >= minimum_count]
-    if not kept:
+    frequent = [(word, count) for word, count in counts.items() if count >= minimum_count]
+    if not frequent:
         raise ParameterError(
-            f"vocabulary minimum_count {minimum_count!r} keeps no word: the most frequent one occurs "
+            f"vocabulary minimum_count {minimum_count!r} leaves no word: the most frequent one occurs "
             f"{max(counts.values())} times; give a smaller minimum_count or more text"
         )
-    kept.sort(key=lambda item: (-item[1], item[0]))
-    return Vocabulary((*SPECIAL_TOKENS, *(word for word, _ in kept[:room])))
+    frequent.sort(key=lambda item: (-item[1], item[0]))
+    return Vocabulary((*SPECIAL_TOKENS, *(word for word, _ in frequent[:room])))
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a vocabulary file; ``ModelError`` where it is missing or none."""
+    """Read a vocabulary file; raises ``ModelError`` where it is missing or is not a vocabulary."""
     if not Path(path).is_file():
         raise ModelError(f"vocabulary {str(path)!r} does not exist; 'palimpsest vocabulary' makes one")
     tokens = list(read_lines(path))
@@ -97,7 +97,7 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
 
 
 def checked_vocabulary(folder: Path, expected: str) -> Vocabulary:
-    """That of a model folder; ``ModelError`` where it is not the one that the model was saved with."""
+    """Read a model folder's vocabulary; raises ``ModelError`` where its hash is not the saved one."""
     path = folder / VOCABULARY
     vocabulary = read_vocabulary(path)
     if vocabulary.hash != expected:

@@ -22,7 +22,7 @@ SUMMARY = "build the word vocabulary of the language models"
 
 
 class VocabularyFiles(StageFiles):
-    """What the vocabulary is built of, and where it goes."""
+    """Files that the command reads and writes."""
 
     word_counts: Annotated[str, READ]
     """word counts of generic text, as 'palimpsest count-words' writes them"""
@@ -31,7 +31,7 @@ class VocabularyFiles(StageFiles):
 
 
 def vocabulary(settings: VocabularySettings, files: VocabularyFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Write the most frequent words; ``CorpusError`` where there is no word."""
+    """Write a vocabulary of the most frequent words; raises ``CorpusError`` where there is no word."""
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, build_vocabulary, counts_of_words
 
     counts = counts_of_words(files.word_counts)

@@ -1,1 +1,1 @@
-"""The languages of text in which several are mixed: which language each word has, and how they are mixed."""
+"""Languages of a mixed-language text: the language of each word, and how the text mixes them."""

@@ -44,26 +44,26 @@ if TYPE_CHECKING:
     import numpy as np
 
 SUMMARY = "test whether a conclusion about languages and labels holds after masking and filling"
+_FOLDS = 5
+"""Number of folds of the cross-validation of the classifier."""
 _LETTERS, _FEWEST, _MOST = (1, 4), 2, 50
 
 
 class ConclusionSettings(Settings):
-    """How the hypothesis is tested."""
+    """Settings of the hypothesis test."""
 
     level: float = Field(default=0.01, gt=0, lt=1)
-    """Below this probability of so large a chi-squared without any relation there is one."""
-    folds: int = Field(default=5, ge=2)
-    """So many times the classifier is trained on all lines but one of so many parts, and tested on that part."""
+    """Significance level: below this probability of chi-squared under independence, the relation is significant."""
     bootstrap_samples: int = Field(default=1000, ge=100)
-    """Resamples of lines for the intervals."""
+    """Number of resamples of lines for the intervals."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the intervals."""
     seed: Seed = 1
-    """Seed of the resamples and of the parts that are tested on."""
+    """Seed of the resamples and of the folds."""
 
 
 class ConclusionFiles(StageFiles):
-    """A labelled text, and what was made of it."""
+    """A labelled text, and its masked or filled versions."""
 
     pair: str
     """languages of the text as ISO 639-1 codes, such as mr,en; the share of the first one is tested"""
@@ -78,7 +78,7 @@ class ConclusionFiles(StageFiles):
 
 
 def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Test the text and each version; ``CorpusError`` where they have not equally many lines, or one label alone."""
+    """Test the text and each version; raises ``CorpusError`` for different numbers of lines, or a single label."""
     import numpy as np
 
     from tasks.corpora.text_lines import read_corpus
@@ -94,11 +94,11 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     if len(names) < _FEWEST:
         raise CorpusError(f"labels {files.labels!r}: all lines have one label; a relation needs {_FEWEST} and more")
     if len(names) > _MOST:
-        # They stand in the report: a text that is given in their place must not.
-        raise CorpusError(f"labels {files.labels!r}: {len(names):,} different ones; give labels, at most {_MOST}")
+        # The report contains the labels, so they must not be a text given by mistake.
+        raise CorpusError(f"labels {files.labels!r}: {len(names):,} different labels; give at most {_MOST}")
     texts = {path: read_corpus(path) for path in dict.fromkeys([files.input, *files.versions])}
     for path, lines in texts.items():
-        # Of a text that was filled several times the first copy is tested.
+        # If a text was filled several times, the first copy is tested.
         if len(lines) % len(labels) or (path == files.input and len(lines) != len(labels)):
             raise CorpusError(
                 f"text {path!r} has {len(lines):,} lines and labels {files.labels!r} {len(labels):,}; give one label a "
@@ -109,7 +109,7 @@ def conclusion(settings: ConclusionSettings, files: ConclusionFiles, cell: Cell,
     labelled = read_labelled_words(files.language_labels, codes) if files.language_labels else []
     label = np.array([names.index(each) for each in labels])
     resamples = np.concatenate(list(resample_counts(len(labels), settings.bootstrap_samples, settings.seed)))
-    fold = np.random.default_rng(settings.seed).permutation(len(labels)) % settings.folds
+    fold = np.random.default_rng(settings.seed).permutation(len(labels)) % _FOLDS
     found: dict[str, dict[str, Any]] = {}
     first: tuple[np.ndarray, np.ndarray] | None = None
     for path, lines in texts.items():
@@ -151,7 +151,7 @@ def _is_mainly(language: str, languages: Sequence[str | None]) -> bool:
 
 
 def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level: float) -> dict[str, Any]:
-    """Chi-squared (Pearson, without correction), Cramer's V, and z of each two shares."""
+    """Chi-squared (Pearson, without correction), Cramer's V, and z of each pair of shares."""
     import numpy as np
     from scipy.stats import chi2
 
@@ -174,8 +174,8 @@ def _tested(main: "np.ndarray", label: "np.ndarray", names: Sequence[str], level
 
 
 def _v(hits: "np.ndarray", lines: "np.ndarray") -> "np.ndarray":
-    """Cramer's V of tables with two columns, from their first one (R, L) and the sums of both (R, L): 0 where no line,
-    or every line, is in the first column."""
+    """Cramer's V of tables with two columns, from the first column (R, L) and the sums of both (R, L). It is 0 where no
+    line, or every line, is in the first column."""
     import numpy as np
 
     whole = lines.sum(axis=1, keepdims=True)
@@ -186,7 +186,7 @@ def _v(hits: "np.ndarray", lines: "np.ndarray") -> "np.ndarray":
 
 
 def _z(hits: "np.ndarray", lines: "np.ndarray", names: Sequence[str]) -> dict[str, "np.ndarray"]:
-    """Of each two labels' shares, by their pooled variance, (R,); NaN where that is 0."""
+    """z of each pair of labels: the difference of their shares, by their pooled variance, (R,); NaN where that is 0."""
     import numpy as np
 
     found = {}
@@ -200,7 +200,7 @@ def _z(hits: "np.ndarray", lines: "np.ndarray", names: Sequence[str]) -> dict[st
 
 
 def _predictions(lines: Sequence[str], label: "np.ndarray", text: Sequence[str], fold: "np.ndarray") -> "np.ndarray":
-    """Labels that logistic regression over letters, trained on the other lines, finds for each line of ``text``."""
+    """Predict a label for each line of ``text``, with logistic regression over letters trained on the other folds."""
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression

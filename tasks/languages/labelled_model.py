@@ -1,4 +1,4 @@
-"""Languages of words where there are labels: a conditional random field over what is known without them."""
+"""Language identification of words with labels: a conditional random field over the unsupervised model's output."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,15 +10,15 @@ from tasks.languages.word_lists import word_list
 
 _ROUNDS, _L1, _L2 = 100, 0.05, 0.01
 _OTHER = "-"
-"""Label of words that have no language."""
+"""Label of tokens without a language."""
 _AFFIXES = (1, 2, 3, 4)
 
 
 class LabelledModel:
-    """A linear-chain conditional random field (Lafferty et al. 2001) with the features of a word and its neighbours."""
+    """A linear-chain conditional random field (Lafferty et al. 2001) with features of a word and its neighbours."""
 
     def __init__(self, plain: WordLanguages, labelled: Sequence[LabelledWords]) -> None:
-        """``plain`` tells languages without labels: what it says is a feature, and labels what has none."""
+        """``plain`` is the unsupervised model: its tag is a feature, and the label of words without one."""
         from sklearn_crfsuite import CRF
 
         self._plain = plain
@@ -31,7 +31,7 @@ class LabelledModel:
         self._crf.fit([self._features(line) for line in lines], labels)
 
     def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
-        """As ``WordLanguages.tag``; ``around`` and ``before`` are what that says."""
+        """Tag lines as ``WordLanguages.tag`` does; ``around`` and ``before`` come from the unsupervised model."""
         for line in self._plain.tag(lines):
             labels = self._crf.predict_single(self._features(line)) if line.words else []
             yield replace(line, languages=[None if label == _OTHER else label for label in labels])
@@ -40,12 +40,12 @@ class LabelledModel:
         own = [self._word(word, tag) for word, tag in zip(line.words, line.languages, strict=True)]
         found = []
         for place, features in enumerate(own):
-            beside = [f"{at}:{feature}" for at in (-2, -1, 1, 2) for feature in _at(own, place + at)[:5]]
-            found.append([*features, *beside])
+            nearby = [f"{at}:{feature}" for at in (-2, -1, 1, 2) for feature in _at(own, place + at)[:5]]
+            found.append([*features, *nearby])
         return found
 
     def _word(self, word: str, tag: str | None) -> list[str]:
-        """The first five are those that neighbours see."""
+        """Features of a word; its neighbours use the first five."""
         form = form_of(word)
         levels = [f"{language}={_level(form, language)}" for language in self._plain.languages]
         case = "X" if word.isupper() else "Xx" if word[:1].isupper() else "x" if form else "."
@@ -54,7 +54,7 @@ class LabelledModel:
 
 
 def _level(form: str, language: str) -> int:
-    """How frequent a word is, in powers of ten from one in a thousand million; 0 where it is on no list."""
+    """Frequency of a word in powers of ten, from 1e-9; 0 where it is on no list."""
     frequency = word_list(language).get(form, 0.0)
     return max(int(log10(frequency * 1e9)), 0) if frequency else 0
 

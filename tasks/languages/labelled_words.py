@@ -1,12 +1,12 @@
-"""Lines whose words have languages, by people or by ``palimpsest languages``. A file's beginning tells its form:
+"""Lines whose words have languages, from people or ``palimpsest languages``. The start of a file decides its form:
 
-- JSON lines. ``{"text": "...", "languages": "eesx", "names": [2]}``: a letter for each white-space word, and the places
-  of names; ``{"words": [...], "languages": ["en", "name", null, ...]}``: as ``palimpsest languages`` writes it.
-- A table with a heading, divided by tabs or commas, a word a row: the Bangor corpora (Deuchar et al. 2014), columns
+- JSON lines. ``{"text": "...", "languages": "eesx", "names": [2]}``: a letter for each white-space word, and indices of
+  names; ``{"words": [...], "languages": ["en", "name", null, ...]}``: as ``palimpsest languages`` writes it.
+- A table with a heading, in tabs or commas, one word a row: the Bangor corpora (Deuchar et al. 2014), columns
   ``utterance_id``, ``surface``, ``langid`` (``eng``, ``spa``, ``cym``; ``eng&spa``: either, ``spa+eng``: mixed,
   ``999``: punctuation); Denglisch (Osmelak and Wintner 2023), columns ``sen_id``, ``sen_num``, ``token``, ``categ``
   (``E``, ``D``, ``M``).
-- A word and its label a line, with a tab between, and an empty line between sentences: SentiMix (Patwa et al. 2020)
+- A word, a tab and its label a line, with an empty line between sentences: SentiMix (Patwa et al. 2020)
   with ``meta`` lines and ``lang1`` (English), ``lang2``, or ``Eng`` and ``Hin``; ``ne``: a name.
 """
 
@@ -33,14 +33,14 @@ LETTERS = {
     "x": MIXED,
     "n": NAME,
 }
-"""What a letter stands for; any other letter is the one language that no letter stands for, or else none."""
+"""Codes of letters. Any other letter is the one language without a letter of its own, or no language."""
 _NO_LANGUAGE = frozenset("oblB")
 """Letters of published corpora for punctuation, words of both languages, and third languages."""
 _PUBLISHED = {
     **{"eng": "en", "spa": "es", "cym": "cy", "deu": "de", "tur": "tr", "fra": "fr", "hin": "hi", "mar": "mr"},
     **{"E": "en", "D": "de", "M": MIXED, "Eng": "en", "Hin": "hi", "lang1": "en", "ne": NAME},
 }
-"""Labels of tables."""
+"""Codes of the labels in published tables."""
 _WORD, _LABEL = ("surface", "token", "word"), ("langid", "categ", "label", "language", "lang")
 _SENTENCE = ("filename", "utterance_id", "sen_id", "sen_num", "sentence")
 _ROW_COUNT, _META = re.compile(r"\(\d+ rows?\)"), "meta"
@@ -50,17 +50,17 @@ _Labelled = tuple[list[str], list[str | None]]
 
 @dataclass(frozen=True)
 class LabelledWords:
-    """A line whose words have languages."""
+    """A line and the languages of its words."""
 
     words: list[str]
     languages: list[str | None]
-    """A language of the text, ``mixed``, ``name``, or ``None`` where nobody says."""
+    """A language of the text, ``mixed``, ``name``, or ``None`` where unlabelled."""
 
 
 def read_labelled_words(path: str | Path, languages: Sequence[str]) -> list[LabelledWords]:
-    """The lines of a file; labels that are none of ``languages``, not ``mixed`` and not ``name`` become ``None``.
+    """Read the lines of a file; labels other than ``languages``, ``mixed`` and ``name`` become ``None``.
 
-    ``CorpusError`` names the first bad line by its number, and a file that labels no word with one of the languages.
+    Raises ``CorpusError`` with the number of the first bad line, or where no label is one of the languages.
     """
     lines = list(read_lines(path, "labelled words"))
     first = next((line for line in lines if line.strip()), "")
@@ -113,7 +113,7 @@ def _parts(found: object) -> tuple[list[str] | None, list[str | None] | None]:
 
 
 def _columns(heading: str) -> dict[str, int]:
-    """Where the columns of a table stand, by their names; empty without a heading."""
+    """The index of each column of a table, by name; empty without a heading."""
     names = [name.strip().strip('"') for name in re.split("[\t,]", heading)]
     columns = {name: place for place, name in enumerate(names)}
     return columns if any(name in columns for name in _WORD) and any(name in columns for name in _LABEL) else {}
@@ -160,17 +160,17 @@ def _rows(lines: Iterable[str], divided_by: str) -> Iterator[list[str]]:
 
 
 def labels_of(text: str, labels: object) -> list[str | None] | None:
-    """A label for each white-space word of a text, from a string of letters or a list of codes and nulls; ``None``
-    where it is neither, or of another length."""
+    """A label for each white-space word of a text, from a string of letters or a list of codes and nulls.
+    Returns ``None`` where it is neither, or of another length."""
     found = list(labels) if isinstance(labels, str | list) else []
     complete = len(found) == len(text.split()) and all(label is None or isinstance(label, str) for label in found)
     return found if complete and found else None
 
 
 def letter_names(read: Sequence[_Labelled], languages: Sequence[str]) -> dict[str, str]:
-    """Codes stand for themselves; a language without a letter of its own has the most frequent letter that is left."""
-    kept = (*languages, MIXED, NAME)
-    known = {letter: code for letter, code in LETTERS.items() if code in kept} | {code: code for code in kept}
+    """Map labels to codes; a language without a letter of its own gets the most frequent unused letter."""
+    codes = (*languages, MIXED, NAME)
+    known = {letter: code for letter, code in LETTERS.items() if code in codes} | {code: code for code in codes}
     counts = Counter(label for _, labels in read for label in labels if label and len(label) == 1)
     left = [letter for letter, _ in counts.most_common() if letter not in known and letter not in _NO_LANGUAGE]
     found = {known.get(label) for _, labels in read for label in labels if label}

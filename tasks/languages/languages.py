@@ -29,8 +29,6 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field
-
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError
 from tasks.options import READ, WRITE
@@ -46,15 +44,8 @@ if TYPE_CHECKING:
 SUMMARY = "find the language of each word of a mixed-language text"
 
 
-class LanguageSettings(Settings):
-    """What the languages of words are learned from."""
-
-    sample_lines: int = Field(default=20_000, ge=1)
-    """The languages are learned from so many lines at the beginning of the text; all lines are tagged."""
-
-
 class LanguagesFiles(StageFiles):
-    """A text, and what is known of it."""
+    """A text, and its optional labels."""
 
     pair: str
     """languages of the text as ISO 639-1 codes, such as de,tr"""
@@ -69,15 +60,15 @@ class LanguagesFiles(StageFiles):
     names"""
 
 
-def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Tag, measure and score; ``CorpusError`` where the text or a labelled file is empty or of another form."""
+def languages(settings: Settings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Tag, measure and score; raises ``CorpusError`` where a text or labelled file is empty or of another form."""
     from tasks.corpora.text_lines import line_writer, read_lines, refuse_no_sentences
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
     from tasks.languages.mixing import Mixing, code_mixing_index, switch_points
     from tasks.languages.scores import OF_NAMES, language_scores
     from tasks.languages.segmentation import divider
-    from tasks.languages.word_languages import WordLanguages
+    from tasks.languages.word_languages import LEARNED_FROM, WordLanguages
     from tasks.languages.word_lists import codes_of
 
     refuse_no_sentences(files.input)
@@ -87,7 +78,7 @@ def languages(settings: LanguageSettings, files: LanguagesFiles, cell: Cell, res
     def lines() -> Iterator[list[str]]:
         return map(divide, read_lines(files.input))
 
-    sample = list(islice(lines(), settings.sample_lines))
+    sample = list(islice(lines(), LEARNED_FROM))
     if not any(sample):
         raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")
     plain = WordLanguages(codes, sample, names=True)
@@ -146,7 +137,7 @@ def _show_scores(scores: "dict[str, Figure]") -> None:
 COMMAND = StageCommand(
     name="languages",
     stage=languages,
-    settings=LanguageSettings,
+    settings=Settings,
     files=LanguagesFiles,
     section={},
 )

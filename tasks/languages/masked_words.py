@@ -1,6 +1,6 @@
-"""How much of each language a technique masks, and whether that is uneven.
+"""Masked shares by language: how much of each language a technique masks, and a warning where that is uneven.
 
-Nothing here needs numpy: every masking imports it.
+This module must not import numpy, since every masking imports it.
 """
 
 from collections import Counter
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from tasks.languages.word_languages import TaggedLine
 
 _UNEVEN, _MUCH = 2, 0.1
-"""One language is masked unevenly where it is masked so many times as much as another, and so much of it at all."""
+"""Ratio of masked shares from which a language counts as masked unevenly, and the least such share."""
 
 
 @dataclass
 class MaskedWords:
-    """How many of the words of each language a technique masks; a word is one of ``tasks.corpora.words``."""
+    """Counts of words and masked words of each language, for one technique; words as in ``tasks.corpora.words``."""
 
     languages: Sequence[str]
     words: Counter[str | None] = field(default_factory=Counter)
     masked: Counter[str | None] = field(default_factory=Counter)
 
     def add(self, line: str, tagged: "TaggedLine", masked: Iterable[int]) -> None:
-        """Count a line; ``masked``: where its masked words begin."""
+        """Count a line; ``masked``: offsets of its masked words."""
         starts = set(masked)
         for start, language in tagged.by_start(line).items():
             self.words[language] += 1
@@ -32,11 +32,11 @@ class MaskedWords:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Of the words of each language that there are words of, those that are masked."""
+        """Masked share of the words of each language that occurs."""
         return {code: self.masked[code] / self.words[code] for code in self.languages if self.words[code]}
 
     def fields(self) -> dict[str, Any]:
-        """As a report has them."""
+        """The entries of a report."""
         shares = self.shares.values()
         return {
             "masked_by_language": self.shares,
@@ -51,6 +51,6 @@ class MaskedWords:
             return []
         shown = ", ".join(f"{code} {share:.1%}" for code, share in shares.items())
         return [
-            f"one language is masked more than {_UNEVEN} times as much as another ({shown}): a technique that "
-            "knows both, such as language_lists, may do"
+            f"one language is masked more than {_UNEVEN} times as much as another ({shown}); use a technique that "
+            "knows both languages, such as language_lists"
         ]

@@ -1,7 +1,7 @@
 """Words of two languages: a stem of one with an ending of the other, or a compound of both.
 
-``Semesterdeyim`` is German with a Turkish ending. A language's endings are what stands behind a word of its list in
-another word of its list; nobody has to name them.
+``Semesterdeyim`` is German with a Turkish ending. Endings of a language are found without labels: an ending follows one
+listed word within another listed word.
 """
 
 from collections import Counter
@@ -13,22 +13,22 @@ _SHORTEST = 5
 _LISTED, _LONGEST_ENDING, _LEAST_WORDS, _SHORTEST_STEM, _SHORTEST_ROOT = 30_000, 9, 5, 3, 4
 _STEM_FREQUENCY, _KNOWN = 1e-7, 3e-7
 _COMPOUNDS = 0.1
-"""So much rarer a compound is than a word with an ending."""
+"""Weight of a compound relative to a word with an ending."""
 _APOSTROPHES = "'’-"
 
 
 class MixedWords:
-    """Weighs how a word can be taken apart."""
+    """Computes the weight of a word as a mixed word."""
 
     def __init__(self, languages: Sequence[str]) -> None:
-        """Of languages that have lists."""
+        """``languages`` must have lists."""
         self._lists = [word_list(language) for language in languages]
         self._endings = [_endings(words) for words in self._lists]
 
     def weight(self, word: str) -> float:
-        """Of all ways to take a folded word apart; 0 where a list knows it as a whole.
+        """The sum over all splits of a folded word; 0 where a list has the whole word.
 
-        The frequency of the stem enters by its root: which words are borrowed hardly depends on how frequent they are.
+        The stem enters by the root of its frequency, since borrowing hardly depends on how frequent a word is.
         """
         if len(word) < _SHORTEST or max(words.get(word, 0.0) for words in self._lists) > _KNOWN:
             return 0.0
@@ -52,7 +52,7 @@ class MixedWords:
 
 
 def _endings(words: dict[str, float]) -> dict[str, float]:
-    """Share of each ending of a language among those of its frequent words."""
+    """Share of each ending among all endings of a language's frequent words."""
     frequent = [word for word in list(words)[:_LISTED] if word.isalpha()]
     stems = set(frequent)
     counts = Counter(

@@ -1,7 +1,7 @@
-"""How text mixes languages: indices of code-mixing of a line and of a corpus.
+"""Indices of code-mixing of a line and of a corpus.
 
-All are over the words that have a language; mixed words, names, punctuation and undetermined words count as none, so
-that what is undetermined is never the majority. Definitions and their sources stand at each function.
+All cover the words that have a language. Mixed words, names, punctuation and undetermined words have none, so
+undetermined words are never the majority. Each function gives its definition and source.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ import numpy as np
 from tasks.languages.word_languages import MIXED, NAME
 
 _NONE = (None, MIXED, NAME)
-"""Of words that say nothing of how languages mix."""
+"""Tags of words without a language for code-mixing."""
 
 
 def spoken(languages: Iterable[str | None]) -> list[str]:
@@ -23,16 +23,16 @@ def spoken(languages: Iterable[str | None]) -> list[str]:
 
 
 def code_mixing_index(languages: Sequence[str | None]) -> float:
-    """100 (1 - most / n): the share in percent of words that are not in the line's main language, of the n words that
-    have a language; 0 of none (Das and Gambäck 2014, equation 1)."""
+    """100 (1 - most / n): the percentage of words outside the line's main language, among the n words with a language.
+    It is 0 for n = 0 (Das and Gambäck 2014, equation 1)."""
     words = spoken(languages)
     return 100 * (1 - max(Counter(words).values()) / len(words)) if words else 0.0
 
 
 def multilingual_index(counts: Sequence[int]) -> float | None:
-    """(1 - sum p^2) / ((k - 1) sum p^2) of k languages: 0 in one language, 1 where all are alike (Barnett et al. 2000).
+    """(1 - sum p^2) / ((k - 1) sum p^2) of k languages: 0 for one language, 1 for equal shares (Barnett et al. 2000).
 
-    ``counts``: words of each language; ``None`` without words or with one language.
+    ``counts``: words of each language. ``None`` without words or with one language.
     """
     shares = np.array(counts, dtype=np.float64)
     if len(shares) < 2 or not shares.sum():
@@ -42,7 +42,7 @@ def multilingual_index(counts: Sequence[int]) -> float | None:
 
 
 def switch_points(languages: Sequence[str | None]) -> list[int]:
-    """Places of the words whose language is not that of the last word before them that has one."""
+    """The places of words whose language differs from the last word before them that has one."""
     found, last = [], None
     for place, language in enumerate(languages):
         if language in _NONE:
@@ -54,7 +54,7 @@ def switch_points(languages: Sequence[str | None]) -> list[int]:
 
 
 def beside_switches(languages: Sequence[str | None]) -> set[int]:
-    """Places of the two words at each switch point: the last one in the language before, and the first in the next."""
+    """The places of both words at each switch point: the last one before it, and the first one after it."""
     found = set()
     for place in switch_points(languages):
         before = next(at for at in range(place - 1, -1, -1) if languages[at] not in (None, MIXED))
@@ -63,13 +63,13 @@ def beside_switches(languages: Sequence[str | None]) -> set[int]:
 
 
 def islands(languages: Sequence[str | None]) -> list[int]:
-    """How many words each stretch in one language has."""
+    """The number of words of each stretch in one language."""
     return [len(list(words)) for _, words in groupby(spoken(languages))]
 
 
 def burstiness(lengths: Sequence[int]) -> float | None:
-    """(s - m) / (s + m) of the lengths of islands, m their mean and s their standard deviation: -1 where all are alike,
-    near 1 where a few are long (Goh and Barabasi 2008; Guzman et al. 2017); ``None`` of fewer than two."""
+    """(s - m) / (s + m) of the lengths of islands, with mean m and standard deviation s. It is -1 for equal lengths and
+    near 1 where a few are long (Goh and Barabasi 2008; Guzman et al. 2017); ``None`` for fewer than two."""
     if len(lengths) < 2:
         return None
     mean, deviation = float(np.mean(lengths)), float(np.std(lengths))
@@ -78,16 +78,16 @@ def burstiness(lengths: Sequence[int]) -> float | None:
 
 @dataclass
 class Mixing:
-    """What a corpus has of each."""
+    """Counts of a corpus, for all indices."""
 
     languages: tuple[str, ...]
     lines: int = 0
     mixed_lines: int = 0
-    """Lines with words of two languages and more."""
+    """Number of lines with words of at least two languages."""
     words: Counter[str | None] = field(default_factory=Counter)
     switches: int = 0
     pairs: int = 0
-    """Neighbouring words that have a language, in one line."""
+    """Number of pairs of neighbouring words with a language, within lines."""
     index: float = 0.0
     """Sum of the lines' code-mixing index."""
     lengths: list[int] = field(default_factory=list)
@@ -104,7 +104,7 @@ class Mixing:
         self.lengths += lengths
 
     def fields(self) -> dict[str, object]:
-        """As a report has them; what is undefined is ``None``."""
+        """The entries of a report; undefined ones are ``None``."""
         total = sum(self.words.values())
         by_language = [self.words[language] for language in self.languages]
         return {

@@ -1,10 +1,10 @@
-"""Names, told from words without labels: by capital letters, by lists of names, and by how rare a word is.
+"""Recognition of names without labels, from capital letters, lists of names, and the frequency of words.
 
-What a capital says is learned from the text: whether its sentences begin with one, whether it writes names with one at
-all, and in which of its languages other words have one too, as German nouns do. A language that keeps capitals for
-names tells them where no sentence begins; elsewhere a list of names has to say so as well, or another place in the
-text. An ending behind an apostrophe (``Berlin'de``) says it in every language. Where names are written without capitals
-the lists alone say so, of rare words. Scripts without capitals tell no names.
+The meaning of capitals is learned from the text: whether sentences begin with one, whether names have one, and in which
+languages other words have one, as German nouns do. If a language uses capitals only for names, a capital within a
+sentence marks a name. In other languages a list of names must confirm it, or another place in the text. An ending after
+an apostrophe (``Berlin'de``) marks a name in every language. If names are written without capitals, only rare words on
+the lists are names. Names are not found in scripts without capitals.
 """
 
 from collections import Counter
@@ -13,22 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from tasks.languages.word_lists import list_form, word_list
 
 _COMMON, _UNUSUAL, _RARE = 1e-3, 1e-4, 1e-5
-"""Frequency on a list at which a word is no name, none though it is a name's as well, and none without a capital."""
+"""Frequency on a list from which a word is no name; no name, even if it is listed as one; no name without a capital."""
 _NOUNS = {"de": 0.3}
-"""Share of words with a capital where no sentence begins, as far as the text does not say; elsewhere ``_SOME``."""
+"""Prior share of words with a capital within sentences; ``_SOME`` for other languages."""
 _SOME, _MOST, _EVIDENCE = 0.03, 0.1, 20
-"""A language with a capital on more than ``_MOST`` of its words keeps none for names; known before: so many words."""
+"""Prior share; largest share of capitals in a language that uses them for names; weight of the prior, in words."""
 _BEGUN, _WRITTEN, _FIRST_EVIDENCE = 0.2, 0.5, 5.0
-"""More than these shares of the first words of sentences, and of rare names, have a capital where a text writes any;
-known before: so many words."""
+"""Shares of first words of sentences, and of rare names, above which a text begins or writes them with a capital; and
+the weight of the prior, in words."""
 _SENTENCE_ENDS, _CLOSING, _APOSTROPHES = ".?!…", "\"'”’»)", "'’"
 
 
 class Names:
-    """Tells which words are names."""
+    """Recognises names among the words of a text."""
 
     def __init__(self, languages: Sequence[str]) -> None:
-        """``languages``: as ``WordLanguages`` has them."""
+        """``languages``: as in ``WordLanguages``."""
         from tasks.labelled_text.value_pools import names_and_places
 
         self._languages = languages
@@ -40,7 +40,7 @@ class Names:
         self._seen: frozenset[str] = frozenset()
 
     def learn(self, lines: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str | None]]]) -> None:
-        """From lines of words, their folded forms, and their languages (of a mixed word: ``mixed``)."""
+        """Learn from lines of words, their folded forms, and their languages (``mixed`` for a mixed word)."""
         capitals: Counter[str] = Counter()
         small: Counter[str] = Counter()
         ordinary = {language: [_EVIDENCE * _NOUNS.get(language, _SOME), _EVIDENCE] for language in self._languages}
@@ -66,11 +66,11 @@ class Names:
         self._written = written[0] > _WRITTEN * written[1]
         self._capitals_say = {language: found <= _MOST * all_ for language, (found, all_) in ordinary.items()}
         self._small = frozenset(form for form, count in small.items() if count > capitals[form])
-        told = [forms for language, forms in of_language.items() if self._capitals_say[language]]
-        self._seen = frozenset().union(*told) - self._small
+        usable = [forms for language, forms in of_language.items() if self._capitals_say[language]]
+        self._seen = frozenset().union(*usable) - self._small
 
     def told(self, words: Sequence[str], forms: Sequence[str], languages: Sequence[str | None]) -> list[int]:
-        """Places of the names of a line."""
+        """The places of the names of a line."""
         return [
             place
             for place, (word, form) in enumerate(zip(words, forms, strict=True))
@@ -98,7 +98,7 @@ class Names:
         return self._capitals_say[language] or form in self._seen or _parts(word)[1]
 
     def _known(self, form: str) -> tuple[float, bool]:
-        """How frequent a word is without its ending, and whether it is on a list of names."""
+        """The frequency of a word without its ending, and whether it is on a list of names."""
         stem = _parts(form)[0]
         frequency = max(max(words.get(form, 0.0), words.get(stem, 0.0)) for words in self._lists)
         return frequency, stem in self._listed_names
@@ -111,7 +111,7 @@ class Names:
 
 
 def _parts(word: str) -> tuple[str, bool]:
-    """A word without the article or the ending that an apostrophe divides from it, and whether there is an ending."""
+    """Split off an article or an ending at an apostrophe; returns the word, and whether it had an ending."""
     before, apostrophe, after = word.replace("’", "'").partition("'")
     if apostrophe and len(before) <= 2 < len(after):
         return after, False
@@ -119,8 +119,8 @@ def _parts(word: str) -> tuple[str, bool]:
 
 
 def _capital(word: str) -> bool | None:
-    """Whether a word has a capital; ``None`` where that says nothing: in a script without any, of a single letter, and
-    where all letters are capitals, since whole sentences are written so."""
+    """Whether a word has a capital. ``None`` in a script without capitals, for a single letter, and for a word in
+    capitals alone, since whole sentences are written so."""
     if word.islower():
         return False
     begin = next((place for place, letter in enumerate(word) if letter.isalpha()), 0)
@@ -131,7 +131,7 @@ def _capital(word: str) -> bool | None:
 
 
 def _begins(words: Sequence[str], forms: Sequence[str], place: int) -> bool:
-    """Whether a sentence begins with a word: the first of its line, or the first behind a full stop."""
+    """Whether a word begins a sentence: the first of its line, or the first after a full stop."""
     for before in range(place - 1, -1, -1):
         if words[before].rstrip(_CLOSING)[-1:] in _SENTENCE_ENDS and words[before].rstrip(_CLOSING):
             return True

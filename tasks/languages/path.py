@@ -1,8 +1,8 @@
-"""A sticky path through the languages of a line: who speaks a language mostly goes on in it.
+"""A sticky path through the languages of a line: the next word is usually in the same language.
 
-A hidden Markov model (Rabiner 1989): the next word has the language of the last one with the probability ``stay``, else
-another one, all alike. How sticky a line is differs from line to line, as there are lines in one language and lines
-that change at every phrase: a line is drawn from several values of ``stay``, whose shares are learned.
+It is a hidden Markov model (Rabiner 1989). The next word has the language of the last one with the probability
+``stay``, else another language, all equally likely. Lines differ in stickiness: some are in one language, others change
+at every phrase. So each line is drawn from several values of ``stay``, whose shares are learned.
 """
 
 from collections.abc import Iterator
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from tasks.languages.letters import Floats, Integers
 
 STAY = np.array([0.7, 0.8, 0.9, 0.95])
-"""Values of ``stay``; above 0.95 a single word of the other language would be read as one of this."""
+"""Values of ``stay``; above 0.95, a single word of the other language would get the language of its neighbours."""
 _LINES = 1000
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What is known of the languages before a word is seen."""
+    """Prior of the languages of a line."""
 
     first: Floats
     """Share of each language among the first words of lines, (K,)."""
     stickiness: Floats
-    """Share of lines of each value of ``STAY``, (S,)."""
+    """Share of lines with each value of ``STAY``, (S,)."""
 
     @classmethod
     def even(cls, languages: int) -> "Chain":
-        """Nothing."""
+        """A uniform prior."""
         return cls(np.full(languages, 1 / languages), np.full(len(STAY), 1 / len(STAY)))
 
     @property
     def steps(self) -> Floats:
-        """Probability of the next language behind each, for each value of ``STAY``, (S, K, K)."""
+        """Probability of the next language after each language, for each value of ``STAY``, (S, K, K)."""
         languages = len(self.first)
         stay = STAY[:, None, None]
         others = (1 - stay) / max(languages - 1, 1)
@@ -43,20 +43,20 @@ class Chain:
 
 @dataclass(frozen=True)
 class Path:
-    """The languages of lines, as probabilities."""
+    """Posterior probabilities of the languages of lines."""
 
     languages: Floats
-    """Of each word given its whole line, (N, K)."""
+    """Probability of each word's language given its whole line, (N, K)."""
     before: Floats
-    """Of each word given the words to its left alone, (N, K): for language models and streams."""
+    """Probability of each word's language given only the words to its left, (N, K), for language models and streams."""
     log_likelihood: float
-    """Of all lines, in nats."""
+    """Log-likelihood of all lines, in nats."""
     chain: Chain
-    """What the lines say about the chain: the expectation of its values."""
+    """Chain learned from the lines: the expectation of its values."""
 
 
 def follow(chain: Chain, evidence: Floats, lengths: Integers) -> Path:
-    """The path through lines of ``lengths`` words, whose words lie one behind the other.
+    """The path through lines of ``lengths`` words each, whose words are concatenated.
 
     ``evidence``: log-probability of each word given its language, (N, K).
     """
@@ -81,13 +81,13 @@ def follow(chain: Chain, evidence: Floats, lengths: Integers) -> Path:
         filled += len(lines)
     if not filled:
         return Path(languages, before, 0.0, chain)
-    # One line in a hundred is expected of everything, so that nothing becomes impossible.
+    # One line in a hundred is uniform, so that nothing becomes impossible.
     learned = Chain(*(0.99 * counts / filled + 0.01 / len(counts) for counts in (first, stickiness)))
     return Path(languages, before, log_likelihood, learned)
 
 
 def _batches(lengths: Integers) -> Iterator[tuple[Integers, NDArray[np.bool_], Integers]]:
-    """Lines of about one length: their numbers (B,), which places they have, and the word of each place, (B, T)."""
+    """Lines of similar length: their numbers (B,), which places they have, and the word of each place, (B, T)."""
     starts = np.cumsum(lengths) - lengths
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -99,8 +99,8 @@ def _batches(lengths: Integers) -> Iterator[tuple[Integers, NDArray[np.bool_], I
 
 
 def _forward(chain: Chain, likelihood: Floats, lengths: Integers) -> tuple[Floats, Floats, Floats]:
-    """What is expected of a place by those before it, the same with the place, (S, B, T, K), and how probable the
-    place is behind those, (S, B, T)."""
+    """Probability of each language at a place given the earlier words, the same including the place's word, both (S, B,
+    T, K), and the probability of the word given the earlier ones, (S, B, T)."""
     lines, places, languages = likelihood.shape
     expected, forward = np.empty((2, len(STAY), lines, places, languages))
     parts = np.ones((len(STAY), lines, places))
@@ -115,17 +115,17 @@ def _forward(chain: Chain, likelihood: Floats, lengths: Integers) -> tuple[Float
 
 
 def _backward(chain: Chain, likelihood: Floats, parts: Floats, lengths: Integers) -> Floats:
-    """How probable what follows is, given the language of a place, (S, B, T, K), up to a factor."""
-    behind = np.ones((*parts.shape, likelihood.shape[-1]))
+    """Probability of the later words given the language of a place, (S, B, T, K), up to a factor."""
+    later = np.ones((*parts.shape, likelihood.shape[-1]))
     steps = chain.steps.transpose(0, 2, 1)
     for place in range(parts.shape[-1] - 2, -1, -1):
-        found = (likelihood[:, place + 1] * behind[:, :, place + 1]) @ steps / parts[:, :, place + 1, None]
-        behind[:, :, place] = np.where((place + 1 < lengths)[:, None], found, 1.0)
-    return behind
+        found = (likelihood[:, place + 1] * later[:, :, place + 1]) @ steps / parts[:, :, place + 1, None]
+        later[:, :, place] = np.where((place + 1 < lengths)[:, None], found, 1.0)
+    return later
 
 
 def _left(chain: Chain, expected: Floats, parts: Floats) -> Floats:
-    """What is expected by the words to the left, over the values of ``STAY`` as far as those tell them, (B, T, K)."""
+    """Probability of each language given the words to the left, averaged over the posterior of ``STAY``, (B, T, K)."""
     logs = np.cumsum(np.log(parts), axis=2) - np.log(parts) + np.log(chain.stickiness)[:, None, None]
     weight = np.exp(logs - logs.max(axis=0))
     weight /= weight.sum(axis=0)

@@ -1,8 +1,8 @@
-"""Hindi as people type it in Latin letters, from words in Devanagari: code ``hi-Latn`` (BCP 47).
+"""Romanised Hindi, as people type it in Latin letters, from words in Devanagari: code ``hi-Latn`` (BCP 47).
 
-There is no spelling that everybody keeps to, so a word has several, and its published frequency is shared among them.
-The inherent vowel is left out at the end of a word, and between two consonants that have vowels on their other sides,
-from right to left (schwa deletion; Ohala 1983, "Aspects of Hindi Phonology").
+There is no standard spelling, so a word has several spellings, which share its published frequency. The inherent vowel
+is left out at the end of a word. It is also left out between two consonants with vowels on their other sides, from
+right to left (schwa deletion; Ohala 1983, "Aspects of Hindi Phonology").
 """
 
 from collections import defaultdict
@@ -34,15 +34,15 @@ _SPELLINGS = {
     "chh": ("chh", "ch"),
     "z": ("z", "j"),
 }
-"""Of sounds that are spelled in more than one way, the more frequent one first."""
+"""Spellings of sounds that have several, the most frequent first."""
 _HEAVY = ("r", "y", "v")
-"""Consonants that need a vowel behind another consonant."""
+"""Consonants that need a vowel after another consonant."""
 _MOST = 8
-"""Spellings of a word at most."""
+"""Maximum number of spellings of a word."""
 
 
 def romanised(frequencies: Mapping[str, float]) -> dict[str, float]:
-    """Frequencies of spellings by those of words in Devanagari, the most frequent first; other words are left out."""
+    """Turn frequencies of Devanagari words into ones of spellings, most frequent first; other words are left out."""
     found: defaultdict[str, float] = defaultdict(float)
     for word, frequency in frequencies.items():
         spellings = list(dict.fromkeys(islice(_spellings(word), _MOST)))
@@ -58,7 +58,7 @@ def _spellings(word: str) -> Iterator[str]:
 
 
 def _sounds(word: str) -> list[str]:
-    """Consonants and vowels; empty of a word in another script. ``ñ`` is a nasal that may go unwritten."""
+    """Consonants and vowels; empty for a word in another script. ``ñ`` is a nasal that may be unwritten."""
     sounds: list[str] = []
     for character in word:
         if character in _CONSONANTS:
@@ -78,7 +78,7 @@ def _sounds(word: str) -> list[str]:
             sounds.append("h")
         else:
             return []
-    # Kept at the end where nobody could say the word without: mitra, rajya.
+    # The final vowel remains where the word cannot be pronounced without it: mitra, rajya.
     is_said = len(sounds) > 2 and sounds[-2] in _HEAVY and not _is_vowel(sounds[-3]) and sounds[-3] != "ñ"
     if len(sounds) > 2 and sounds[-1] == _INHERENT and not is_said:
         sounds.pop()

@@ -1,8 +1,8 @@
-"""How well the languages of words are told: F1 by language, of mixed words, and of switch points; and names.
+"""Scores of language identification: F1 by language, of mixed words and of switch points; and names.
 
-Words that people labelled with no language of the text, or as names, are left out of F1; a word of a language that is
-told as a name counts as missed. A switch point is a word whose language is not that of the last word before it in its
-line that has one; mixed words are passed over, since they have both, and so is what is told as a name or as no word.
+F1 leaves out words that people labelled as names or with no language of the text. A word of a language that is found as
+a name counts as missed. A switch point is a word whose language differs from the last word before it in its line that
+has one. Mixed words have both languages and are skipped, as are words found as names or without a language.
 """
 
 from collections import defaultdict
@@ -20,10 +20,10 @@ OF_NAMES = ("precision", "recall")
 def language_scores(
     gold: Sequence[LabelledWords], found: Sequence[Sequence[str | None]], languages: Sequence[str]
 ) -> dict[str, Figure]:
-    """F1 of each language, of ``mixed`` and of switch points, with intervals over lines; 0.987 and not 98.7. Precision
-    and recall of names where people marked some.
+    """F1 of each language, of ``mixed`` and of switch points as a share (0.987), with intervals over lines.
+    Precision and recall of names are added where people labelled some.
 
-    F1 is a ratio of sums, 2 TP / (2 TP + FP + FN), and drawn again as one. ``found``: the languages of the same words.
+    F1 is a ratio of sums, 2 TP / (2 TP + FP + FN), and resampled as one. ``found``: the languages of the same words.
     """
     hits: defaultdict[str, list[int]] = defaultdict(list)
     sizes: defaultdict[str, list[int]] = defaultdict(list)
@@ -44,7 +44,7 @@ def language_scores(
 
 
 def _carried(words: Sequence[tuple[str, str | None]], languages: Sequence[str]) -> list[tuple[str, str | None]]:
-    """What is told as no language goes on in the last one."""
+    """Give a word found without a language the language of the word before it."""
     carried, last = [], next((found for _, found in words if found in languages), None)
     for language, found in words:
         last = found if found in languages else last

@@ -1,9 +1,9 @@
-"""Words of text whose script sets no spaces: a run of Chinese or Japanese characters is divided by a dictionary.
+"""Word segmentation of scripts without spaces: a dictionary divides runs of Chinese or Japanese characters.
 
-Chinese by jieba with the dictionary of wordfreq's list, so that the words are those that the list counts; Japanese by
-MeCab with IPAdic, which wordfreq's list was made with. Where the script changes a word ends: ``OK了`` is two. Words
-stand in a line as they are written, in order and without overlap, so that their offsets can be found again. Thai, Lao,
-Khmer and Burmese are not divided: ``wordfreq`` has no list of them.
+Chinese uses jieba with the dictionary of wordfreq's list, so that words are those that the list counts. Japanese uses
+MeCab with IPAdic, as wordfreq's list does. A word ends where the script changes: ``OK了`` is two words. Words are
+unchanged, in order and without overlap, so their offsets can be recovered. Thai, Lao, Khmer and Burmese are not
+divided, since ``wordfreq`` has no list of them.
 """
 
 import re
@@ -16,7 +16,7 @@ from tasks.errors import ParameterError
 _HAN = r"々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA = r"\u3041-\u3096\u30a1-\u30faー\uff66-\uff9f"
 _MARKS = r"\u3000-\u3004\u3008-\u301f・\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-"""Punctuation that stands between words without a space."""
+"""Punctuation between words without a space."""
 _RUN = re.compile(f"[{_HAN}{_KANA}]")
 _OWN = re.compile(f"[{_HAN}{_KANA}{_MARKS}]")
 _PIECES = re.compile(f"{MARKER_PATTERN.pattern}|[{_HAN}{_KANA}]+|[{_MARKS}]+|.[^{_HAN}{_KANA}{_MARKS}[]*")
@@ -24,16 +24,16 @@ UNSPACED = _HAN + _KANA
 """Characters of Chinese and Japanese, for a class of a regular expression."""
 _PACKAGES = {"zh": "jieba", "ja": "mecab-python3 and ipadic"}
 DIVIDED = frozenset(_PACKAGES)
-"""Languages whose words no white space divides, and a dictionary does."""
+"""Languages whose words a dictionary divides, since no white space does."""
 _REMEMBERED = 1 << 16
 
 Divide = Callable[[str], list[str]]
 
 
 def divider(languages: Sequence[str]) -> Divide:
-    """What divides a line of text in these languages (ISO 639-1) into words.
+    """A function that divides a line in these languages (ISO 639-1) into words.
 
-    ``ParameterError`` where it takes a package that is not installed.
+    Raises ``ParameterError`` where a required package is not installed.
     """
     dictionaries = {language: _dictionary(language) for language in languages if language in _PACKAGES}
     if not dictionaries:
@@ -73,10 +73,10 @@ def _chinese() -> Divide:
     from wordfreq.chinese import DICT_FILENAME, simplify_chinese
 
     words = jieba.Tokenizer()
-    # By itself it would load, and leave behind, a cache in the folder for temporary files that all users share.
+    # By default it writes a cache to the temporary folder that all users share.
     words.FREQ, words.total = words.gen_pfdict(open(DICT_FILENAME, "rb"))  # noqa: SIM115 - it closes the file
     words.initialized = True
-    # Without the hidden Markov model, which would make words that no list has.
+    # The hidden Markov model is off, since it makes words that no list has.
     return lambda run: [run[start:end] for _, start, end in words.tokenize(simplify_chinese(run), HMM=False)]
 
 

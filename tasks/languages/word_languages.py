@@ -1,13 +1,12 @@
-"""Which language each word of a text has, learned from the text itself and from lists of frequent words.
+"""Language identification of each word of a text, learned from the text itself and from lists of frequent words.
 
-A word of a language is drawn from the published frequencies of that language, or else spelled letter by letter as its
-words are spelled; or it is mixed, and then says nothing about its neighbours. A sticky path (``path``) decides what
-these leave open. How often a word is spelled rather than listed, how often mixed, how sticky a line is: all are learned
-from the text by expectation maximisation, without a label.
+A word of a language is drawn from that language's published frequencies, or spelled by its letter model. Or the word is
+mixed, and then gives no evidence on its neighbours. A sticky path (``path``) decides where these leave several
+languages. Expectation-maximisation learns the rates of spelled and of mixed words and the stickiness of lines from the
+text, without labels.
 
-Of a language that has no list, or one in letters that the text hardly has (Arabic in Latin letters), nothing is known
-but that it is the other one. It begins as the words that are on no list or far down on one, and its letters and words
-are learned with the rest.
+For a language without a list, or in letters that the text hardly has (Arabic in Latin letters), nothing is known in
+advance. It starts with the words that are on no list or rare on one. Its letters and words are learned with the rest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,15 +31,15 @@ _ROUNDS = 10
 _LISTED, _LONGEST = 60_000, 30
 _SPELLED, _MIXED = 0.05, 0.005
 _OWN_WORDS = (0.3, 0.5)
-"""How far a listed language and one without a list go by the words of the text itself, where one has no list."""
+"""Weights of a word's share in the text itself, for listed and unlisted languages, if one language has no list."""
 _MOST_REMEMBERED = 1 << 18
-_LEARNED_FROM = 20_000
-"""Lines."""
+LEARNED_FROM = 20_000
+"""Number of lines that the languages are learned from."""
 _TINY = 1e-300
 _LATIN, _TELL_SCRIPT, _MOSTLY, _HARDLY = "LATIN", 1000, 0.5, 0.01
-"""Words of a list that tell its script; shares of a text's words in its main script, and in one that it hardly has."""
+"""List words that decide its script; shares of a text's words in its main script, and in one that it hardly has."""
 _RARE = 1e-7
-"""Frequency on a list at which a word is as likely to be one of the language that has none."""
+"""List frequency at which a word is equally likely to be in the language without a list."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,14 @@ class TaggedLine:
 
     words: list[str]
     languages: list[str | None]
-    """A language of the text, ``mixed``, ``name``, or ``None`` for what is no word: punctuation, a number."""
+    """A language of the text, ``mixed``, ``name``, or ``None`` for punctuation and numbers."""
     around: Floats
-    """Probability of each language at each place, (T, K), also of what is no word: there its company alone decides."""
+    """Probability of each language at each place, (T, K); a place without a word has it from its neighbours alone."""
     before: list[dict[str, float]]
-    """Probability of each language at each place by the words to its left alone."""
+    """Probability of each language at each place, given only the words to its left."""
 
     def places(self, text: str) -> Iterator[tuple[int, str, str | None]]:
-        """Where in the line each word begins, the word, and its language."""
+        """The offset of each word in the line, the word, and its language."""
         position = 0
         for word, language in zip(self.words, self.languages, strict=True):
             position = text.index(word, position)
@@ -64,40 +63,40 @@ class TaggedLine:
             position += len(word)
 
     def by_start(self, text: str) -> dict[int, str | None]:
-        """The language of each word of ``tasks.corpora.words``, by where it begins."""
+        """The language of each word of ``tasks.corpora.words``, by its offset."""
         places = self.places(text)
         return {at + start: language for at, word, language in places for start, _ in word_spans(word)}
 
 
 def tagged_lines(
-    languages: Sequence[str], lines: Iterable[str], sample: int = _LEARNED_FROM, *, names: bool = True
+    languages: Sequence[str], lines: Iterable[str], *, names: bool = True
 ) -> tuple["WordLanguages", Iterator[tuple[str, TaggedLine]]]:
-    """What tells the languages of a text's words, learned from its first ``sample`` lines, and each line with them.
+    """A model learned from the first 20,000 lines of a text, and each line with its tags.
 
-    Those lines stand in memory, the others pass as a stream. Raises what ``WordLanguages`` and ``divider`` do.
+    Those lines are held in memory, the others are a stream. Raises the errors of ``WordLanguages`` and ``divider``.
     """
     divide, lines = divider(languages), iter(lines)
-    first = list(islice(lines, sample))
+    first = list(islice(lines, LEARNED_FROM))
     model = WordLanguages(languages, [divide(line) for line in first], names=names)
     raw, words = tee(chain(first, lines))
     return model, zip(raw, model.tag(map(divide, words)), strict=True)
 
 
 def spoken_languages(languages: Sequence[str], texts: Sequence[str]) -> Iterator[list[str]]:
-    """In which language each white-space word of these texts would be said, learned from them: names, mixed words and
-    numbers in that of their company. Raises what ``WordLanguages`` does."""
+    """The language in which to pronounce each white-space word of these texts, from which it is learned. Names,
+    mixed words and numbers take their neighbours' language. Raises the errors of ``WordLanguages``."""
     words = [text.split() for text in texts]
-    return WordLanguages(languages, words[:_LEARNED_FROM]).spoken(words)
+    return WordLanguages(languages, words[:LEARNED_FROM]).spoken(words)
 
 
 class WordLanguages:
-    """Tells the languages of words."""
+    """Identifies the languages of words."""
 
     def __init__(self, languages: Sequence[str], lines: Iterable[Sequence[str]], *, names: bool = False) -> None:
-        """``languages``: two or more codes (ISO 639-1, as ``wordfreq`` has them); ``lines``: words of text to learn
-        from, without labels, divided by ``segmentation.divider``; ``names``: tell them apart from words of a language.
+        """``languages``: at least two codes (ISO 639-1, as in ``wordfreq``). ``lines``: unlabelled words of text to
+        learn from, divided by ``segmentation.divider``. ``names``: also recognise names.
 
-        Raises ``ParameterError`` where there are fewer languages, one twice, or none that has a list.
+        Raises ``ParameterError`` for a single language, a repeated one, or where none has a list.
         """
         try:
             several(languages)
@@ -107,7 +106,7 @@ class WordLanguages:
         self._lists = [word_list(language) for language in languages]
         lines = list(lines)
         self.in_other_script = _in_other_script(dict(zip(languages, self._lists, strict=True)), lines)
-        """Languages whose list is in letters that the text does not have, and so is not used."""
+        """Languages whose list is not used, since the text does not have its letters."""
         self._lists = [
             {} if language in self.in_other_script else words
             for language, words in zip(languages, self._lists, strict=True)
@@ -121,7 +120,7 @@ class WordLanguages:
         self._names: Names | None = None
         self._learn(_Numbered.of(lines))
         if names:
-            # Words with their languages, before names are among these.
+            # Names are learned from words with their languages.
             found = Names(languages)
             tagged = ((line.words, [form_of(word) for word in line.words], line.languages) for line in self.tag(lines))
             found.learn(tagged)
@@ -129,11 +128,11 @@ class WordLanguages:
 
     @property
     def unlisted(self) -> list[str]:
-        """Languages that have no list, or none that is used."""
+        """Languages without a list, or whose list is not used."""
         return [code for code, listed in zip(self.languages, self._listed, strict=True) if not listed]
 
     def tag(self, lines: Iterable[Sequence[str]], block: int = 5000) -> Iterator[TaggedLine]:
-        """Each line of words with their languages, read in blocks of lines."""
+        """Each line of words with their languages; lines are read in blocks."""
         lines = iter(lines)
         while read := list(islice(lines, block)):
             numbered = _Numbered.of(read)
@@ -154,12 +153,12 @@ class WordLanguages:
                 place += len(words)
 
     def spoken(self, lines: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        """In which language each word of these lines would be said: what has none in that of its company."""
+        """The language in which to pronounce each word; words without one take their neighbours'."""
         for line in self.tag(lines):
             yield [self.languages[number] for number in line.around.argmax(axis=1).tolist()]
 
     def shares(self, words: Sequence[str]) -> Floats:
-        """Probability of each language of a word without its company, of languages spoken equally often, (W, K)."""
+        """Probability of each language of a word without context, for equally frequent languages, (W, K)."""
         probability, _ = self._emission([form_of(word) for word in words])
         return np.asarray(probability / probability.sum(axis=1, keepdims=True))
 
@@ -207,7 +206,7 @@ class WordLanguages:
             self._shares = dict(zip(text.types, share, strict=True))
 
     def _spelling_of_list(self, words: list[str], frequencies: dict[str, float]) -> LetterModel:
-        """Of the words of a list, the more frequent ones a little heavier."""
+        """Learn the letter model of a list; more frequent words have a little more weight."""
         weights = np.log10(np.array([frequencies[word] for word in words]) * 1e9 + 1e-9) - 1
         return LetterModel(self._alphabet.spell(words), np.maximum(weights, 0.2))
 
@@ -215,20 +214,20 @@ class WordLanguages:
         return np.exp(np.stack([letters.log_probability(spelled) for letters in self._letters], axis=1))
 
     def _frequencies(self, forms: list[str]) -> Floats:
-        """By the lists, (W, K)."""
+        """Frequencies on the lists, (W, K)."""
         found = [[share_on_list(words, form) for words in self._lists] for form in forms]
         return np.array(found).reshape(-1, len(self._lists))
 
     def _mixed_weights(self, forms: list[str]) -> Floats:
-        """Of each form as a mixed word, (W,)."""
+        """Weight of each form as a mixed word, (W,)."""
         return np.array([self._mixed.weight(form) if self._mixed else 0.0 for form in forms])
 
     def _general(self, known: Floats, letters: Floats) -> Floats:
-        """A word from the list of a language, or else spelled as its words are, (W, K)."""
+        """Probability of a word in each language: listed, or spelled by its letter model, (W, K)."""
         return (1 - self._spelled) * known + self._spelled * letters
 
     def _emission(self, types: list[str]) -> tuple[Floats, Floats]:
-        """Probability of each form in each language, (W, K), and how much of it is that of a mixed word, (W,)."""
+        """The probability of each form in each language, (W, K), and the part of it as a mixed word, (W,)."""
         new = [form for form in types if form not in self._remembered]
         if len(self._remembered) + len(new) > _MOST_REMEMBERED:
             self._remembered.clear()
@@ -253,9 +252,9 @@ class WordLanguages:
 
 
 def _in_other_script(lists: Mapping[str, dict[str, float]], lines: Iterable[Sequence[str]]) -> list[str]:
-    """Languages whose list is not in Latin letters, where the text mostly is in these and has hardly any of the list's.
+    """Languages with a list in another script than Latin, where the text is mostly Latin and hardly has that script.
 
-    Chinese and Japanese always go by their list: the dictionary that divides them knows no other letters.
+    Chinese and Japanese always use their list, since the dictionary that divides them knows no other letters.
     """
     scripts = {
         language: words_by_script(islice(words, _TELL_SCRIPT)).most_common(1)[0][0]
@@ -275,10 +274,10 @@ def _in_other_script(lists: Mapping[str, dict[str, float]], lines: Iterable[Sequ
 
 @dataclass(frozen=True)
 class _Numbered:
-    """Lines as numbers of their different forms."""
+    """Lines as indices of their distinct forms."""
 
     forms: list[list[str]]
-    """What is looked up of each word: folded, without punctuation; empty for what is no word."""
+    """Look-up form of each word: folded, without punctuation; empty for punctuation and numbers."""
     types: list[str]
     words: Integers
     lengths: Integers
@@ -293,7 +292,7 @@ class _Numbered:
 
 
 def form_of(word: str) -> str:
-    """What is looked up of a white-space word; empty for punctuation, numbers and markers."""
+    """The look-up form of a white-space word; empty for punctuation, numbers and markers."""
     if not word.isalpha():
         if not any(map(str.isalpha, word)) or MARKER_PATTERN.search(word):
             return ""

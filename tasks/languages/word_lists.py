@@ -1,4 +1,4 @@
-"""How frequent a word is in a language, by the published lists of the package ``wordfreq`` (data CC BY-SA 4.0)."""
+"""Word frequencies of languages, from the published lists of the package ``wordfreq`` (data CC BY-SA 4.0)."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -9,19 +9,19 @@ from pydantic import AfterValidator
 from tasks.corpora.words import fold
 
 ROMANISED_HINDI = "hi-Latn"
-"""Hindi in Latin letters (BCP 47): the list of Hindi, as people would spell its words."""
+"""Hindi in Latin letters (BCP 47): the list of Hindi, respelled as people type it."""
 Codes = TypeVar("Codes", bound=Sequence[str])
 
 
 def codes_of(pair: str) -> list[str]:
-    """The languages of ``de,tr``."""
+    """The languages of a pair such as ``de,tr``."""
     return [code.strip() for code in pair.split(",")]
 
 
 def list_form(word: str) -> str:
-    """What is looked up of a word: folded, and the Turkish ``İ`` an ``i``, not the two that Unicode makes of it.
+    """The look-up form of a word: folded, one ``i`` for a Turkish ``İ`` (Unicode folds it to two signs).
 
-    Lists by language alone go by it: other counts of words, and what was trained on them, have Unicode's form.
+    Only the lists by language use it. Other word counts, and models trained on them, have Unicode's form.
     """
     return fold(word).replace("i\u0307", "i")
 
@@ -30,7 +30,7 @@ def list_form(word: str) -> str:
 def word_list(language: str) -> dict[str, float]:
     """Share of each word among the words of a language (ISO 639-1); empty where ``wordfreq`` has no list of it.
 
-    The package itself answers for a language that it does not have with the nearest one that it has.
+    The package itself substitutes the nearest language for a missing one.
     """
     from wordfreq import available_languages, get_frequency_dict
 
@@ -46,27 +46,26 @@ def word_list(language: str) -> dict[str, float]:
 
 
 def share_on_list(words: Mapping[str, float], form: str) -> float:
-    """Share of a form on a list, in which ``l'équipe`` is two words: it has the product of the shares of both.
+    """The share of a form on a list. ``l'équipe`` is two words there, with the product of both shares.
 
-    Where more letters stand before the apostrophe than behind it, what is behind is no word but an ending: that is left
-    to ``mixed_words``.
+    If more letters precede the apostrophe than follow it, the last part is an ending; ``mixed_words`` handles it.
     """
-    before, apostrophe, behind = form.partition("'")
-    if not apostrophe or form in words or len(before) > len(behind):
+    before, apostrophe, after = form.partition("'")
+    if not apostrophe or form in words or len(before) > len(after):
         return words.get(form, 0.0)
-    return words.get(before, 0.0) * words.get(behind, 0.0)
+    return words.get(before, 0.0) * words.get(after, 0.0)
 
 
 def listed_languages() -> list[str]:
-    """Languages that have a list."""
+    """The languages that have a list."""
     from wordfreq import available_languages
 
     return sorted([*available_languages("best"), ROMANISED_HINDI])
 
 
 def several(languages: Codes) -> Codes:
-    """The codes as they are: none, or two and more that differ, of which one at least has a list; else
-    ``ValueError``."""
+    """The codes unchanged if there are none, or at least two different ones with at least one listed. Otherwise
+    raise ``ValueError``."""
     if not languages:
         return languages
     if len(languages) < 2 or len(set(languages)) < len(languages) or not all(languages):
@@ -81,4 +80,4 @@ def several(languages: Codes) -> Codes:
 
 
 Languages = Annotated[list[str], AfterValidator(several)]
-"""A setting: the languages that a text mixes (ISO 639-1); empty: one alone, and nothing is done about it."""
+"""A setting: the languages that a text mixes (ISO 639-1); empty: a single language, without any treatment."""

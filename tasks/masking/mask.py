@@ -41,7 +41,7 @@ SUMMARY = "mask the private words of a text"
 
 
 class MaskFiles(StageFiles):
-    """What masking reads and writes."""
+    """Files that masking reads and writes."""
 
     input: Annotated[str, READ_STREAM]
     """text, one sentence a line"""
@@ -58,9 +58,9 @@ class MaskFiles(StageFiles):
 
 
 def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Write the masked text, and what was asked for beside it (paper 3.1).
+    """Write the masked text and the optional files (paper 3.1).
 
-    Raises ``CorpusError`` where the text has no sentence, ``ModelError`` where a tagger's model is not there.
+    Raises ``CorpusError`` if the text has no sentence, ``ModelError`` if a tagger's model is missing.
     """
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.sidecar import sidecar_line
@@ -136,7 +136,7 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
 
 
 def _with_progress(lines: Iterable[str]) -> Iterator[str] | Iterable[str]:
-    """A bar on standard error, where that is a terminal."""
+    """The lines, with a progress bar on standard error if that is a terminal."""
     if not sys.stderr.isatty():
         return lines
     from tqdm import tqdm

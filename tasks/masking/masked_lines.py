@@ -1,8 +1,8 @@
-"""The masked lines of a text: as a stream in this process, or in parts on a cluster, with the same bytes.
+"""Masked lines of a text: as a stream in this process, or in parts on a cluster, with the same bytes.
 
-A technique by line is given the same parts of a text either way, so that the same lines are in a batch. A stream, a
-technique that learns from the text and one that only looks words up (others would need longer to be given their lines)
-stay in this process.
+A technique that works line by line gets the same parts of a text either way, so its batches hold the same lines. Three
+cases stay in this process: a stream, a technique that learns from the text, and a technique that only looks words up
+(sending its lines to workers would take longer).
 """
 
 from collections import Counter
@@ -17,7 +17,6 @@ from tasks.corpora.text_lines import is_stream
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import MaskingTally, Technique
 from tasks.parts import PART_LINES, Advance, Work, blocks, computed
-from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ _Part = tuple[int, list[str]]
 
 @dataclass(frozen=True)
 class MaskedPart:
-    """What a worker makes of a part."""
+    """Result of a worker for one part."""
 
     lines: list[_Masked]
     tally: MaskingTally
     counters: list[Counter[Any]]
-    """Of the technique, for this part."""
+    """Counters of the technique for this part."""
 
 
 def masked_lines(
@@ -48,7 +47,7 @@ def masked_lines(
     *,
     with_spans: bool,
 ) -> Iterator[_Masked]:
-    """As ``Technique.mask``; raises what ``computed`` does."""
+    """Masked lines as ``Technique.mask`` does; raises the errors of ``computed``."""
     if (
         not resources.cluster
         or not (technique.is_by_line and technique.is_costly)
@@ -58,7 +57,7 @@ def masked_lines(
         return
     make = partial(_masker, settings, files.word_counts, resources.threads, with_spans)
     parts = enumerate(blocks(lines, PART_LINES))
-    for part in computed(parts, make, resources, uses_model=_uses_torch(settings)):
+    for part in computed(parts, make, resources, uses_model='"kind":"transformers"' in settings.model_dump_json()):
         tally.add(part.tally)
         for whole, counter in zip(technique.counters(), part.counters, strict=True):
             whole.update(counter)
@@ -92,17 +91,3 @@ def _masker(settings: TechniqueSettings, word_counts: str | None, threads: int, 
         return MaskedPart(found, tally, counted)
 
     return masked
-
-
-def _uses_torch(settings: TechniqueSettings) -> bool:
-    return "transformers" in _kinds(as_plain(settings))
-
-
-def _kinds(plain: object) -> list[str]:
-    """The kinds that plain settings, and those of their parts, name."""
-    if isinstance(plain, list):
-        return [kind for each in plain for kind in _kinds(each)]
-    if not isinstance(plain, dict):
-        return []
-    own = [plain["kind"]] if isinstance(plain.get("kind"), str) else []
-    return own + [kind for each in plain.values() for kind in _kinds(each)]

@@ -1,12 +1,11 @@
-"""What a technique would mask, word by word and with reasons: what the terminal and the page of ``preview`` show.
+"""Preview of a technique, word by word with reasons, for the terminal and the page of ``preview``.
 
-Of long lines the first ``LONGEST_SHOWN`` characters are shown, and the rest is counted; the technique sees them whole.
-Control characters and marks that turn the direction of text are shown by their code points, so that a text can neither
-steer the terminal nor show its words in another order than they have.
+Of long lines the first ``LONGEST_SHOWN`` characters are shown, and the rest is counted; the technique reads the whole
+line. Control characters and direction marks are shown by their code points. So a text can neither control the terminal
+nor show its words in another order.
 
-The preview as a page: one HTML file with everything in it, readable offline, in light and dark.
-
-The reason of a word shows when the mouse is over it and when it has the keyboard's focus; Escape puts it away.
+The page is one HTML file, readable offline, in light and dark. It shows a word's reason on mouse-over and on keyboard
+focus; Escape hides it.
 """
 
 import re
@@ -16,11 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import tee
 from pathlib import Path
+from typing import NamedTuple
 
 from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.plain_text import DIRECTION_MARKS
 from tasks.masking.settings import Markers
 from tasks.masking.technique import (
+    Explained,
     Finding,
     KeptWord,
     MaskingTally,
@@ -32,58 +33,76 @@ from tasks.masking.technique import (
 from tasks.page_templates import page_environment
 
 LONGEST_SHOWN = 4000
-"""Characters of a line."""
+"""Longest part of a line that is shown, in characters."""
 _OWN_NUMBERS = re.compile(r"\brank [\d,]+| \(\d\.\d\d\)")
+_FOLDER = Path(__file__).parent
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a line: a word with what is said of it, or what stands between words."""
+class Piece(NamedTuple):
+    """One piece of a line: a word with its finding or reason, or the text between two words."""
 
     text: str
-    """As it can be shown."""
-    word: Finding | KeptWord | None
-    """``None`` between words."""
+    """Text of the piece, with control characters visible."""
+    word: Finding | KeptWord | None = None
     marker: str = ""
-    """What a masked word becomes."""
+    """Marker that replaces a masked word."""
 
 
-@dataclass(frozen=True)
-class PreviewedLine:
-    """One line."""
+class PreviewedLine(NamedTuple):
+    """One line of the preview."""
 
     number: int
-    """From 1."""
     pieces: list[Piece]
     masked: str
     """The line as ``palimpsest mask`` would write it."""
     characters_left_out: int
     words_left_out: int
-    """Masked words among what is left out."""
+    """Masked words in the part that is not shown."""
 
 
 @dataclass
 class PreviewCounts(MaskingTally):
-    """What was counted over all lines, whole as they are."""
+    """Counts over all lines, including the parts that are not shown."""
 
-    reasons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    by_reason: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Masked words by class, source and reason, without the ranks and scores of single words."""
+
+    @property
+    def reasons(self) -> list[tuple[str, str, str, int]]:
+        """Class, source, reason and number of masked words, the most frequent first."""
+        ordered = sorted(self.by_reason.items(), key=lambda item: (-item[1], item[0]))
+        return [(*reason, number) for reason, number in ordered]
+
+
+@dataclass(frozen=True)
+class Previewed:
+    """Preview of a text by one technique."""
+
+    title: str
+    lines: Sequence[PreviewedLine]
+    counts: PreviewCounts
+    notes: Sequence[str] = ()
+    """Description of the technique in force, and warnings."""
+    fills: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """Fills of each line by its number: pairs of a fill's name and its text."""
 
 
 def preview_lines(
     technique: Technique, lines: Iterable[str], markers: Markers, counts: PreviewCounts, languages: Sequence[str] = ()
 ) -> Iterator[PreviewedLine]:
-    """What becomes of each line; reads lines as a stream and adds to ``counts``.
+    """The preview of each line; reads lines as a stream and adds to ``counts``.
 
-    ``languages`` that the text mixes: the reason of each word begins with its own.
+    ``languages``: those of a mixed text; the reason of each word then begins with the word's language.
     """
-    # Only then: what nobody reads would be kept.
-    lines, told = tee(lines) if languages else (lines, ())
+    # Only for a mixed text: tee holds the lines until both readers have read them.
+    lines, detected = tee(lines) if languages else (lines, ())
     explained = technique.explain(lines)
-    for number, (line, words) in enumerate(_told(explained, languages, told) if languages else explained, start=1):
+    if languages:
+        explained = _with_languages(explained, languages, detected)
+    for number, (line, words) in enumerate(explained, start=1):
         findings = [word for word in words if isinstance(word, Finding)]
         counts.count(line, len(words), findings)
-        counts.reasons.update((word.label, word.source, kind_of_reason(word.reason)) for word in findings)
+        counts.by_reason.update((word.label, word.source, kind_of_reason(word.reason)) for word in findings)
         shown = [word for word in words if word.end <= LONGEST_SHOWN]
         text = line[:LONGEST_SHOWN] if len(shown) == len(words) else line[: words[len(shown)].start]
         shown_findings = [word for word in shown if isinstance(word, Finding)]
@@ -97,9 +116,9 @@ def preview_lines(
         )
 
 
-def _told(
-    explained: Iterable[tuple[str, list[Finding | KeptWord]]], languages: Sequence[str], lines: Iterable[str]
-) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
+def _with_languages(
+    explained: Iterable[tuple[str, Explained]], languages: Sequence[str], lines: Iterable[str]
+) -> Iterator[tuple[str, Explained]]:
     from tasks.languages.word_languages import tagged_lines
 
     for (line, words), (_, tagged) in zip(explained, tagged_lines(languages, lines)[1], strict=True):
@@ -107,16 +126,16 @@ def _told(
         yield line, [replace(word, reason=f"{of.get(word.start) or 'no language'}: {word.reason}") for word in words]
 
 
-def _pieces(text: str, words: list[Finding | KeptWord], markers: Markers) -> Iterator[Piece]:
+def _pieces(text: str, words: Explained, markers: Markers) -> Iterator[Piece]:
     position = 0
     for word in words:
         if word.start > position:
-            yield Piece(visible(text[position : word.start]), None)
+            yield Piece(visible(text[position : word.start]))
         marker = marker_of(word, markers.style) if isinstance(word, Finding) else ""
         yield Piece(visible(text[word.start : word.end]), word, marker)
         position = word.end
     if position < len(text):
-        yield Piece(visible(text[position:]), None)
+        yield Piece(visible(text[position:]))
 
 
 def visible(text: str) -> str:
@@ -127,57 +146,24 @@ def visible(text: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    if character == "\t":
-        return False
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in DIRECTION_MARKS
+    is_control = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character != "\t"
+    return is_control or character in DIRECTION_MARKS
 
 
 def kind_of_reason(reason: str) -> str:
-    """A reason without what is one word's alone: its rank in a vocabulary and its score."""
+    """A reason without the rank and the score of a single word."""
     return _OWN_NUMBERS.sub(lambda match: "rank …" if "rank" in match.group() else "", reason)
 
 
 def why(word: Finding | KeptWord) -> str:
-    """The reason of a word, with the detector's score where there is one."""
+    """The reason for a word, with the detector's score if there is one."""
     if isinstance(word, Finding) and word.score is not None and not _OWN_NUMBERS.search(word.reason):
         return f"{word.reason} ({word.score:.2f})"
     return word.reason
 
 
-def counted_reasons(counts: PreviewCounts) -> list[tuple[str, str, str, int]]:
-    """Class, source, reason and number of masked words, the most frequent first."""
-    ordered = sorted(counts.reasons.items(), key=lambda item: (-item[1], item[0]))
-    return [(label, source, reason, number) for (label, source, reason), number in ordered]
-
-
-_FOLDER = Path(__file__).parent
-
-
-@dataclass(frozen=True)
-class Previewed:
-    """What one technique makes of a text."""
-
-    title: str
-    lines: Sequence[PreviewedLine]
-    counts: PreviewCounts
-    notes: Sequence[str] = ()
-    """What the technique goes by, and warnings."""
-    fills: Mapping[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    """By the number of a line, what each way of filling makes of it."""
-
-    @property
-    def classes(self) -> list[tuple[str, int]]:
-        """The classes of masked words, with their numbers."""
-        return [(label, self.counts.labels[label]) for label in CLASSES if self.counts.labels[label]]
-
-    @property
-    def reasons(self) -> list[tuple[str, str, str, int]]:
-        """Why words are masked, the most frequent reason first."""
-        return counted_reasons(self.counts)
-
-
 def preview_page(title: str, techniques: Sequence[Previewed], notes: Sequence[str] = (), *, all_words: bool) -> str:
-    """The page; ``notes`` are about the text itself, ``all_words`` gives kept words their reasons too."""
+    """The page; ``notes`` are about the text itself, ``all_words`` adds the reasons of unmasked words."""
     from markupsafe import Markup
 
     environment = page_environment(_FOLDER)

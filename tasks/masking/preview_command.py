@@ -22,107 +22,86 @@ Examples:
 
 import sys
 from itertools import islice
-from typing import IO, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
-from tasks.masking.preview import Piece, PreviewCounts, PreviewedLine, counted_reasons, why
+from tasks.corpora.masked_text import CLASSES
+from tasks.masking.preview import PreviewCounts, Previewed, PreviewedLine, preview_lines, preview_page, why
 from tasks.masking.settings import TechniqueSettings
-from tasks.masking.technique import Finding, KeptWord
+from tasks.masking.technique import Finding
 from tasks.masking.techniques import TECHNIQUES_HELP, AnyTechnique, settings_named
 from tasks.options import READ, READ_STREAM, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 
-_STYLES = {
-    "MASK": "black on grey70",
-    "PERSON": "black on orange1",
-    "LOCATION": "black on sky_blue1",
-    "ORGANISATION": "black on light_green",
-    "DATE": "black on khaki1",
-    "NUMBER": "black on plum1",
-    "MONEY": "black on gold1",
-    "CONTACT": "black on aquamarine1",
-    "IDENTIFIER": "black on light_coral",
-    "GROUP": "black on light_steel_blue1",
-    "WORK": "black on thistle1",
-    "MISCELLANEOUS": "black on wheat1",
-}
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_COLOURS = (
+    "grey70 orange1 sky_blue1 light_green khaki1 plum1 gold1 aquamarine1 light_coral light_steel_blue1 thistle1 wheat1"
+).split()
+_STYLES = {label: f"black on {colour}" for label, colour in zip(CLASSES, _COLOURS, strict=True)}
 _INDENT = " " * 7
 
 
-class TerminalPreview:
-    """Writes previewed lines, and at the end what was counted."""
+def _console(stream: IO[str]) -> "Console":
+    from rich.console import Console
 
-    def __init__(self, stream: IO[str], *, all_words: bool) -> None:
-        """``all_words``: kept words get a row as well."""
-        from rich.console import Console
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would exit with status 1; the command line handles a closed pipe for all commands."""
+            raise BrokenPipeError
 
-        class PlainConsole(Console):
-            def on_broken_pipe(self) -> None:
-                """Rich would exit with status 1; the command line says what a closed pipe means, for all commands."""
-                raise BrokenPipeError
+    return PlainConsole(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
-        self._console = PlainConsole(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        self._all_words = all_words
 
-    def write_line(self, line: PreviewedLine) -> None:
-        """A line, the same line masked, and a row for each of its masked words."""
-        from rich.text import Text
+def _print_line(console: "Console", line: PreviewedLine, *, all_words: bool) -> None:
+    """Print a line, the same line masked, and a row for each of its masked words (or of ``all_words``)."""
+    from rich.text import Text
 
-        text = Text()
-        text.append(f"{line.number:>5}  ", style="dim")
-        for piece in line.pieces:
-            text.append(piece.text, style=_STYLES[piece.word.label] if isinstance(piece.word, Finding) else "")
-        self._console.print(text)
-        if any(isinstance(piece.word, Finding) for piece in line.pieces):
-            self._console.print(Text(f"{_INDENT}{line.masked}", style="dim"))
-        if line.characters_left_out:
-            self._console.print(
-                f"{_INDENT}... {line.characters_left_out:,} characters more, with {line.words_left_out:,} masked words"
-            )
-        rows = [
-            (piece, piece.word)
-            for piece in line.pieces
-            if piece.word is not None and (self._all_words or isinstance(piece.word, Finding))
-        ]
-        widths = [max((len(_columns(*row)[column]) for row in rows), default=0) for column in range(3)]
-        for piece, word in rows:
-            shown, label, marker = (
-                column.ljust(width) for column, width in zip(_columns(piece, word), widths, strict=True)
-            )
-            style = _STYLES[word.label] if isinstance(word, Finding) else ""
-            self._console.print(
-                Text.assemble(
-                    f"{_INDENT}  ", (shown, "bold" if style else "dim"), "  ", (label, style), f"  {marker}  "
-                ),
-                Text(why(word), style="dim"),
-                sep="",
-            )
-        self._console.print()
-
-    def write_counts(self, counts: PreviewCounts) -> None:
-        """How much was masked, and for which reasons."""
-        share = "none" if counts.masked_fraction is None else f"{counts.masked_fraction:.1%}"
-        self._console.print(
-            f"{counts.masked_words:,} of {counts.words:,} words masked ({share}) in {counts.lines:,} lines"
+    text = Text()
+    text.append(f"{line.number:>5}  ", style="dim")
+    rows = []
+    for piece in line.pieces:
+        label = piece.word.label if isinstance(piece.word, Finding) else "kept"
+        text.append(piece.text, style=_STYLES.get(label, ""))
+        if piece.word is not None and (all_words or label != "kept"):
+            rows.append(((piece.text, label, piece.marker), piece.word))
+    console.print(text)
+    if any(label != "kept" for (_, label, _), _ in rows):
+        console.print(Text(f"{_INDENT}{line.masked}", style="dim"))
+    if line.characters_left_out:
+        console.print(
+            f"{_INDENT}... {line.characters_left_out:,} characters more, with {line.words_left_out:,} masked words"
         )
-        for label, _, reason, number in counted_reasons(counts):
-            self._console.print(f"{number:>7,}  {label:<13}  {reason}")
+    widths = [max((len(columns[place]) for columns, _ in rows), default=0) for place in range(3)]
+    for columns, word in rows:
+        style = _STYLES.get(columns[1], "")
+        shown, label, marker = (column.ljust(width) for column, width in zip(columns, widths, strict=True))
+        console.print(
+            Text.assemble(f"{_INDENT}  ", (shown, "bold" if style else "dim"), "  ", (label, style), f"  {marker}  "),
+            Text(why(word), style="dim"),
+            sep="",
+        )
+    console.print()
 
 
-def _columns(piece: Piece, word: Finding | KeptWord) -> tuple[str, str, str]:
-    """Word, class and marker."""
-    return (piece.text, word.label, piece.marker) if isinstance(word, Finding) else (piece.text, "kept", "")
+def _print_counts(console: "Console", counts: PreviewCounts) -> None:
+    """Print how many words are masked, and for which reasons."""
+    share = "none" if counts.masked_fraction is None else f"{counts.masked_fraction:.1%}"
+    console.print(f"{counts.masked_words:,} of {counts.words:,} words masked ({share}) in {counts.lines:,} lines")
+    for label, _, reason, number in counts.reasons:
+        console.print(f"{number:>7,}  {label:<13}  {reason}")
 
 
 SUMMARY = "show which words a technique would mask, and why"
 
 
 class PreviewFiles(StageFiles):
-    """What a preview reads and writes, and how much it shows."""
+    """Files that a preview reads and writes, and the amount that it shows."""
 
     input: Annotated[str, READ_STREAM]
     """text, one sentence a line"""
@@ -139,39 +118,38 @@ class PreviewFiles(StageFiles):
 
 
 def preview(settings: TechniqueSettings, files: PreviewFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Show the first lines of a text as a technique sees them; errors as of ``mask``."""
+    """Show the first lines of a text as a technique masks them; errors as of ``mask``."""
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.text_lines import empty_text, read_lines, refuse_no_sentences, standard_output
     from tasks.languages.word_lists import codes_of
-    from tasks.masking.preview import PreviewCounts, preview_lines
 
     refuse_no_sentences(files.input)
     technique = settings.build(files.word_counts, resources.threads)
     notes = technique.announcements()
     for note in notes:
         print(note, file=sys.stderr)
-    # A corpus may hold what the terminal's encoding does not.
+    # A corpus may contain characters that the terminal's encoding lacks.
     output = standard_output()
     output.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
-    terminal = TerminalPreview(output, all_words=files.all_words)
+    console = _console(output)
     counts = PreviewCounts()
     shown = []
     text = WatchedText(islice(read_lines(files.input), files.lines))
     languages = codes_of(files.languages) if files.languages else technique.mixes
     for line in preview_lines(technique, text, settings.markers, counts, languages):
-        terminal.write_line(line)
+        _print_line(console, line, all_words=files.all_words)
         if files.html:
             shown.append(line)
     if counts.lines == counts.empty_lines:
         raise empty_text(files.input)
-    terminal.write_counts(counts)
+    _print_counts(console, counts)
     if files.html:
         from tasks.files.atomic_file import atomic_writer
-        from tasks.masking.preview import Previewed, preview_page
 
+        title = str(cell.technique)
         with atomic_writer(files.html, private=True) as stream:
-            previewed = Previewed(str(cell.technique), shown, counts, notes)
-            stream.write(preview_page(previewed.title, [previewed], all_words=files.all_words))
+            page = preview_page(title, [Previewed(title, shown, counts, notes)], all_words=files.all_words)
+            stream.write(page)
         print(f"{files.html}: holds the private text; mode 0600, for your eyes alone", file=sys.stderr)
     return Report(warnings=text.warnings(technique.name, technique.languages))
 

@@ -11,43 +11,43 @@ if TYPE_CHECKING:
 
 
 MANY_MASKED = 0.5
-"""Share of masked words from which on little of a text is left, and a reader must know of it."""
+"""Share of masked words from which the user gets a warning, since little of the text is left."""
 
 
 class Markers(Settings):
-    """How masked words are written."""
+    """How markers are written."""
 
     style: Literal["mask", "class"] = "mask"
     """``mask``: every marker is ``[MASK]``, as in the paper; ``class``: the marker names the class, ``[PERSON]``."""
     merge: bool = False
-    """One marker for neighbouring masked words that only white space separates and whose markers are the same."""
+    """Write one marker for neighbouring masked words with the same marker and only white space between them."""
 
 
 class TechniqueSettings(Settings):
-    """Settings of a masking technique, which know what they describe.
+    """Base of the settings of a masking technique.
 
     A technique is one file with its settings class, and one line in ``tasks.masking.combination``, or an entry point of
     the group ``palimpsest.techniques`` in another package.
     """
 
     sentence: ClassVar[str] = ""
-    """What the technique does, in one sentence for help and page."""
+    """One sentence for help and page on what the technique masks."""
     kind: str
     markers: Markers = Markers()
-    """How masked words are written."""
+    """How markers are written."""
 
     def build(self, word_counts: str | None, threads: int) -> "Technique":
-        """The technique, ready to mask: loads lists and models. ``word_counts`` is the file of generic text's."""
+        """Build the technique with its lists and models. ``word_counts``: file with word counts of generic text."""
         raise NotImplementedError
 
     @property
     def files(self) -> list[str]:
-        """Files that the settings name."""
+        """The files that the settings name."""
         return []
 
     @property
     def reads_word_counts(self) -> bool:
-        """Whether it goes by the counts of generic text's words."""
+        """Whether the technique reads word counts of generic text."""
         return False
 
 
@@ -92,8 +92,8 @@ class CrfTagger(Settings):
     model: str = "package:tasks/masking/taggers/crf_model"
     """Folder of the model, or ``package:NAME/FOLDER``; the one that ships with palimpsest by default."""
     minimum_probability: float = Field(default=0.03, gt=0.0, le=1.0)
-    """A word is masked where the probability that it belongs to an entity is at least this: the lower, the more is
-    masked. The default has the best F2 over the held-out gold sets (docs/detectors.md)."""
+    """A word is masked if its probability of belonging to an entity is at least this. A lower value masks more. The
+    default has the best F2 over the held-out gold sets (docs/detectors.md)."""
 
 
 class WordClassifierTagger(Settings):
@@ -103,8 +103,8 @@ class WordClassifierTagger(Settings):
     model: str = "package:tasks/masking/taggers/word_classifier_model"
     """Folder of the model, or ``package:NAME/FOLDER``; the one that ships with palimpsest by default."""
     minimum_probability: float = Field(default=0.06, gt=0.0, le=1.0)
-    """A word is masked where the probability that it belongs to an entity is at least this: the lower, the more is
-    masked. The default finds 89 % of the private words of social media text (docs/detectors.md)."""
+    """A word is masked if its probability of belonging to an entity is at least this. A lower value masks more. The
+    default finds 89 % of the private words of social media text (docs/detectors.md)."""
 
 
 TaggerSettings = Annotated[

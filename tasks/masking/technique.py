@@ -1,8 +1,8 @@
-"""What a masking technique is: it finds words of a line; how they are written as markers is the same for all.
+"""Interface of masking techniques: a technique finds words of a line; the writing of markers is the same for all.
 
-Neighbouring markers can be merged into one, as the paper does before BERT and RoBERTa fill (3.2). Markers are merged
-where they are the same and nothing but white space stands between them. Every masked word keeps its own record in the
-sidecar; the records of one marker share its index.
+Neighbouring markers can be merged into one, as the paper does before BERT and RoBERTa fill (3.2). Markers are merged if
+they are the same and only white space is between them. Every masked word has its own record in the sidecar; the records
+of one marker share its index.
 """
 
 import re
@@ -27,22 +27,22 @@ _REPEATED = re.compile(rf"({MARKER_PATTERN.pattern})(?:\s*\1)+")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One word to be masked."""
+    """One word to mask."""
 
     start: int
     """First character, counted from 0."""
     end: int
     """One past the last character."""
     label: str
-    """Its class, one of ``masked_text.CLASSES``."""
+    """Class of the word, one of ``masked_text.CLASSES``."""
     source: str
-    """Technique, detector or rule that found it."""
+    """Technique, detector or rule that found the word."""
     score: float | None = None
-    """How sure the detector is, from 0 to 1; ``None`` where it does not say."""
+    """Confidence of the detector, from 0 to 1; ``None`` if it gives none."""
     reason: str = ""
-    """Why, for a person to read: the rule, or the entity type and recogniser. Never holds the word itself."""
+    """Readable reason: the rule, or the entity type and recogniser. Never contains the word itself."""
     language: str | None = None
-    """What its marker says of its language; ``None``: nothing."""
+    """Language that the marker names; ``None``: no language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,16 @@ class KeptWord:
     end: int
     """One past the last character."""
     reason: str
-    """Why, for a person to read. Never holds the word itself."""
+    """Readable reason. Never contains the word itself."""
+
+
+Explained = list[Finding | KeptWord]
+"""All words of a line in order, masked or not."""
 
 
 @dataclass
 class MaskingTally:
-    """What masking counted."""
+    """Counts of masking."""
 
     lines: int = 0
     empty_lines: int = 0
@@ -73,7 +77,7 @@ class MaskingTally:
     """Masked words by technique, detector or rule."""
 
     def count(self, line: str, words: int, findings: Sequence[Finding]) -> None:
-        """Count a line of so many words, of which these are masked."""
+        """Count a line with ``words`` words, of which ``findings`` are masked."""
         self.lines += 1
         self.empty_lines += not line or line.isspace()
         self.masked_lines += bool(findings)
@@ -83,7 +87,7 @@ class MaskingTally:
         self.sources.update(finding.source for finding in findings)
 
     def add(self, other: "MaskingTally") -> None:
-        """Count what was counted of other lines."""
+        """Add the counts of other lines."""
         for name, count in vars(other).items():
             setattr(self, name, getattr(self, name) + count)
 
@@ -99,56 +103,56 @@ class Technique(ABC):
     name: str
     """Kind of the technique, or kind and model of its tagger: the source of its findings."""
     languages: tuple[str, ...] = ()
-    """The languages (ISO 639-1) of text that it is made for; empty where nobody knows, as of a list of the user's."""
+    """Languages (ISO 639-1) of text that the technique is made for; empty if unknown, as for a user's list."""
     mixes: tuple[str, ...] = ()
-    """The languages that it tells apart in a text; empty where it does not."""
+    """Languages that the technique distinguishes in a text; empty if it does not."""
     by_language: "MaskedWords | None" = None
-    """What it masked of each of them, where it counts that itself."""
+    """Masked words of each language, if the technique counts them itself."""
     is_by_line: bool = False
-    """Whether what it finds in a line hangs on that line alone (and, in the last digits of a score, on those that stand
-    in a batch with it), so that a text may be cut; else, as where it learns from the text, it sees the whole."""
+    """Whether the findings in a line depend on that line only (and, in the last digits of a score, on the lines of its
+    batch), so that a text may be split. Otherwise it reads the whole text, for instance to learn from it."""
     is_costly: bool = False
-    """Whether finding takes much longer than reading and writing a line, so that it pays to share lines out."""
+    """Whether finding takes much longer than reading and writing a line, so that it pays to distribute lines."""
     lines_before: int = 0
-    """Lines of the text that stand before those that it is given next, for messages."""
+    """Number of lines of the text before the next line that it reads, for messages."""
     kept_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
     kept_by_language: Mapping[str, frozenset[str]] = {}
-    """Folded words that are never masked where they are words of this language."""
+    """Folded words of each language that are never masked."""
 
     @abstractmethod
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
-        """Each line with the words to be masked, in order and without overlap; reads lines as a stream.
+        """Each line with the words to mask, in order and without overlap; reads lines as a stream.
 
-        Starts and ends are those of ``tasks.corpora.words``. A technique that goes by a list gives no reason here.
+        Starts and ends are those of ``tasks.corpora.words``. A technique with a list gives no reason here.
         """
 
-    def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
-        """Each line with all of its words in order, masked or kept, and the reason of each."""
+    def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, Explained]]:
+        """Each line with all of its words in order, masked or not, and the reason for each."""
         for line, findings in self.findings(lines):
             found = {(finding.start, finding.end): finding for finding in findings}
             yield line, [found.get(word) or KeptWord(*word, "not found") for word in self.spans(line)]
 
     def spans(self, line: str) -> list[tuple[int, int]]:
-        """Start and end of each word of a line as this technique divides it."""
+        """Start and end of each word of a line, by this technique's division into words."""
         return word_spans(line)
 
     def in_force(self) -> dict[str, Any]:
-        """Numbers and names for the report: what the technique worked with, and what happened meanwhile."""
+        """Numbers and names for the report: lists, models and settings in force, and counts of events."""
         return {}
 
     def counters(self) -> list[Counter[Any]]:
-        """What it counts for ``in_force``: the same counters each time, to be added up over the parts of a text."""
+        """Its counters for ``in_force``: the same each time, to be added up over the parts of a text."""
         return []
 
     def announcements(self) -> list[str]:
-        """Lines for the user before the work begins: what the technique goes by, where settings alone do not say it."""
+        """Lines for the user before the work begins: facts about the technique that settings do not show."""
         return []
 
     def mask(
         self, lines: Iterable[str], style: MarkerStyle, tally: MaskingTally, *, with_spans: bool, merge: bool = False
     ) -> Iterator[tuple[str, list[MaskedSpan]]]:
-        """Mask each line; the spans are empty unless ``with_spans``. Counts of words go into ``tally``.
+        """Each line masked; the spans are empty unless ``with_spans``. Counts of words are added to ``tally``.
 
         ``merge`` makes one marker of equal neighbours.
         """
@@ -160,7 +164,7 @@ class Technique(ABC):
 
 
 def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str:
-    """A raw line as a masked line: markers for the findings, everything else escaped and otherwise untouched."""
+    """A raw line as a masked line: markers for the findings, everything else escaped and otherwise unchanged."""
     if not findings:
         return escape(line)
     pieces = []
@@ -174,7 +178,7 @@ def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str
 
 
 def marker_of(finding: Finding, style: MarkerStyle) -> str:
-    """The marker of a finding as it is written."""
+    """The marker of a finding."""
     return str(Marker(finding.label if style == "class" else MASK, finding.language))
 
 
@@ -186,7 +190,7 @@ def merge_markers(masked_line: str) -> str:
 def masked_spans(
     line: str, findings: list[Finding], style: MarkerStyle = "mask", *, merge: bool = False
 ) -> list[MaskedSpan]:
-    """The sidecar's record of the findings of one line; ``merge`` as in ``Technique.mask``."""
+    """The sidecar's records of the findings of one line; ``merge`` as in ``Technique.mask``."""
     spans: list[MaskedSpan] = []
     marker = -1
     before: Finding | None = None

@@ -1,4 +1,4 @@
-"""The masking techniques: those of this package, and those that others register (paper 3.1)."""
+"""The registered masking techniques: those of this package and of other packages (paper 3.1)."""
 
 from typing import TYPE_CHECKING, get_args
 
@@ -26,9 +26,9 @@ TECHNIQUES_HELP = "\n".join(
 
 
 def settings_named(name: str | None) -> dict[str, object]:
-    """The settings that a name stands for where no parameter file describes it: a kind of technique or of tagger.
+    """The settings for a name without a parameter file: a kind of technique or of tagger.
 
-    ``ParameterError`` with the nearest spelling where it is none.
+    Raises ``ParameterError`` with the nearest spelling if the name is unknown.
     """
     if name in TAGGER_KINDS:
         return {"kind": "entity_tagger", "tagger": {"kind": name}}
@@ -36,6 +36,6 @@ def settings_named(name: str | None) -> dict[str, object]:
         return {"kind": name}
     known = (*TECHNIQUES, *TAGGER_KINDS)
     raise ParameterError(
-        f"--technique {name!r} is none{nearest(str(name), known)}; allowed: {', '.join(known)}, or with --params a key "
-        "of 'masking:'"
+        f"--technique {name!r} is unknown{nearest(str(name), known)}; allowed: {', '.join(known)}, or with --params a "
+        "key of 'masking:'"
     )

@@ -1,1 +1,1 @@
-"""How well masking protects: the words that a technique masks, held against labelled text."""
+"""Evaluation of masking: the words that a technique masks, compared with labelled text."""

@@ -24,7 +24,7 @@ SUMMARY = "check a labelled file and count its labels"
 
 
 class CheckGoldFiles(StageFiles):
-    """Where a labelled file goes; where it comes from is a setting."""
+    """Output file for a labelled file; its source is a setting."""
 
     output: Annotated[str | None, WRITE] = None
     """file for the checked lines, which only you can read"""

@@ -51,14 +51,14 @@ SUMMARY = "measure how well a technique masks, against labelled text"
 
 
 class JudgedTechnique(Settings):
-    """A technique, and how it is judged."""
+    """A technique, and the settings of its evaluation."""
 
     technique: AnyTechnique
     evaluation: MaskingEvaluationSettings = MaskingEvaluationSettings()
 
 
 class EvaluateMaskingFiles(StageFiles):
-    """What the evaluation of a technique reads and writes."""
+    """Files that the evaluation of a technique reads and writes."""
 
     gold: Annotated[list[str], READ] = Field(default_factory=list)
     """labelled files; several are pooled"""
@@ -75,9 +75,9 @@ class EvaluateMaskingFiles(StageFiles):
 def evaluate_masking(
     settings: JudgedTechnique, files: EvaluateMaskingFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Mask the gold, judge it, and say what came out.
+    """Mask the gold, compare, and report the scores.
 
-    Raises ``ParameterError`` where no gold is given, ``CorpusError`` that names all bad lines of a labelled file.
+    Raises ``ParameterError`` without a gold file, ``CorpusError`` that names all bad lines of a labelled file.
     """
     from tasks.labelled_text.labelled_lines import span_warnings
     from tasks.masking_evaluation.evaluation import (
@@ -124,13 +124,13 @@ def evaluate_masking(
 
 
 def _gold(files: EvaluateMaskingFiles, settings: MaskingEvaluationSettings) -> tuple[list[str], dict[str, str | None]]:
-    """The gold files, and what the user says of their labels."""
+    """The gold files, and the user's classes of their labels."""
     from tasks.spelling import nearest
 
     if not files.gold and not files.gold_set:
         raise ParameterError("no labelled file is given; use --gold FILE, or --params with --gold-set NAME")
     if len(set(files.gold)) != len(files.gold):
-        raise ParameterError(f"--gold: a file stands twice in {files.gold!r}; its words would count twice")
+        raise ParameterError(f"--gold: a file occurs twice in {files.gold!r}; its words would count twice")
     if not files.gold_set:
         return files.gold, {}
     gold_set = settings.gold_sets.get(files.gold_set)
@@ -144,7 +144,7 @@ def _gold(files: EvaluateMaskingFiles, settings: MaskingEvaluationSettings) -> t
 
 
 def _warnings(measured: dict[str, Any]) -> list[str]:
-    """What a reader of the numbers must know."""
+    """Warnings for the reader of the scores."""
     warnings = []
     if measured["unmapped_labels"]:
         counts = ", ".join(f"{label!r} ({count:,} spans)" for label, count in measured["unmapped_labels"].items())

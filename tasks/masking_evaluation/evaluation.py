@@ -1,9 +1,9 @@
-"""All numbers of an evaluation: a technique held against one or several gold files, and against clean text.
+"""All scores of an evaluation: a technique on one or several gold files, and on text without anything private.
 
-The protocol (its one line is the ``signature``, which stands beside each number):
+The protocol (its one line is the ``signature``, stored next to each score):
 
 - ``unit=word``: words of ``tasks.corpora.words``;
-- ``gold=touched``: a word is private where a private span covers at least one of its characters;
+- ``gold=touched``: a word is private if a private span covers at least one of its characters;
 - ``match=every_word``: a span, entity or document is found if every one of its words is masked, and a run of masked
   words, or all of a document's, is right if every one is private (``levels.py``);
 - ``runs=space``: masked words that only white space separates are one run;
@@ -12,7 +12,7 @@ The protocol (its one line is the ``signature``, which stands beside each number
 - ``ci=documents``: intervals by bootstrap over documents;
 - ``version``: of these rules.
 
-Several gold files are one gold set: their words are pooled, and each file's own scores stand under ``files``.
+Several gold files are one gold set: their words are pooled, and each file's own scores are under ``files``.
 """
 
 import importlib.util
@@ -56,12 +56,12 @@ _SPLITS = ("train", "valid", "validation", "dev", "development", "test")
 
 @dataclass(frozen=True)
 class GoldFile:
-    """A labelled file that was read."""
+    """A labelled file in memory."""
 
     path: str
     lines: list[LabelledLine]
     split: str | None
-    """Which split of a corpus it is, such as ``dev``; ``None`` where nobody says."""
+    """Split of a corpus, such as ``dev``; ``None`` if unknown."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class GoldFile:
 
 @dataclass
 class MaskingTime:
-    """What the masking of all files took; loading is not in it."""
+    """Time to mask all files, without loading."""
 
     words: int = 0
     wall_seconds: float = 0.0
@@ -90,13 +90,13 @@ class MaskingTime:
 
 
 def read_gold(path: str) -> GoldFile:
-    """Read a labelled file; its split is what its name ends in (``web_english_dev.jsonl``)."""
+    """Read a labelled file; the end of its name is its split (``web_english_dev.jsonl``)."""
     last = Path(path).stem.lower().replace("-", "_").rpartition("_")[2]
     return GoldFile(path, list(read_labelled(path)), last if last in _SPLITS else None)
 
 
 def find_words(technique: Technique, texts: Sequence[str], clock: MaskingTime) -> list[tuple[str, list[Finding]]]:
-    """The findings of a technique in each text, timed: all that masking does but for writing the markers."""
+    """The findings of a technique in each text, timed: all work of masking except writing the markers."""
     wall, processor = time.perf_counter(), time.process_time()
     found = list(technique.findings(texts))
     clock.wall_seconds += time.perf_counter() - wall
@@ -116,7 +116,7 @@ def judge_files(
 
 
 def over_masking_of_clean_text(technique: Technique, path: str, clock: MaskingTime) -> dict[str, Any]:
-    """Share of words masked in a text that holds nothing private, one sentence a line."""
+    """The share of words masked in a text without anything private, one sentence a line."""
     found = find_words(technique, list(read_lines(path)), clock)
     words = sum(count_words(line) for line, _ in found)
     masked = sum(len(findings) for _, findings in found)
@@ -129,7 +129,7 @@ def scores(
     mapping: LabelMapping,
     settings: MaskingEvaluationSettings,
 ) -> dict[str, Any]:
-    """Every number that does not depend on the machine; holds no text."""
+    """Every score that does not depend on the machine; contains no text."""
     lines = [line for of_file in judged for line in of_file]
     labels = Counter(span.label for file in files for line in file.lines for span in line.spans)
     ignored: Counter[str] = sum((line.ignored_spans for line in lines), Counter())
@@ -188,10 +188,10 @@ def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, An
 
 
 def model_size(chosen_files: list[str], settings: TechniqueSettings) -> int | None:
-    """Bytes of the files of a technique; ``None`` where it needs none of its own or they cannot be found.
+    """The bytes of the files of a technique; ``None`` if it needs none or they cannot be found.
 
-    ``chosen_files`` are the files that the options name (lists, word counts). What several parts of a
-    combination share is counted once.
+    ``chosen_files`` are the files in the options (lists, word counts). A file that several parts of a combination share
+    is counted once.
     """
     places = [place for place in {*map(Path, chosen_files), *_places(settings)} if place.exists()]
     return sum(map(_bytes_of, places)) if places else None
@@ -220,7 +220,7 @@ def _place_of_model(kind: str, model: str) -> Path | None:
 
 
 def _place_of_hub_model(model: str) -> Path | None:
-    """The folder of a package's model, or of a hub model in the local cache, where loading has just put it."""
+    """The folder of a package's model, or of a hub model in the local cache after loading."""
     from tasks.model_source import locate_model
 
     located = locate_model(model)

@@ -1,9 +1,8 @@
-"""The numbers of an evaluation as a table for the terminal.
+"""The scores of an evaluation as a table for the terminal, and a private file of errors.
 
-The words on which a technique and the gold disagree, in context, for developers: private text, mode 0600.
-
+The file has the words on which a technique and the gold disagree, in context, for developers: private text, mode 0600.
 JSON lines: ``{"file", "line", "kind", "word", "label", "class", "source", "reason", "context"}``. ``kind`` is
-``missed`` (private, not masked) or ``over-masked`` (masked, not private); the word stands in double brackets.
+``missed`` (private, not masked) or ``over-masked`` (masked, not private); the word is in double brackets.
 """
 
 import json
@@ -26,7 +25,7 @@ _LEVELS = (
 
 
 def evaluation_table(measured: Mapping[str, Any]) -> str:
-    """Levels, labels and costs, one below the other; ends without a line end."""
+    """Levels, labels and costs, one below the other, without a line end at the end."""
     lines = [
         f"{measured['technique']} on {measured['gold_set']}: {measured['lines']:,} lines, {measured['words']:,} words, "
         f"{measured['private_words']:,} private, {measured['token']['masked_words']:,} masked",

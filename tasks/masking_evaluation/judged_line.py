@@ -1,15 +1,15 @@
-"""One line of gold with what a technique masked: which words are private, and which were masked.
+"""One line of gold with the findings of a technique: which words are private, and which were masked.
 
 All levels of the evaluation count from this. A word is one of ``tasks.corpora.words``, so every technique and every
-gold set is counted in the same units, whatever tokens its model has. A word is private where a private gold span
-covers at least one of its characters. A span that covers no word (an emoji, punctuation) can be neither masked nor
-missed; it is counted apart.
+gold set has the same units, independent of a model's tokens. A word is private if a private gold span covers at least
+one of its characters. A span that covers no word (an emoji, punctuation) can be neither masked nor missed; it is
+counted separately.
 
-Recall, precision and F2: to miss a private word is worse than to mask one too many.
+Recall, precision and F2: missing a private word is worse than masking one too many.
 
-F2 = 5 P R / (4 P + R) is van Rijsbergen's F with beta 2: recall counts twice as much as precision. What is undefined
-is ``None``, never 0: recall without anything private, precision without anything masked. F2 is 0 where recall is 0,
-whatever the precision (so a technique that masks nothing has 0, not nothing), and undefined where recall is.
+F2 = 5 P R / (4 P + R) is van Rijsbergen's F with beta 2: recall counts twice as much as precision. An undefined rate is
+``None``, never 0: recall without anything private, precision without anything masked. F2 is 0 if recall is 0, for any
+precision (so a technique that masks nothing has 0, not ``None``), and undefined if recall is.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,7 +24,7 @@ from tasks.masking.technique import Finding
 from tasks.masking_evaluation.label_classes import LabelMapping
 
 Document = tuple[int, str | int]
-"""A document: the gold file's place among the files, and the document's id or the line's number."""
+"""Document: the gold file's index among the files, and the document's id or the line's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class JudgedSpan:
     """A private gold span that covers at least one word."""
 
     words: range
-    """Indices of the words that it covers, whole or in part."""
+    """Indices of the words that the span covers, whole or in part."""
     label: str
-    """Its label in the gold file."""
+    """Label in the gold file."""
     name: str | None
-    """Its marker class; ``None`` for a label without one."""
+    """Marker class; ``None`` for a label without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedLine:
-    """A line's words, the private spans among them and the findings of a technique. Holds private text."""
+    """A line's words, its private spans and the findings of a technique. Contains private text."""
 
     text: str
     number: int
@@ -51,15 +51,15 @@ class JudgedLine:
     """Start and end of each word."""
     spans: Sequence[JudgedSpan]
     findings: Sequence[Finding | None]
-    """The finding of each word; ``None`` where it was not masked."""
+    """Finding of each word; ``None`` if it was not masked."""
     gold: Sequence[JudgedSpan | None]
-    """The span of each word: the longest that covers it, of equally long ones the first; ``None``: not private."""
+    """Span of each word: the longest that covers it, of equally long ones the first; ``None``: not private."""
     ignored_spans: Counter[str]
-    """Spans whose label the user calls not private, by label."""
+    """Spans with a label that the user declares not private, by label."""
     spans_without_words: int
 
     def folded(self, words: Iterable[int]) -> str:
-        """Words in the form under which equal ones are found, separated by spaces: private text."""
+        """The folded words, separated by spaces, so that equal ones compare equal: private text."""
         return " ".join(fold(self.text[slice(*self.words[index])]) for index in words)
 
     def masked_runs(self) -> list[range]:
@@ -84,9 +84,9 @@ class JudgedLine:
 
 
 def judge(line: LabelledLine, findings: Sequence[Finding], mapping: LabelMapping, file: int = 0) -> JudgedLine:
-    """Bring the gold spans and the findings of a line to its words.
+    """Assign the gold spans and the findings of a line to its words.
 
-    Raises ``ModelError`` where a finding is not a word of the line.
+    Raises ``ModelError`` if a finding is not a word of the line.
     """
     words = word_spans(line.text)
     starts, ends = [start for start, _ in words], [end for _, end in words]
@@ -140,7 +140,7 @@ def judged_lines(
     mapping: LabelMapping,
     file: int = 0,
 ) -> Iterator[JudgedLine]:
-    """Judge line by line; ``ModelError`` where the technique did not give back every line in its order."""
+    """Judge line by line; ``ModelError`` if the technique did not return every line in its order."""
     if len(found) != len(gold):
         raise ModelError(f"the technique gave back {len(found)} lines of {len(gold)}; every line must come out")
     for line, (text, findings) in zip(gold, found, strict=True):
@@ -153,7 +153,7 @@ BETA = 2
 
 
 def share(part: int, whole: int) -> float | None:
-    """``part / whole``; ``None`` where the whole is 0."""
+    """``part / whole``; ``None`` if the whole is 0."""
     return part / whole if whole else None
 
 

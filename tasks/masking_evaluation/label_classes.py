@@ -1,13 +1,13 @@
-"""From the labels of gold files to the classes of markers.
+"""Mapping from the labels of gold files to the classes of markers.
 
-Labels of CoNLL-2003 and its kin (``PER``, ``LOC``, ``ORG``, ``MISC``), OntoNotes 5 (``GPE``, ``NORP``, ...), WNUT 2017
-(``person``, ``creative-work``, ...), presidio and its labelled data (``STREET_ADDRESS``, ``CREDIT_CARD``, ...), text
-that was generated from templates, and the marker classes themselves. A label is looked up as it is written, and then
-in capitals with ``_`` for ``-`` and space.
+Labels of CoNLL-2003 and similar corpora (``PER``, ``LOC``, ``ORG``, ``MISC``), OntoNotes 5 (``GPE``, ``NORP``, ...),
+WNUT 2017 (``person``, ``creative-work``, ...), presidio and its labelled data (``STREET_ADDRESS``, ``CREDIT_CARD``,
+...), text from templates, and the marker classes themselves. A label is looked up unchanged, and then in capitals with
+``_`` for ``-`` and space.
 
-No label is ignored unless a user says so, not even those that taggers leave alone as a rule (ordinals, percentages):
-who labelled them meant them to be found. A label without a class still counts as private wherever the class of a word
-does not matter, and the report lists it.
+No label is ignored unless the user says so, not even those that taggers usually leave unmasked (ordinals, percentages):
+the annotator wanted them found. A label without a class still counts as private wherever the class of a word does not
+matter, and the report lists it.
 """
 
 from collections import Counter
@@ -26,17 +26,17 @@ from tasks.spelling import nearest
 
 
 class GoldSet(Settings):
-    """A labelled text that techniques are held against."""
+    """A labelled text on which techniques are evaluated."""
 
     source: SourcePath
     """Labelled file: JSON lines ``{"text": "...", "spans": [{"start", "end", "label"}]}``."""
     labels: dict[str, str | None] | None = None
-    """Labels of the file to marker classes, where they differ from the mapping that ships with palimpsest; ``null`` as
-    a class: such words are not private, and their spans are ignored and counted."""
+    """Marker classes by label of the file, where they differ from the shipped mapping. ``null`` as a class: such words
+    are not private, and their spans are ignored and counted."""
 
 
 class MaskingEvaluationSettings(Settings):
-    """Gold sets by name, and how sure their numbers are."""
+    """Gold sets by name, and settings of the confidence intervals."""
 
     gold_sets: dict[str, GoldSet] = Field(default_factory=dict)
     """Labelled texts by name."""
@@ -76,24 +76,24 @@ LABEL_CLASSES: Mapping[str, str] = {
     # A "group" of WNUT 2017 is a band, a team or an association; a GROUP elsewhere is a people or a faith.
     "group": "ORGANISATION",
 }
-"""The mapping that ships with palimpsest: labels of corpora, of models and of generated text."""
+"""Shipped mapping: labels of corpora, of models and of generated text."""
 
 
 @dataclass(frozen=True)
 class LabelMapping:
-    """The classes of a gold file's labels, those of the user first."""
+    """Classes of a gold file's labels; the user's take precedence."""
 
     own: Mapping[str, str | None]
-    """What the user says; ``None``: not private."""
+    """The user's mapping; ``None``: not private."""
 
     def class_of(self, label: str) -> str | None:
-        """The marker class of a label; ``None`` where it has none or is not private."""
+        """The marker class of a label; ``None`` if it has none or is not private."""
         if label in self.own:
             return self.own[label]
         return LABEL_CLASSES.get(label) or LABEL_CLASSES.get(label.upper().replace("-", "_").replace(" ", "_"))
 
     def is_private(self, label: str) -> bool:
-        """Whether words of this label are to be masked: all but those that the user calls not private."""
+        """Whether words of this label must be masked: all except those that the user declares not private."""
         return self.own.get(label, "") is not None
 
     def in_force(self, labels: Counter[str]) -> dict[str, str | None]:
@@ -114,7 +114,7 @@ class LabelMapping:
 
 
 def label_mapping(own: Mapping[str, str | None] | None, where: str) -> LabelMapping:
-    """The mapping with the user's own classes; ``ParameterError`` for a class that there is not, naming ``where``."""
+    """The mapping with the user's own classes; ``ParameterError`` for an unknown class, naming ``where``."""
     own = own or {}
     allowed = [name for name in CLASSES if name != MASK]
     problems = [
@@ -128,5 +128,5 @@ def label_mapping(own: Mapping[str, str | None] | None, where: str) -> LabelMapp
 
 
 def not_in_gold(own: Mapping[str, str | None], labels: Sequence[str] | Counter[str]) -> list[str]:
-    """Labels that the user gave a class and that no span of the gold set has."""
+    """Labels with a user's class that no span of the gold set has."""
     return sorted(label for label in own if label not in labels)

@@ -1,30 +1,28 @@
 """The four levels of the evaluation, from the single word to the whole document.
 
-One rule holds on every level: a unit of gold is *found* if every one of its words is masked, and a unit of what was
-masked is *right* if every one of its words is private. Recall is the share of the found, precision the share of the
-right. The class plays no part in them (``typed_scores`` has it): a name masked as a place is protected.
+One rule holds on every level. A unit of gold is *found* if every one of its words is masked. A unit of masking is
+*right* if every one of its words is private. Recall is the share of found units, precision the share of right ones. The
+class plays no part in them (``typed_scores`` has it): a name masked as a place is protected.
 
 - **token**: units are words. This is the token-level score of presidio-research (which prefers F2, as we do) and of
   the i2b2 de-identification tracks ("HIPAA token"), counted in words instead of a model's tokens.
 - **span**: units of gold are spans, those of masking are runs: masked words that only white space separates. The
-  partial rates take "any" for "every". SemEval-2013 task 9 and nervaluate ask for equal borders (*exact*) or for some
-  overlap (*partial*); for privacy a mask may reach farther than the name but not less far, so "every word" lies
-  between the two, and borders that are too wide cost precision only where they take in a word that is not private.
-- **entity**: units of gold are entities, that is spans of the same words (folded) and the same class in one document.
-  An entity is found if every mention of it is: one that slips through gives the others away. This is the entity
-  recall of Pilan et al. 2022 (Text Anonymization Benchmark), who take identity from annotators; here it is the same
-  words. Units of masking are runs of the same words in one document. ``entity_in_corpus`` takes the whole gold set as
-  one document.
+  partial rates take "any" for "every". SemEval-2013 task 9 and nervaluate require equal borders (*exact*) or some
+  overlap (*partial*). For privacy a mask may reach farther than the name but not less far, so "every word" lies between
+  the two. Borders that are too wide cost precision only if they include a word that is not private.
+- **entity**: units of gold are entities: spans of the same words (folded) and the same class in one document. An
+  entity is found if every mention of it is: one missed mention reveals the others. This is the entity recall of Pilan
+  et al. 2022 (Text Anonymization Benchmark), who take identity from annotators; here it is the same words. Units of
+  masking are runs of the same words in one document. ``entity_in_corpus`` takes the whole gold set as one document.
 - **document**: units of gold are documents with private words, those of masking are documents with masked words. A
-  line is a document by itself, unless the file gives the ids of documents.
+  line is a document of its own, unless the file has ids of documents.
 
-Intervals of the token rates come from resampled documents (Efron's percentile bootstrap), since the words of one stand
-and fall together: a name that is missed once is often missed again. The rates of a draw are ratios of its sums.
+Intervals of the token rates come from resampled documents (Efron's percentile bootstrap), since the words of one
+document are correlated: a name that is missed once is often missed again. The rates of a draw are ratios of its sums.
 
-``per_type`` asks of each gold label how much of it was masked, whatever the class of the markers. ``typed`` asks
-whether the class is right too: a word counts where the class of its finding is the class of its label. A finding of
-class ``MASK`` (most of a list's) names no class, and a label without a class asks for none: both are left out of the
-typed rates and counted.
+``per_type`` is the masked share of each gold label, for any class of the markers. ``typed`` also requires the right
+class: a word counts if the class of its finding is the class of its label. A finding of class ``MASK`` (most findings
+of a list) has no class, and a label without a class requires none: the typed rates leave both out and count them.
 """
 
 from collections import Counter
@@ -41,7 +39,7 @@ NOT_MASKED = "(not masked)"
 
 
 def per_type(lines: Sequence[JudgedLine]) -> dict[str, dict[str, Any]]:
-    """Recall of each gold label over words and over spans; a word of nested spans belongs to the longest."""
+    """The recall of each gold label over words and over spans; a word of nested spans belongs to the longest."""
     words: Counter[str] = Counter()
     masked_words: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -85,14 +83,14 @@ def confusion(lines: Sequence[JudgedLine]) -> dict[str, dict[str, int]]:
 
 
 def typed_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    """Recall, precision and F2 over words where the class has to be right, in all and for each class."""
+    """Recall, precision and F2 over words with the right class, in all and for each class."""
     gold: Counter[str] = Counter()
     masked: Counter[str] = Counter()
     right: Counter[str] = Counter()
     without_class = unnamed = 0
     for line in lines:
         for span, finding in zip(line.gold, line.findings, strict=True):
-            # A word whose label has no class says nothing about the class of its finding.
+            # A word whose label has no class does not score the class of its finding.
             if span is not None and span.name is None:
                 without_class += 1
                 continue
@@ -131,10 +129,10 @@ def token_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
 
 
 def scoped_token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str]) -> dict[str, Any]:
-    """The same without masked words of classes that the gold set does not annotate, where they are not private.
+    """The same without masked words of classes that the gold set does not annotate, unless they are private.
 
-    A gold set of names calls no date private: a masked date is neither right nor wrong by it. Where such a finding
-    covers a private word it protects it, and counts as right.
+    A gold set of names declares no date private, so a masked date is neither right nor wrong. A finding of such a class
+    that covers a private word protects it, and counts as right.
     """
     left_out = frozenset(out_of_scope)
     scores = token_scores(lines)
@@ -175,7 +173,8 @@ def span_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
 
 
 def entity_scores(lines: Sequence[JudgedLine], *, whole_corpus: bool = False) -> dict[str, Any]:
-    """Recall over entities and precision over distinct masked runs, in each document or in the whole gold set."""
+    """Recall over entities and precision over distinct masked runs, in each document or in the whole gold
+    set."""
     group: _Group = (lambda line: None) if whole_corpus else (lambda line: line.document)
     entities: dict[Hashable, bool] = {}
     runs: dict[Hashable, bool] = {}
@@ -223,7 +222,7 @@ def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
 
 
 def over_masking(lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    """Share of words that were masked in lines that hold no private word."""
+    """The share of words that were masked in lines without a private word."""
     clean = [line for line in lines if all(span is None for span in line.gold)]
     words = sum(len(line.words) for line in clean)
     masked = sum(finding is not None for line in clean for finding in line.findings)
@@ -240,8 +239,8 @@ _CELLS_AT_ONCE = 2_000_000
 def token_intervals(lines: Sequence[JudgedLine], samples: int, confidence: float, seed: int) -> dict[str, Any]:
     """``recall_ci``, ``precision_ci`` and ``f2_ci`` as ``[low, high]``.
 
-    A draw in which a rate is undefined says nothing about that rate. An interval is ``None`` with fewer than two
-    documents, or where the rate is undefined in every draw.
+    A draw with an undefined rate is left out for that rate. An interval is ``None`` with fewer than two documents, or
+    if the rate is undefined in every draw.
     """
     import numpy as np
 

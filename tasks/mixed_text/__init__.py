@@ -1,1 +1,1 @@
-"""Text that mixes languages on demand: synthetic, of lines in one language or by a language model."""
+"""Synthetic text that mixes languages, spliced from lines in one language or written by a language model."""

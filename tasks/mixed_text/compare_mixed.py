@@ -46,10 +46,10 @@ _SPLICES, _SWITCHES, _SAMPLE = "random splices", "switch points", 20_000
 
 
 class CompareMixedSettings(Settings):
-    """How the texts are compared."""
+    """Settings of the comparison of texts."""
 
     words: int | None = Field(default=None, ge=100)
-    """Words that are added of each text; as many as the shortest of them has where this is null."""
+    """Words that are added of each text; null: as many as the shortest text has."""
     vocabulary: int = Field(default=46_000, ge=1000)
     """Size of the public vocabulary: the most frequent words of the languages together."""
     order: int = Field(default=3, ge=2, le=5)
@@ -82,7 +82,7 @@ class CompareMixedFiles(StageFiles):
 def compare_mixed(
     settings: CompareMixedSettings, files: CompareMixedFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Train, test and compare; ``CorpusError`` where a text is empty or too short, or the test text has no switch."""
+    """Train, test and compare; ``CorpusError`` if a text is empty or too short, or the test text has no switch."""
     import numpy as np
 
     from tasks.corpora.sources.published_frequencies import published_frequencies
@@ -158,7 +158,7 @@ def compare_mixed(
 
 
 class _Trigrams:
-    """Models of the base text with something added, and what they make of the test text."""
+    """N-gram models of the base text plus added lines, and their scores of the test text."""
 
     def __init__(self, order: int, vocabulary: "Vocabulary", base: Sequence[str], test: str) -> None:
         from tasks.language_model.encoded_text import encode_text
@@ -170,7 +170,7 @@ class _Trigrams:
         self._test = encode_text(test, vocabulary)
         self._is_target = self._test.is_target()
         self.known = self._test.tokens[self._is_target] != UNKNOWN_ID
-        """Which targets are words of the vocabulary."""
+        """Whether each target is in the vocabulary."""
 
     def scores(self, added: Sequence[tuple[str, ...]]) -> "np.ndarray":
         """Negative log-probability of each target of the test text, in nats (N,)."""
@@ -197,7 +197,7 @@ def _drawn(lines: Sequence[str], words: int, order: "np.ndarray") -> list[tuple[
 
 
 def _spliced(base: Sequence[str], model: "WordLanguages", words: int, seed: int) -> list[str]:
-    """The beginning of a line in one language and the end of one in another, both cut anywhere."""
+    """Lines of random splices: the beginning of a line in one language and the end of one in another."""
     import numpy as np
 
     from tasks.languages.mixing import spoken
@@ -221,7 +221,7 @@ def _spliced(base: Sequence[str], model: "WordLanguages", words: int, seed: int)
 
 
 def _rate(model: "WordLanguages", lines: Sequence[str]) -> float:
-    """Switches a pair of words."""
+    """Switches per pair of words."""
     from tasks.languages.mixing import Mixing
 
     mixing = Mixing(model.languages)

@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 SUMMARY = "make synthetic text that mixes two languages, from text or by a language model"
 _SAMPLE = 20_000
 _THIRD_TIMES, _THIRD_LEAST, _THIRD_WORDS, _THIRD_SHARE = 30.0, 1e-5, 3, 0.3
-"""A word is one of a third language where it is so many times as frequent there as in both of the pair, and so frequent
-at all; a line, where so many words are, and such a share."""
+"""A word is of a third language if it is so many times as frequent there as in both of the pair, and at least so
+frequent. A line is if it has at least so many such words and such a share of them."""
 _REPEATED = 3
-"""A line repeats itself where three words stand in it so often."""
+"""A line repeats itself if it has the same three words this often."""
 _REFUSALS = (
     "i'm sorry, but",
     "i am sorry, but",
@@ -69,18 +69,18 @@ _REFUSALS = (
 
 
 class GenerateMixedSettings(Settings):
-    """How much is made, and by whom."""
+    """Number of lines, and their source."""
 
     lines: int = Field(default=1000, ge=1)
-    """Lines that are spliced of text; recorded and written ones are all taken."""
+    """Lines that are spliced from text; recorded and written lines are all used."""
     endpoint: EndpointSettings = EndpointSettings()
-    """A language model of your own, where --answers is given."""
+    """A language model of your own, for --answers."""
     seed: Seed = 1
     """Seed of all draws."""
 
 
 class GenerateMixedFiles(StageFiles):
-    """What text is made of, and where it goes."""
+    """Sources of the text, and the output."""
 
     pair: str
     """the two languages as ISO 639-1 codes, such as en,es"""
@@ -105,8 +105,8 @@ def generate_mixed(
 ) -> Report:
     """Make, check and write lines.
 
-    Raises ``ParameterError`` where it is not said what to make them of, ``CorpusError`` where a file is not what it
-    should be, and ``ModelError`` where the endpoint does not answer.
+    Raises ``ParameterError`` if no source is given, ``CorpusError`` if a file has the wrong form, and ``ModelError`` if
+    the endpoint does not answer.
     """
     from tasks.corpora.text_lines import write_lines
     from tasks.languages.mixing import Mixing
@@ -117,19 +117,19 @@ def generate_mixed(
         raise ParameterError(f"--pair {files.pair!r}: give two languages, such as en,es")
     lines = _lines(settings, files, codes)
     checked = _Checked(codes)
-    kept = checked.keep(lines)
+    fit = checked.keep(lines)
     mixing = Mixing(tuple(codes))
     for languages in checked.languages:
         mixing.add(languages)
-    write_lines(files.output, kept, private=True)
+    write_lines(files.output, fit, private=True)
     report = Report(seed=settings.seed).measure(synthetic=True, dropped=dict(checked.dropped), **mixing.fields())
     dropped = ", ".join(f"{count:,} {fault}" for fault, count in checked.dropped.items() if count)
     rate = f"{mixing.switches / mixing.pairs:.3f}" if mixing.pairs else "no"
     print(
-        f"{len(kept):,} synthetic lines, {rate} switches a pair of words; dropped: {dropped or 'none'}", file=sys.stderr
+        f"{len(fit):,} synthetic lines, {rate} switches a pair of words; dropped: {dropped or 'none'}", file=sys.stderr
     )
-    if not kept:
-        report.warn("no line was fit to be kept")
+    if not fit:
+        report.warn("no line passed the checks")
     return report
 
 
@@ -140,7 +140,7 @@ def _lines(settings: GenerateMixedSettings, files: GenerateMixedFiles, codes: Se
 
     given = [name for name in ("text", "recorded", "answers") if getattr(files, name)]
     if len(given) != 1:
-        raise ParameterError("give one of --text, --recorded and --answers: what are the lines made of?")
+        raise ParameterError("give one of --text, --recorded and --answers as the source of the lines")
     if files.recorded:
         return list(_recorded(files.recorded))
     if files.answers:
@@ -201,7 +201,7 @@ def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStati
 
 
 def _dictionary(path: str, codes: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    """Translations in both directions; ``CorpusError`` for a line that has not two words."""
+    """Translations in both directions; ``CorpusError`` for a line that is not a pair of words."""
     from tasks.corpora.text_lines import read_lines
     from tasks.languages.word_languages import form_of
 
@@ -240,7 +240,7 @@ def _name(code: str) -> str:
 
 
 class _Checked:
-    """Lines that are fit to be kept, their languages, and how many are not, by what is wrong."""
+    """Filter of lines: the languages of usable lines, and counts of dropped lines by fault."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self._codes = codes
@@ -248,14 +248,14 @@ class _Checked:
         self.languages: list[list[str | None]] = []
 
     def keep(self, lines: Sequence[str]) -> list[str]:
-        """Those without a fault, in their order."""
+        """The lines without a fault, in order."""
         from tasks.languages.mixing import spoken
         from tasks.languages.word_languages import WordLanguages, form_of
 
         words = [line.split() for line in lines]
         forms = [[form for word in line if (form := form_of(word))] for line in words]
         third = _third_languages(forms, self._codes)
-        kept, seen = [], set[tuple[str, ...]]()
+        fit, seen = [], set[tuple[str, ...]]()
         model = WordLanguages(self._codes, words[:_SAMPLE])
         for line, own, of_third, tagged in zip(lines, forms, third, model.tag(words), strict=True):
             threes = Counter(zip(own, own[1:], own[2:], strict=False))
@@ -272,13 +272,13 @@ class _Checked:
                 self.dropped[fault] += 1
                 continue
             seen.add(tuple(own))
-            kept.append(line)
+            fit.append(line)
             self.languages.append(tagged.languages)
-        return kept
+        return fit
 
 
 def _third_languages(lines: Sequence[Sequence[str]], codes: Sequence[str]) -> list[bool]:
-    """Which lines have many words of one third language; by the small published lists."""
+    """Whether each line has many words of one third language, by the small published lists."""
     from wordfreq import available_languages, get_frequency_dict
 
     from tasks.languages.word_lists import word_list

@@ -1,9 +1,9 @@
-"""Lines that a language model of the user's writes, behind an address that speaks OpenAI's protocol.
+"""Lines written by a language model of the user's, at an address with OpenAI's protocol.
 
-Every answer is written into a file of JSON lines as it comes, and is taken from there the next time: with all answers
-there nobody is asked, and the same lines come out. What is sent is prompts: those that ship name languages and topics
-and nothing else. Prompts of the user's own could be private text; they go to this machine alone unless the user says
-that they are public.
+Every answer is added to a file of JSON lines as it arrives, and is read from there the next time. With all answers in
+the file no request is sent, and the lines are the same. Only prompts are sent. The prompts that ship have names of
+languages and topics and nothing else. The user's own prompts could be private text. They are sent to this machine only,
+unless the user declares them public.
 """
 
 import json
@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -26,26 +25,26 @@ _PLACES = ("{first}", "{second}", "{topic}", "{lines}")
 
 
 class EndpointSettings(Settings):
-    """Where a language model answers, and what it is asked."""
+    """Address of a language model, and its prompts."""
 
     url: str | None = None
-    """Address in front of ``/chat/completions``, such as http://127.0.0.1:8080/v1; null: recorded answers alone."""
+    """Address before ``/chat/completions``, such as http://127.0.0.1:8080/v1; null: recorded answers only."""
     model: str = "default"
     """Name of the model, as the endpoint knows it."""
     temperature: float = Field(default=1.0, ge=0, le=2)
-    """Temperature of the draws."""
+    """Sampling temperature."""
     key_variable: str | None = None
-    """Environment variable that holds the key of the endpoint; the key itself stands nowhere."""
+    """Environment variable with the key of the endpoint; the key itself is stored nowhere."""
     timeout: float = Field(default=300.0, gt=0)
     """Seconds to wait for an answer."""
     lines: int = Field(default=20, ge=1, le=200)
     """Lines that a prompt asks for."""
     rounds: int = Field(default=1, ge=1)
-    """How often each prompt is given."""
+    """How often each prompt is sent."""
     prompts: str | None = None
     """File of your own prompts, in the form of ``tasks/mixed_text/prompts.txt``; null: the 30 that ship."""
     prompts_are_public: bool = False
-    """Your own prompts hold no private text, and may go to an address that is not this machine."""
+    """Whether your own prompts hold no private text, so that they may be sent to another machine."""
 
     @field_validator("url")
     @classmethod
@@ -53,7 +52,7 @@ class EndpointSettings(Settings):
         parts = urlsplit(url or "http://none")
         if parts.username or parts.query:
             raise ValueError(
-                "an address with a key in it would stand in reports; give the key by endpoint.key_variable"
+                "an address with a key in it would appear in reports; give the key by endpoint.key_variable"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is no address; give one such as http://127.0.0.1:8080/v1")
@@ -63,7 +62,7 @@ class EndpointSettings(Settings):
 def prompts_of(settings: EndpointSettings, first: str, second: str) -> list[str]:
     """Each style with each topic, for two languages by name.
 
-    ``ParameterError`` where the user's own would go to another machine; ``CorpusError`` where the file has no style.
+    Raises ``ParameterError`` if the user's own prompts would go to another machine, ``CorpusError`` without a style.
     """
     host = urlsplit(settings.url).hostname if settings.url else None
     if settings.prompts and not settings.prompts_are_public and host and host not in _LOOPBACK:
@@ -90,31 +89,21 @@ def prompts_of(settings: EndpointSettings, first: str, second: str) -> list[str]
 
 
 def written_lines(settings: EndpointSettings, prompts: list[str], answers: str) -> Iterator[str]:
-    """The lines of all answers, those in the file first asked for there.
+    """The lines of all answers; recorded answers are read from the file ``answers``.
 
-    ``ModelError`` where the endpoint does not answer as it should, or where there is none and an answer is missing;
-    ``CorpusError`` for a file of another form, or of another model's answers.
+    Raises ``ModelError`` if the endpoint fails, or if an answer is missing and no endpoint is given. Raises
+    ``CorpusError`` for a file of another form or with another model's answers.
     """
     known = _recorded(settings, answers)
-    record: IO[str] | None = None
-    try:
-        for number, prompt in product(range(settings.rounds), prompts):
-            answer = known.get((number, prompt))
-            if answer is None:
-                answer = _asked(settings, prompt, number)
-                record = record or _opened(answers)
-                row = {"round": number, "model": settings.model, "prompt": prompt, "answer": answer}
+    for number, prompt in product(range(settings.rounds), prompts):
+        answer = known.get((number, prompt))
+        if answer is None:
+            answer = _asked(settings, prompt, number)
+            row = {"round": number, "model": settings.model, "prompt": prompt, "answer": answer}
+            # Readable for the owner alone: the user's own prompts may be private.
+            with open(answers, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as record:
                 record.write(json.dumps(row, ensure_ascii=False) + "\n")
-                record.flush()
-            yield from filter(None, map(_bare, answer.splitlines()))
-    finally:
-        if record:
-            record.close()
-
-
-def _opened(path: str) -> IO[str]:
-    """To add to, readable for the owner alone: prompts of the user's own may be private."""
-    return open(path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))
+        yield from filter(None, map(_bare, answer.splitlines()))
 
 
 def _recorded(settings: EndpointSettings, path: str) -> dict[tuple[int, str], str]:
@@ -134,41 +123,33 @@ def _recorded(settings: EndpointSettings, path: str) -> dict[tuple[int, str], st
 
 
 def _asked(settings: EndpointSettings, prompt: str, number: int) -> str:
-    from urllib.error import URLError
-    from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
-
-    class Stay(HTTPRedirectHandler):
-        """The key goes to the address that was given and to no other."""
-
-        def redirect_request(self, *_: object, **__: object) -> None:
-            return None
+    import httpx
 
     if settings.url is None:
         raise ModelError(
-            "answers to some prompts are not recorded and there is nobody to ask; give endpoint.url, or the settings "
+            "answers to some prompts are not recorded and endpoint.url is not set; give endpoint.url, or the settings "
             "that the answers were recorded with"
         )
-    body = {
-        "model": settings.model,
-        "messages": [{"role": "user", "content": prompt}],
-        "temperature": settings.temperature,
-        "seed": number,
-    }
-    headers = {"Content-Type": "application/json"}
-    if settings.key_variable:
-        key = os.environ.get(settings.key_variable)
-        if not key:
-            raise ParameterError(f"endpoint.key_variable {settings.key_variable!r} is not set in the environment")
-        headers["Authorization"] = f"Bearer {key}"
-    # What goes to this machine goes past a proxy that the environment names.
-    opener = build_opener(Stay, *([ProxyHandler({})] if urlsplit(settings.url).hostname in _LOOPBACK else []))
-    request = Request(f"{settings.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers)
+    key = os.environ.get(settings.key_variable) if settings.key_variable else None
+    if settings.key_variable and not key:
+        raise ParameterError(f"endpoint.key_variable {settings.key_variable!r} is not set in the environment")
     try:
-        with opener.open(request, timeout=settings.timeout) as reply:
-            answer = json.load(reply)["choices"][0]["message"]["content"]
-    except (URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or type(error).__name__
-        raise ModelError(f"endpoint {settings.url!r} does not answer: {reason}") from None
+        reply = httpx.post(
+            f"{settings.url.rstrip('/')}/chat/completions",
+            json={
+                "model": settings.model,
+                "messages": [{"role": "user", "content": prompt}],
+                "temperature": settings.temperature,
+                "seed": number,
+            },
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=settings.timeout,
+            # Requests to this machine ignore the proxy of the environment.
+            trust_env=urlsplit(settings.url).hostname not in _LOOPBACK,
+        ).raise_for_status()
+        answer = reply.json()["choices"][0]["message"]["content"]
+    except httpx.HTTPError as error:
+        raise ModelError(f"endpoint {settings.url!r} does not answer: {error or type(error).__name__}") from None
     except (ValueError, LookupError, TypeError):
         answer = None
     if not isinstance(answer, str):
@@ -177,7 +158,7 @@ def _asked(settings: EndpointSettings, prompt: str, number: int) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line of an answer without its number, bullet or speaker's dash, and without quotes round it."""
+    """A line of an answer without its number, bullet, dialogue dash and surrounding quotes."""
     line = line.strip()
     head, _, rest = line.partition(" ")
     if head in ("-", "*", "•", "–", "—") or head.rstrip(".):").isdecimal():

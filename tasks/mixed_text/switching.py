@@ -1,13 +1,13 @@
-"""Where people change language, as numbers, and lines that change it there: made of lines in one language.
+"""Statistics of language switches, and synthetic lines that switch accordingly, spliced from lines in one language.
 
-Counted are the lines of a corpus that mix two languages, which may be masked. Words of the published lists alone are
-told apart, the most frequent ones each for itself and the others by how frequent they are: how often people switch
-behind a word, which words they switch to, and how long they stay. No word stands there that no list has.
+Statistics are counted over the lines of a corpus that mix two languages; the corpus may be masked. They cover words of
+the published lists only: each of the most frequent words is a class, other words are classed by frequency. Counted are
+how often people switch after a word, the words that they switch to, and how long they stay.
 
-A line is made so: a line in one language is read word by word and left as often as people leave theirs behind such a
-word; another line, in the other language, is entered at a word that people switch to there, and left again. Then the
-first line goes on, a word or a few further. With a dictionary an island begins with a translation of the word in whose
-place it stands. So the languages are a semi-Markov process, and what is inside an island was said by people.
+A synthetic line starts as a line in one language, read word by word. It is left as often as people switch after such a
+word, for a line in the other language. That line is entered at a word that people switch to there, and is left again.
+Then the first line continues, a word or a few further. With a dictionary an island begins with a translation of the
+word that it replaces. The languages form a semi-Markov process; the words inside an island are a person's.
 """
 
 import json
@@ -25,20 +25,20 @@ from tasks.languages.word_languages import MIXED, TaggedLine, form_of
 from tasks.languages.word_lists import word_list
 
 _OWN_CLASS = 3000
-"""So many words of a language, the most frequent ones, are told apart."""
+"""Number of most frequent words of a language that have a class of their own."""
 _BANDS = (1e-4, 1e-5, 1e-6)
-"""Frequencies that divide the other words."""
+"""Frequencies that divide the other words into classes."""
 _STEPS = (1, 2, 3, 4, 6, 9)
-"""Lengths of an island, in words, from which on leaving it is counted apart."""
+"""Lengths of an island, in words, at which a new class of lengths begins."""
 _PRIOR, _SEAM_PRIOR, _RESUME_PRIOR = 20.0, 0.5, 5.0
-"""Places that are added to those of a word, of a word before a switch, and of one before the way back: as many hits as
-there are among all words."""
+"""Pseudo-counts of places for a word, for a word before a switch, and for one before the return; their share of hits is
+that of all words."""
 _AHEAD = 5
-"""A line that was left goes on at one of so many words behind the place."""
+"""A line that was left continues at one of this many next words."""
 _ROUNDS, _SAMPLE = 6, 400
 
 Shares = dict[str, list[int]]
-"""By class: how many places there are, and how many of them are switches."""
+"""By class: numbers of places and of switches among them."""
 
 
 @cache
@@ -47,7 +47,7 @@ def _frequent(language: str) -> frozenset[str]:
 
 
 def word_class(language: str, word: str) -> str:
-    """One of the 3,000 most frequent words of a language, or ``<0`` to ``<3`` by how frequent it is."""
+    """One of the 3,000 most frequent words of a language, or ``<0`` to ``<3`` by its frequency."""
     form = form_of(word)
     if form in _frequent(language):
         return form
@@ -60,24 +60,24 @@ _HIDDEN = f"<{len(_BANDS)}"
 
 @dataclass(frozen=True)
 class SwitchStatistics:
-    """How people mix languages: counts over lines with words of two languages."""
+    """Counts of language switches over lines with words of two languages."""
 
     languages: list[str]
     lines: int
     first: dict[str, int]
-    """Lines by the language they begin with."""
+    """Lines by their first language."""
     leave: dict[str, Shares]
-    """By language and class of a word behind which another one stands: switches behind it."""
+    """By language and class of a word that has a next word: switches after it."""
     enter: dict[str, Shares]
     """By language and class of a word: switches to it."""
     stay: dict[str, Shares]
-    """By ``first`` or ``later`` island of a line and its length so far: switches."""
+    """By ``first`` or ``later`` island of a line, and its length so far: switches."""
     seams: dict[str, dict[str, dict[str, int]]]
-    """By the language of a switch, and language and class of the word before it: classes of the word behind it."""
+    """By the language of a switch, and language and class of the word before it: classes of the word after it."""
 
     @classmethod
     def learn(cls, languages: Sequence[str], lines: Iterable[TaggedLine]) -> "SwitchStatistics":
-        """Count the lines that mix; ``CorpusError`` where none does."""
+        """Count switches in lines that mix; ``CorpusError`` if none does."""
         mixed = 0
         first: Counter[str] = Counter()
         leave, enter, stay = (defaultdict[str, Shares](_shares) for _ in range(3))
@@ -87,24 +87,24 @@ class SwitchStatistics:
                 continue
             mixed += 1
             before: tuple[str, str] | None = None
-            length, island, apart = 0, "first", False
+            length, island, hidden = 0, "first", False
             for word, language in zip(line.words, line.languages, strict=True):
                 if language is None or language == MIXED:
-                    # What stands there is hidden, or punctuation: a switch behind it is not one behind the last word.
-                    apart = True
+                    # A hidden word or punctuation: a switch after it does not follow the last word directly.
+                    hidden = True
                     continue
                 here, switched = word_class(language, word), before is not None and before[0] != language
                 if before is None:
                     first[language] += 1
                 else:
-                    _count(leave[before[0]], _HIDDEN if apart else before[1], switched)
+                    _count(leave[before[0]], _HIDDEN if hidden else before[1], switched)
                     _count(stay[island], _step(length), switched)
-                    if switched and not apart:
+                    if switched and not hidden:
                         seams[language][_key(*before)][here] += 1
                 _count(enter[language], here, switched)
                 island = "later" if switched else island
                 length = 1 if switched else length + 1
-                before, apart = (language, here), False
+                before, hidden = (language, here), False
         if not mixed:
             raise CorpusError("no line has words of two languages; give text that mixes them to learn from")
         plain = {to: {key: dict(row) for key, row in rows.items()} for to, rows in seams.items()}
@@ -112,17 +112,17 @@ class SwitchStatistics:
 
     @property
     def rate(self) -> float:
-        """Switches a pair of words, of lines that mix."""
+        """Switches per pair of words, over lines that mix."""
         pairs, switches = _sums(row for rows in self.stay.values() for row in rows.values())
         return switches / pairs
 
     def write(self, path: str | Path) -> None:
-        """As JSON, readable for the owner alone: the numbers are those of a private text."""
+        """Write as JSON, readable for the owner alone: the counts come from a private text."""
         write_lines(path, [json.dumps(vars(self), ensure_ascii=False)], private=True)
 
     @classmethod
     def read(cls, path: str | Path) -> "SwitchStatistics":
-        """What ``write`` wrote; ``CorpusError`` for another file."""
+        """Read a file of ``write``; ``CorpusError`` for another file."""
         try:
             return cls(**json.loads("\n".join(read_lines(path, "statistics"))))
         except (ValueError, TypeError):
@@ -154,7 +154,7 @@ def _step(length: int) -> str:
 
 
 class _Rates:
-    """Shares of switches, each drawn towards that of all."""
+    """Shares of switches, each shrunk towards the share over all."""
 
     def __init__(self, shares: Mapping[str, Sequence[int]]) -> None:
         places, switches = _sums(shares.values()) if shares else (1, 0)
@@ -167,18 +167,18 @@ class _Rates:
 
 @dataclass
 class _Segment:
-    """A line in one language, and how far it was read."""
+    """A line in one language, and the position reached in it."""
 
     language: str
     words: Sequence[str]
     classes: Sequence[str]
     place: int
-    stands_in: "_Segment | None" = None
-    """The line whose words these translate, one by one."""
+    original: "_Segment | None" = None
+    """The line whose words this segment translates, one by one."""
 
 
 class Splicer:
-    """Lines that mix languages, out of lines in one language; without end."""
+    """Endless iterator over lines that mix languages, spliced from lines in one language."""
 
     def __init__(
         self,
@@ -187,8 +187,8 @@ class Splicer:
         dictionary: Mapping[tuple[str, str], Sequence[str]],
         seed: int,
     ) -> None:
-        """``lines``: words of lines in each language, of one at least; where another has none, its islands are words
-        of the dictionary. ``dictionary``: a language and a folded word of another one, to translations there."""
+        """``lines``: words of lines by language, for at least one; a language without lines has islands of dictionary
+        words. ``dictionary``: a language and a folded word of another language, to translations into the first."""
         import numpy as np
 
         self._rng = np.random.default_rng(seed)
@@ -214,13 +214,13 @@ class Splicer:
             self._entered[code] = list(places), weights / weights.sum()
         self._factor = 1.0
         for _ in range(_ROUNDS):
-            # Lines that are never left are thrown away, and lines end: the rate is drawn to that of people.
+            # Lines that never switch are dropped, and lines end: correct the rate towards that of people.
             drawn = [languages for (_, languages), _ in zip(self, range(_SAMPLE), strict=False)]
             switches = sum(a != b for line in drawn for a, b in pairwise(line))
             self._factor *= statistics.rate * sum(len(line) - 1 for line in drawn) / switches
 
     def __iter__(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Words and their languages. ``CorpusError`` where hardly any line can be made to mix."""
+        """Words and their languages. ``CorpusError`` if hardly any line can be mixed."""
         failed = 0
         while failed < 100_000:
             words, languages = self._line()
@@ -244,7 +244,7 @@ class Splicer:
             here.place += 1
             length += 1
             ended = here.place == len(here.words)
-            if (ended and here.stands_in) or (not ended and self._is_left(here, length, island)):
+            if (ended and here.original) or (not ended and self._is_left(here, length, island)):
                 other = self._other(here, waiting)
                 if other is not None:
                     waiting[here.language] = here
@@ -257,10 +257,10 @@ class Splicer:
         return bool(self._rng.random() < share * of_length.of(_step(length)) / max(of_length.whole, 1e-9))
 
     def _other(self, here: _Segment, waiting: Mapping[str, _Segment]) -> _Segment | None:
-        """Where a line goes on in another language."""
-        if here.stands_in:
-            here.stands_in.place += here.place
-            return here.stands_in
+        """The segment in another language that the line continues with."""
+        if here.original:
+            here.original.place += here.place
+            return here.original
         others = [code for code in self._statistics.languages if code != here.language]
         language = others[int(self._rng.integers(len(others)))]
         before = _key(here.language, here.classes[here.place - 1])
@@ -290,7 +290,7 @@ class Splicer:
         return [each for each in found if among is None or each in among]
 
     def _translated(self, language: str, here: _Segment) -> _Segment | None:
-        """The next words, each by the dictionary, as far as it knows them."""
+        """Dictionary translations of the next words, up to the first unknown word."""
         words: list[str] = []
         for word in here.words[here.place :]:
             known = self._translations(language, word)

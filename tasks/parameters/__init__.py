@@ -1,1 +1,1 @@
-"""``params.yaml`` as a whole: its sections, and what is wrong where they do not fit together."""
+"""``params.yaml`` as a whole: its sections, and the checks that they fit together."""

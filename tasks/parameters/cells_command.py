@@ -21,18 +21,18 @@ from tasks.options import WRITE, Command, Options
 
 SUMMARY = "write cells.yaml from params.yaml, or check both"
 STAGE = "cells"
-"""What the graph calls the stage of this command. Its output says nothing of its inputs."""
+"""Name of this command's stage in the graph. Its output does not depend on its inputs."""
 
 
 class CellsOptions(Options):
-    """What is checked and written."""
+    """Options of the check."""
 
     check: Annotated[str | None, WRITE] = None
     """file to write, for DVC, if there is no mistake; cells.yaml is not written, and must be up to date"""
 
 
 def run(options: CellsOptions) -> None:
-    """Check the parameters, and only then write."""
+    """Check the parameters, and write only without a mistake."""
     from pathlib import Path
 
     from tasks.corpora.text_lines import write_lines
@@ -44,11 +44,11 @@ def run(options: CellsOptions) -> None:
         check_cells(parameters, folder)
         write_lines(options.check, ["ok"])
     else:
-        print(f"{CELLS_FILE} is {'written anew' if write_cells(parameters, folder) else 'as it should be'}")
+        print(f"{CELLS_FILE} is {'updated' if write_cells(parameters, folder) else 'up to date'}")
 
 
 def _sections() -> list[str]:
-    """All sections that stages depend on and that have to be there: DVC refuses a parameter that is not."""
+    """All sections that stages depend on and that must exist: DVC refuses a missing parameter."""
     from tasks.parameters.parameter_file import AMBIENT_SECTIONS, Parameters
 
     fields = Parameters.model_fields

@@ -1,12 +1,12 @@
-"""``cells.yaml``: for each step of ``dvc.yaml`` the cells that it is made for, with the paths that they have.
+"""``cells.yaml``: for each step of ``dvc.yaml`` its cells, with their paths.
 
-DVC's ``foreach`` runs over a mapping and can leave cells out, which a full product of dimensions cannot. What the
-experiment is made of follows from ``params.yaml`` here and nowhere else: ``compare`` says which cells there are
-(``tasks.records.cells``), ``tuned_fillers`` what a filler is tuned from, and ``speech`` where recordings and lists are.
+DVC's ``foreach`` runs over a mapping and can leave cells out, unlike a full product of dimensions. Only this module
+derives the experiment from ``params.yaml``. ``compare`` defines the cells (``tasks.records.cells``), ``tuned_fillers``
+the base of a tuned filler, and ``speech`` the recordings and lists.
 
-An entry holds plain values alone, which is all that DVC puts into a path. ``cell`` are its dimensions and ``path`` is
-below which its files lie. ``options`` are words of its command that others have not; a dependency that it has not is
-another one that it has anyway.
+An entry has plain values only, which is all that DVC puts into a path. ``cell`` are its dimensions and ``path`` is the
+folder of its files. ``options`` are extra words of its command. Instead of a missing dependency it names another one
+that it has anyway.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -39,16 +39,16 @@ from tasks.records.cells import (
 
 CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
-"""Where adapted models lie, and where those that were trained on raw text do."""
+"""Folders of adapted models, and of those that were trained on raw text."""
 ADAPTED = "adapted"
-"""The weights of fusion that all adapted models of a data set share."""
+"""Name of the fusion weights that all adapted models of a data set share."""
 MARKER_USES: dict[str, MarkerUse] = {
     "baseline0": "token",
     "baseline1": "ignore",
     "redacted": "remove",
     "dropped": "drop",
 }
-"""How an adaptation on masked text treats its markers; all others have plain text."""
+"""Treatment of markers by an adaptation on masked text; all others have plain text."""
 SHIPPED_LISTS = "tasks/masking/lists"
 _HEAD = """\
 # The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
@@ -59,26 +59,26 @@ Entry = dict[str, Any]
 
 
 def cells_text(parameters: Parameters) -> str:
-    """Content of ``cells.yaml``, one line an entry."""
+    """The content of ``cells.yaml``, one line an entry."""
     lines = [_HEAD]
     for step, entries in graph_cells(parameters).items():
         if not isinstance(entries, dict) or not entries:
             lines.append(f"  {step}: {_flow(entries)}\n")
             continue
         lines.append(f"  {step}:\n")
-        # The braces aside, so that a key such as `no` is quoted as a value is.
+        # Without the braces, so that a key such as `no` is quoted like a value.
         lines += [f"    {_flow({key: entry})[1:-1]}\n" for key, entry in entries.items()]
     return "".join(lines)
 
 
 def _flow(value: object) -> str:
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=float("inf"))
-    # PyYAML ends a document of one word so.
+    # PyYAML ends a document of one word this way.
     return text.removesuffix("...\n").strip()
 
 
 def write_cells(parameters: Parameters, folder: Path) -> bool:
-    """Let ``cells.yaml`` in a project's folder be that of the parameters; whether it was another one."""
+    """Write ``cells.yaml`` of the parameters into a project's folder; return whether it changed."""
     path, text = folder / CELLS_FILE, cells_text(parameters)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
@@ -88,15 +88,15 @@ def write_cells(parameters: Parameters, folder: Path) -> bool:
 
 
 def check_cells(parameters: Parameters, folder: Path) -> None:
-    """``ParameterError`` where ``cells.yaml`` in a project's folder is not that of the parameters."""
+    """Raise ``ParameterError`` if ``cells.yaml`` in a project's folder does not match the parameters."""
     path = folder / CELLS_FILE
     if not path.exists() or path.read_text(encoding="utf-8") != cells_text(parameters):
         state = "is older than params.yaml" if path.exists() else "does not exist"
-        raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' writes it anew")
+        raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' updates it")
 
 
 def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str] | str]:
-    """The entries of each step by the names that their stages have behind the ``@``, and the recogniser's folder."""
+    """The cells of each step by the part of their stages' names after the ``@``, and the recogniser's folder."""
     compare = parameters.compare
     cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
     with_words = [cell for cell in recognised_cells(compare) if cell.dataset in compare.speech_datasets]
@@ -107,7 +107,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
     }
     with_lists = [cell for cell in recognised_cells(compare) if cell.dataset in compare.rescored_datasets]
     return {
-        # Of those that are compared alone: params.yaml may describe others.
+        # Only the compared ones: params.yaml may describe others.
         "corpus": {name: _corpus(name, parameters) for name in compare.datasets},
         "mask": dict(_masked(parameters)),
         "train_filler": parameters.pretrained_fillers(),
@@ -125,7 +125,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
         "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
         "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
         "references": dict(_references(parameters)),
-        # One that no dataset needs is not trained.
+        # A recogniser that no dataset needs is not trained.
         "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
         "recogniser": _recogniser(parameters),
         "tune_fusion": dict(_tuned_fusion(compare)),
@@ -135,7 +135,7 @@ def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str
 
 
 def _named(cell: Cell, *typed: str) -> Entry:
-    """What names a cell; ``typed`` are the dimensions that are options of their own, and so no labels."""
+    """The names of a cell; ``typed`` are the dimensions with options of their own, which are no labels."""
     dimensions = {name: value for name, value in cell.as_dict().items() if value is not None}
     return {"cell": dimensions, "labels": cell.labels(*typed), "path": cell.path}
 
@@ -177,9 +177,9 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
 
 
 def _lists_of(technique: str, parameters: Parameters) -> str:
-    """The user's word list of a technique, the folder of several, or that of the shipped ones: masks depend on it.
+    """The user's word list of a technique, the folder of several, or the shipped lists' folder.
 
-    ``ParameterError`` where a technique's lists are in several folders.
+    ``ParameterError`` if a technique's lists are in several folders.
     """
     files = parameters.masking[technique].files
     if len(files) < 2:
@@ -194,7 +194,7 @@ def _lists_of(technique: str, parameters: Parameters) -> str:
 
 
 def _has_reader(parameters: Parameters) -> bool:
-    """Whether the technique is described that reads what others leave unmasked (``tasks.review``)."""
+    """Whether ``params.yaml`` has the technique of the reference reader (``tasks.review``)."""
     settings = parameters.masking.get(EVERY_TAGGER)
     return settings is not None and settings.kind == EVERY_TAGGER
 
@@ -220,12 +220,12 @@ def _filler_folder(name: str, cell: Cell, parameters: Parameters) -> str:
 
 
 def base_folder(tuned: str, base: str, tuned_fillers: Collection[str]) -> str:
-    """The folder of what the filler in the folder ``tuned`` was tuned from."""
+    """The folder of the base of the tuned filler in the folder ``tuned``."""
     return str(Path(tuned).parent / base) if base in tuned_fillers else f"models/fillers/{base}"
 
 
 def _rounds(name: str, parameters: Parameters) -> Iterator[str]:
-    """The tuned fillers that lead to one, from the first round to itself; nothing for one that is not tuned."""
+    """The tuned fillers that lead to one, from the first round to itself; empty for an untuned filler."""
     settings = parameters.tuned_fillers.get(name)
     if settings is not None:
         yield from _rounds(str(settings.base), parameters)
@@ -233,7 +233,7 @@ def _rounds(name: str, parameters: Parameters) -> Iterator[str]:
 
 
 def tunings(parameters: Parameters) -> list[Cell]:
-    """The fillers that are tuned, one on each masked corpus that they or later rounds of them fill."""
+    """The fillers to tune, one on each masked corpus that they or later rounds of them fill."""
     compare = parameters.compare
     found = (
         Cell(dataset=dataset, technique=technique, filler=name)
@@ -272,7 +272,7 @@ def _distilled(cell: Cell, settings: Distilled) -> Entry:
 
 
 def _source(cell: Cell, source: Source) -> Cell:
-    """The cell whose model that is."""
+    """The cell of that model."""
     if source == PRETRAINED:
         return Cell(dataset=cell.dataset, method=PRETRAINED)
     technique = None if source == ORACLE else cell.technique
@@ -280,8 +280,8 @@ def _source(cell: Cell, source: Source) -> Cell:
 
 
 def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
-    """One for each filler, with the controls; or one for each technique that it fills, where it is tuned on the text of
-    that technique or does not fill them all alike."""
+    """An entry for each filler, with the controls. A filler tuned on each technique's text, or with different
+    fills per technique, has an entry for each technique."""
     compare = parameters.compare
     methods: dict[str, dict[str, list[str]]] = {}
     for fills in compare.fills:
@@ -318,7 +318,7 @@ def _model(cell: Cell) -> str:
 
 
 def training_text(cell: Cell) -> str:
-    """What the cell's language model is trained on, or adapted."""
+    """The training or adaptation text of the cell's language model."""
     if cell.method == PRETRAINED:
         return "data/generic/train.txt"
     if reads_raw_text(cell):
@@ -340,8 +340,8 @@ def _adapted(cell: Cell, parameters: Parameters) -> Entry:
 
 
 def _audited(cell: Cell, parameters: Parameters) -> Entry:
-    """A text, and the twins of the model that is trained on it and of a filler that was tuned for it. What was not
-    filled or tuned depends on no method, filler or tuning: its own settings, or the attacks', stand in their place."""
+    """A text, and the twins of its language model and of a filler tuned for it. Without a fill or tuning there
+    is no method, filler or tuning to depend on: its own settings, or the attacks', replace them."""
     typed = ("technique", "method", "seed")
     of_raw_text = "audit" if cell.method == ORACLE else "compare.private"
     options: Entry = {name: value for name, value in cell.as_dict().items() if name in typed and value is not None}
@@ -406,8 +406,8 @@ def _recogniser(parameters: Parameters) -> str:
 
 
 def _tuned_fusion(compare: CompareSettings) -> Iterator[tuple[str, Entry]]:
-    """Oracle's model finds the weights of all adapted models, since every comparison has it. The pretrained model finds
-    its own: text of another domain needs a lower weight."""
+    """The data sets of fusion weights. Oracle's model finds the weights of all adapted models, since every
+    comparison has it. The pretrained model finds its own: text of another domain needs a lower weight."""
     for dataset in compare.speech_datasets:
         oracle = Cell(dataset=dataset, method=ORACLE, seed=compare.seeds[0])
         for name, cell in ((ADAPTED, oracle), (PRETRAINED, Cell(dataset=dataset, method=PRETRAINED))):

@@ -1,4 +1,4 @@
-"""The section ``compare``: what is held against what."""
+"""The section ``compare``: the compared data sets, techniques, methods and models."""
 
 from typing import Literal, Self
 
@@ -14,16 +14,16 @@ Baseline = Literal["baseline0", "baseline1", "redacted", "dropped"]
 
 
 class Fills(Settings):
-    """Fills of one filler, or of none: what each technique masks is filled by each method, once per seed."""
+    """Fills of one filler, or of none: each method fills the masked text of each technique, once per seed."""
 
     filler: str | None = None
-    """A key of ``fillers`` or ``tuned_fillers``; left out for controls, the methods that use no model."""
+    """A key of ``fillers`` or ``tuned_fillers``; left out for controls, the methods without a model."""
     methods: list[str] = Field(min_length=1)
-    """Ways to choose among its candidates, keys of ``filling``."""
+    """Keys of ``filling``: ways to choose among its candidates."""
     techniques: list[str] | None = Field(default=None, min_length=1)
-    """Those of ``compare.techniques`` that it fills, where it is too slow for all (default: all)."""
+    """The techniques of ``compare.techniques`` to fill, if the filler is too slow for all (default: all)."""
     audited: list[str] = Field(default_factory=list)
-    """Those of ``methods`` whose text and language model are attacked; a twin of the model is trained for that."""
+    """The ones of ``methods`` whose text and language model are attacked; a twin of the model is trained for that."""
 
     @model_validator(mode="after")
     def _audited_are_compared(self) -> Self:
@@ -33,16 +33,16 @@ class Fills(Settings):
 
 
 class Conclusion(Settings):
-    """Of a labelled corpus: does it still show, after masking and filling, which language goes with which label?"""
+    """Test of a labelled corpus: is the association of language and label still there after masking and filling?"""
 
     languages: Languages = Field(min_length=2)
-    """Those of the corpus (ISO 639-1); of each label the share of lines that are mainly in the first one is tested."""
+    """Languages of the corpus (ISO 639-1); the test is on each label's share of lines mainly in the first one."""
     language_labels: SourcePath | None = None
-    """Lines whose words have languages, to learn these from, as for ``palimpsest languages --labels``."""
+    """File of lines whose words have languages, for training, as for ``palimpsest languages --labels``."""
 
 
 class CompareSettings(Settings):
-    """The dimensions of the experiment: which cells there are follows from them."""
+    """The dimensions of the experiment, from which its cells follow."""
 
     datasets: list[str] = Field(min_length=1)
     """Private corpora, keys of ``corpora``."""
@@ -51,31 +51,31 @@ class CompareSettings(Settings):
     baselines: list[Baseline]
     """Adaptations on the masked text itself, without a fill."""
     private: dict[str, DifferentialPrivacy] = Field(default_factory=dict)
-    """Adaptations on the raw text with DP-SGD, beside Oracle, by what their cells are called; once per seed. For
+    """Adaptations on the raw text with DP-SGD, next to Oracle, by the names of their cells; once per seed. For
     ``language_model.kind: transformer``."""
     fills: list[Fills]
-    """What fills the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
-    and its base is made for it."""
+    """Fills of the masked text, in the order of the tables. A tuned filler is fine-tuned on each masked corpus first,
+    after its base."""
     seeds: list[Seed] = Field(min_length=1)
     """One complete repetition of filling and adaptation per seed."""
     unlearned: list[str] = Field(default_factory=list)
-    """Ways to make a model forget, keys of ``unlearning.methods``, that are tried on each dataset, once per seed."""
+    """Unlearning methods, keys of ``unlearning.methods``, to test on each dataset, once per seed."""
     conclusions: dict[str, Conclusion] = Field(default_factory=dict)
-    """Those of ``datasets`` whose corpus has a ``label_field``, and what is tested on them."""
+    """Tests by data set of ``datasets`` whose corpus has a ``label_field``."""
     speech_datasets: list[str] = Field(default_factory=list)
-    """Those of ``datasets`` that have speech, keys of ``speech.corpora``: they have word error rates too."""
+    """The ones of ``datasets`` with speech, keys of ``speech.corpora``: they have word error rates too."""
     speech_techniques: list[str] | None = Field(default=None, min_length=1)
-    """Those of ``techniques`` that have word error rates, where decoding with all takes too long (default: all)."""
+    """The ones of ``techniques`` with word error rates, if decoding with all takes too long (default: all)."""
     rescored_datasets: list[str] = Field(default_factory=list)
-    """Others of ``datasets``, which have n-best lists of another recogniser, keys of ``speech.nbest``: their word error
-    rates come from rescoring."""
+    """Others of ``datasets``, with n-best lists of another recogniser, keys of ``speech.nbest``: their word error rates
+    come from rescoring."""
     recognisers: list[str] = Field(default_factory=list, max_length=1)
-    """Name of the recogniser that is trained where a dataset has speech, a folder in ``models``; empty where
-    ``models/recogniser`` is yours."""
+    """Name of the recogniser to train if a dataset has speech, a folder in ``models``; empty if ``models/recogniser``
+    is your own."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]
-    """Masking techniques that are held against labelled text, keys of ``masking``."""
+    """Masking techniques to evaluate on labelled text, keys of ``masking``."""
     gold_sets: list[str]
     """Labelled texts, keys of ``masking_evaluation.gold_sets``."""
 

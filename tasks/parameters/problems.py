@@ -1,5 +1,5 @@
-"""What is wrong with ``params.yaml`` as a whole: names that are not there, stand twice or are none, fillers that cannot
-be made, and methods that do not fit their filler. Which single values are allowed the sections know themselves."""
+"""Checks of ``params.yaml`` as a whole: missing, repeated or invalid names, fillers that cannot be made, and methods
+that do not fit their filler. The sections themselves check single values."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -21,27 +21,18 @@ _REFERENCES = (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE, *BASELINES)
 
 def problems_of(parameters: "Parameters") -> list[str]:
     """Each problem in words, with its key path and the remedy."""
-    found = [
-        *_characters(parameters),
-        *_dimensions(parameters),
-        *_tunings(parameters),
-        *(problem for place in range(len(parameters.compare.fills)) for problem in _fills(place, parameters)),
-        *_audit(parameters),
-        *_unlearned(parameters),
-        *_kind(parameters),
-        *_twice(parameters),
-    ]
-    return list(dict.fromkeys(found))
+    checks = (_characters, _dimensions, _tunings, _fills, _audit, _unlearned, _kind, _twice)
+    return list(dict.fromkeys(problem for check in checks for problem in check(parameters)))
 
 
 _NO_TEXT_IN_YAML = re.compile(
     r"\d[\d_]*|0x[\da-f_]+|0o[0-7_]+|0b[01_]+|\d[\d_]*e\d+|yes|no|on|off|true|false|null", re.IGNORECASE
 )
-"""Names that YAML 1.1 or 1.2 takes for something else than text."""
+"""Names that YAML 1.1 or 1.2 does not read as text."""
 
 
 def problem_of_name(name: str) -> list[str]:
-    """What is wrong with the characters of a name; empty where nothing is."""
+    """The problems with the characters of a name; empty without any."""
     if not re.fullmatch(r"[A-Za-z0-9_]{1,60}", name):
         return [f"{name[:80]!r}: a name in params.yaml has letters, digits and underscores only, at most 60"]
     if _NO_TEXT_IN_YAML.fullmatch(name):
@@ -50,21 +41,12 @@ def problem_of_name(name: str) -> list[str]:
 
 
 def _characters(parameters: "Parameters") -> Iterator[str]:
-    """Names are parts of file names and of the commands of stages."""
+    """Problems with characters: names are parts of file names and of the commands of stages."""
     speech, gold_sets = parameters.speech, parameters.masking_evaluation.gold_sets
     sections: Sequence[Iterable[str]] = (
-        parameters.corpora,
-        parameters.masking,
-        parameters.taggers,
-        gold_sets,
-        parameters.fillers,
-        parameters.tuned_fillers,
-        parameters.filling,
-        speech.corpora,
-        speech.nbest,
-        parameters.unlearning.methods,
-        parameters.compare.private,
-        parameters.compare.recognisers,
+        *(parameters.corpora, parameters.masking, parameters.taggers, gold_sets, parameters.fillers),
+        *(parameters.tuned_fillers, parameters.filling, speech.corpora, speech.nbest, parameters.unlearning.methods),
+        *(parameters.compare.private, parameters.compare.recognisers),
     )
     for name in (name for section in sections for name in section):
         yield from problem_of_name(name)
@@ -131,7 +113,7 @@ def _unknown(where: str, names: Iterable[str], section: str, allowed: Iterable[s
 
 
 def _tunings(parameters: "Parameters") -> Iterator[str]:
-    """Bases of tuned fillers; those that fill nothing may name a filler that is not there."""
+    """Problems with bases of tuned fillers; unused ones may name a missing filler."""
     tuned, fillers = parameters.tuned_fillers, parameters.fillers
     for name, settings in tuned.items():
         if settings.base is None:
@@ -153,7 +135,7 @@ def _tunings(parameters: "Parameters") -> Iterator[str]:
 
 
 def _audit(parameters: "Parameters") -> Iterator[str]:
-    # dvc.yaml makes the stage depend on the section by its name, so a default that is not written down is no help.
+    # dvc.yaml makes the stage depend on the section by its name, so the default of a missing section does not help.
     if any(fills.audited for fills in parameters.compare.fills) and "audit" not in parameters.model_fields_set:
         yield "audit: is missing, and compare.fills has something that is audited; give it, if only as {}"
     if parameters.compare.fills and "fluency" not in parameters.model_fields_set:
@@ -175,24 +157,23 @@ def _unlearned(parameters: "Parameters") -> Iterator[str]:
         yield from _unknown("unlearning.fill", [settings.fill], "filling", controls)
 
 
-def _fills(place: int, parameters: "Parameters") -> Iterator[str]:
-    fills, filling = parameters.compare.fills[place], parameters.filling
-    where = f"compare.fills.{place}"
-    yield from _unknown(
-        f"{where}.techniques", fills.techniques or [], "compare.techniques", parameters.compare.techniques
-    )
-    fillers = {**parameters.fillers, **parameters.tuned_fillers}
-    if fills.filler is not None:
-        yield from _unknown(f"{where}.filler", [fills.filler], _FILLERS, fillers)
-    fitting = [name for name, settings in filling.items() if settings.uses_filler == (fills.filler is not None)]
-    yield from _unknown(f"{where}.methods", fills.methods, "filling", fitting)
-    for name in fills.methods:
-        if isinstance(method := filling.get(name), Distilled):
-            yield from _distilled(name, method, parameters, audited=name in fills.audited)
-        if name in fitting and fills.filler in fillers:
+def _fills(parameters: "Parameters") -> Iterator[str]:
+    filling, fillers = parameters.filling, {**parameters.fillers, **parameters.tuned_fillers}
+    techniques = parameters.compare.techniques
+    for place, fills in enumerate(parameters.compare.fills):
+        where = f"compare.fills.{place}"
+        yield from _unknown(f"{where}.techniques", fills.techniques or [], "compare.techniques", techniques)
+        if fills.filler is not None:
+            yield from _unknown(f"{where}.filler", [fills.filler], _FILLERS, fillers)
+        fitting = [name for name, settings in filling.items() if settings.uses_filler == (fills.filler is not None)]
+        yield from _unknown(f"{where}.methods", fills.methods, "filling", fitting)
+        for name in fills.methods:
+            if isinstance(method := filling.get(name), Distilled):
+                yield from _distilled(name, method, parameters, audited=name in fills.audited)
+            if name not in fitting or fills.filler not in fillers:
+                continue
             kind = fillers[fills.filler].kind
-            found = misfit(filling[name], kind)
-            if found is not None:
+            if (found := misfit(filling[name], kind)) is not None:
                 yield (
                     f"{where}.methods: {name!r} ({found.what}) needs a {found.needs} language model, and "
                     f"{fills.filler!r} is a {KINDS[kind]} one; {found.remedy}, or leave one of the two out"
@@ -228,13 +209,13 @@ def _twice(parameters: "Parameters") -> Iterator[str]:
     compare = parameters.compare
     for dimension, names in compare:
         if names and dimension not in ("fills", "private") and len(set(names)) != len(names):
-            yield f"compare.{dimension}: a name stands twice in {names!r}"
+            yield f"compare.{dimension}: a name occurs twice in {names!r}"
     seen = set()
     for fills in compare.fills:
         for technique in compare.techniques_of(fills):
             for method in fills.methods:
                 if (technique, fills.filler, method) in seen:
-                    yield f"compare.fills: {_asked(fills, method)} of {technique!r} stands twice; leave it out once"
+                    yield f"compare.fills: {_asked(fills, method)} of {technique!r} occurs twice; leave it out once"
                 seen.add((technique, fills.filler, method))
 
 

@@ -1,1 +1,1 @@
-"""What leaves the private zone: the ledger of releases, and what is checked before one is written."""
+"""Releases from the private zone: their ledger, and the checks before one is written."""

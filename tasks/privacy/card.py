@@ -1,8 +1,8 @@
-"""``README.md`` of a release: what its recipient should know, in the form of Hugging Face's dataset cards.
+"""``README.md`` of a release: information for its recipient, in the form of Hugging Face's dataset cards.
 
 The fields are those of ``huggingface_hub.DatasetCardData``. Nothing here is exact about masked words: shares have two
-digits, classes of few words are joined, and how often a substitute was the masked word is on no card. Where the text
-has an epsilon, the card has none of these figures: other words behind the markers give the same card, byte by byte.
+digits, classes of few words are joined, and no card has the share of substitutes equal to the masked word. If the text
+has an epsilon, the card has none of these figures: other masked words give the same card, byte by byte.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""The figures that decide on a release, each with its limit: unmasked identifiers, and what attacks found.
+"""The figures that decide on a release, each with its limit: unmasked identifiers, and results of attacks.
 
-Nothing here runs a tagger or an attack. Figures have two digits: more would tell of single words.
+Nothing here runs a tagger or an attack. Figures have two digits: more would reveal single words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +29,13 @@ from tasks.review.record import Review, marks_of, prefix_length, review_of
 from tasks.review.unmasked import TechniqueUnmasked, unmasked_by_technique
 
 FEWEST = 20
-"""Groups of fewer words are joined where they are shown: a small group tells of single words."""
+"""Groups of fewer words are joined when shown: a small group reveals single words."""
 LEFT_OUT = "left out"
-"""What pages say in the place of a figure that read masked words, where an epsilon is about them."""
+"""Text on pages instead of a figure that read masked words, if an epsilon is about them."""
 _READ = {"reidentified", "exposure", "exposure_kept", "extracted", *MEMBERSHIP}
 """Figures that have a reading in words."""
 SECONDS_A_LINE = 9.0
-"""How long a person reads a line, where no review has measured it."""
+"""Seconds that a person takes to read a line, without a review's measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +43,33 @@ class Check:
     """One figure of a cell with its limit."""
 
     name: str
-    """What was measured, with its unit."""
+    """Measured quantity, with its unit."""
     key: str
-    """The figure's name in the summary."""
+    """Name of the figure in the summary."""
     attacker: str
-    """Who measures or attacks, with what."""
+    """Measuring reader or attacker, and its means."""
     figure: str
-    """Rounded, with its 95 % interval; no word of the corpus."""
+    """Rounded figure, with its 95 % interval; no word of the corpus."""
     chance: str
-    """The same where there is nothing to find; empty where there is no such figure."""
+    """Chance level; empty if there is none."""
     limit: str
-    """Empty without one."""
+    """Limit; empty if there is none."""
     passed: bool | None
-    """``None`` without a limit."""
+    """Whether the figure is within the limit; ``None`` without a limit."""
     reading: str = ""
-    """``no signal``, ``some`` or ``strong``."""
+    """Reading: ``no signal``, ``some`` or ``strong``."""
     remedy: str = ""
-    """What to do where it did not pass, as a sentence."""
+    """Remedy for a failed check, as a sentence."""
 
 
 def without_figures(checks: Sequence[Check]) -> list[Check]:
-    """What pages under an epsilon may say of them: names and limits. Whether others were measured may be private."""
+    """Names and limits only, for pages under an epsilon. Even the set of measured figures may be private."""
     shown = (check for check in checks if check.limit or check.key == "unmasked_quasi")
     return [replace(check, figure=LEFT_OUT, chance="", attacker=LEFT_OUT, reading="") for check in shown]
 
 
 def markers_share(masked: Path) -> float:
-    """How many of the words of a masked text are markers; each is one word, or several neighbouring ones."""
+    """The share of markers among the words of a masked text; each is one word, or several neighbouring ones."""
     markers = words = 0
     for line in read_lines(masked):
         markers += count_markers(line)
@@ -78,7 +78,7 @@ def markers_share(masked: Path) -> float:
 
 
 def unmasked(cell: FilledCell, earlier: SharedLines) -> TechniqueUnmasked:
-    """Identifiers that are not masked in this text, or not in an earlier release of the same line."""
+    """Identifiers that are unmasked in this text, or in an earlier release of the same line."""
     corpus = str(cell.cell.dataset)
     technique = str(cell.cell.technique)
     with TemporaryDirectory(dir=private_home()) as folder:
@@ -88,8 +88,8 @@ def unmasked(cell: FilledCell, earlier: SharedLines) -> TechniqueUnmasked:
 
 
 def unmasked_checks(cell: FilledCell, found: TechniqueUnmasked, limit: float) -> list[Check]:
-    """Whether few enough direct identifiers are unmasked, by the upper end of the interval; and quasi-identifiers,
-    without a limit."""
+    """The check of unmasked direct identifiers, by the upper end of the interval; and quasi-identifiers, without
+    a limit."""
     source = ("a person's review: " if found.by == "review" else "") + found.basis
     ends, allowed = found.direct.per_thousand, f"at most {limit:g} (upper end)"
     remedy = "" if ends.high <= limit else _remedy(cell, ends, limit)
@@ -101,7 +101,7 @@ def unmasked_checks(cell: FilledCell, found: TechniqueUnmasked, limit: float) ->
 
 
 def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
-    """Lines to review, where that can narrow the interval to the limit; else to mask more."""
+    """The number of lines to review, if that can narrow the interval to the limit; else advise more masking."""
     corpus, technique = str(cell.cell.dataset), str(cell.cell.technique)
     review = review_of(corpus, cell.raw)
     if ends.low > limit or (review is not None and ends.value > limit):
@@ -117,7 +117,7 @@ def _remedy(cell: FilledCell, ends: Interval, limit: float) -> str:
 
 
 def further_lines(review: Review | None, sidecar: Path, limit: float) -> int:
-    """Lines that a reviewer still has to read, if no further unmasked identifier is found."""
+    """The lines that a reviewer still has to read, if no further unmasked identifier is found."""
     if review is not None:
         read, marks = prefix_length(review), marks_of(review)
         masked = {number: words for number, words in enumerate(masked_words(sidecar)) if number in marks}
@@ -127,14 +127,14 @@ def further_lines(review: Review | None, sidecar: Path, limit: float) -> int:
 
 
 def seconds_a_line(review: Review | None) -> float:
-    """As the review has recorded it."""
+    """The time per line in the review's record."""
     seconds = [line.seconds for line in review.lines if line.seconds > 0] if review is not None else []
     return sum(seconds) / len(seconds) if seconds else SECONDS_A_LINE
 
 
 def attacks_on(cell: FilledCell) -> Row:
-    """What attacks found, by the names of the figures. ``ParameterError`` where this very text was not attacked, or is
-    no fill."""
+    """The results of attacks, by the names of the figures. ``ParameterError`` if this text was not attacked, or
+    is no fill."""
     name = repr(cell.cell.path)
     if cell.method.rewrites_lines:
         raise ParameterError(
@@ -154,7 +154,7 @@ def attacks_on(cell: FilledCell) -> Row:
 
 
 def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> Iterator[Check]:
-    """All figures of attacks on what leaves: those on the model only where it is released."""
+    """All figures of attacks on the released files: those on the model only if it is released."""
     check_limits(at_most, "release.at_most")
     for each in leaks():
         limit = None if each.of_model and cell.model is None else at_most.get(each.name)
@@ -188,7 +188,7 @@ def _shown(found: Measure, value: float) -> str:
 
 
 def interval(ends: Interval | None, show: Any = None) -> str:  # noqa: ANN401 - a function of a number
-    """``12 [7.1, 19]``, with two digits that count."""
+    """``12 [7.1, 19]``, with two significant digits."""
     if ends is None:
         return "not known"
     show = show or (lambda value: f"{float(f'{value:.2g}'):g}")
@@ -196,7 +196,7 @@ def interval(ends: Interval | None, show: Any = None) -> str:  # noqa: ANN401 - 
 
 
 def percent(share: float) -> str:
-    """A share with two digits that count."""
+    """A share with two significant digits."""
     if share >= 0.995:
         return "100 %" if share == 1 else "over 99 %"
     return f"{float(f'{100 * share:.2g}'):g} %"

@@ -1,7 +1,7 @@
-"""``DOSSIER.md`` of a release: what a privacy officer reads before signing, filled with the figures of the run.
+"""``DOSSIER.md`` of a release: the document for a privacy officer before signing, with the figures of the run.
 
-The words are those of the template ``dossier.md``. Like the card it has nothing exact about masked words, and where the
-text has an epsilon no figure that read them; the private copy of the release then has the whole one.
+The words are those of the template ``dossier.md``. Like the card it has nothing exact about masked words. If the text
+has an epsilon, it has no figure that read them; the private copy of the release then has the complete dossier.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _THREATS = {
     "extracted": (_MODEL, "the model", "private text"),
     "extracted_planted_kept": (_MODEL, "the model", "unmasked words"),
 }
-"""By the figure: adversary, what it holds, what it wants."""
+"""Adversary, its means and its goal, by figure."""
 _LINKING = "same_entity_told", "told_by_second_fill"
 NOT_TRIED = (
     "Whether a person with many lines is in the text: attacks were on single lines.",
@@ -46,7 +46,7 @@ NOT_TRIED = (
     "Who wrote a line, by style.",
     "Lines of earlier releases that were edited since in more than half of their words.",
 )
-"""Sentences for the dossier: each names what no figure covers."""
+"""Sentences for the dossier: each names a risk that no figure covers."""
 
 
 def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before: Sequence[Release]) -> str:

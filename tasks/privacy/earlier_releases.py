@@ -1,8 +1,8 @@
-"""Finds what a release shows together with earlier releases of the same lines, whatever their corpora are called.
+"""Leakage of a release together with earlier releases of the same lines, under any names of their corpora.
 
-A word that one technique masks is unmasked by another one, so two releases of one text together show what neither shows
-alone. Lines are the same whatever their spaces, case and punctuation, and may be edited ones (``edited_lines``). A line
-that an earlier release has as it is, is no edited form of a third one.
+A word that one technique masks may be unmasked by another, so two releases of one text together show more than each
+alone. Lines are equal under any spaces, case and punctuation, and may be edited ones (``edited_lines``). A line that
+equals one of an earlier release is no edited form of a third one.
 
 Epsilon adds up over these lines, too: each set of counts costs once for each form of a line (``SharedLines.spent``).
 """
@@ -20,15 +20,15 @@ from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release
 
 RAW, SIDECAR = "raw.txt", "sidecar.jsonl"
-"""Files of a private copy. The text itself, since masked text and sidecar restore it anyway, but for the white space
-between merged markers."""
+"""Files of a private copy. It has the text itself, since masked text and sidecar restore it anyway, except for the
+white space between merged markers."""
 _Key = tuple[str | None, bytes]
 """A set of counts, and the form of the line in it."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """All lines of the same letters."""
+    """All lines with the same letters."""
 
     runs: np.ndarray
     """Hashes of its runs: (R,) int64."""
@@ -47,29 +47,28 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class SharedLines:
-    """Earlier releases that hold lines of the new one."""
+    """Earlier releases that share lines with the new one."""
 
     lines: dict[str, int]
-    """By the name of the release: how many lines with a masked word both have, edited ones among them."""
+    """Number of shared lines with a masked word, edited ones included, by name of the release."""
     shown: int
-    """Words that one of these releases, the new one among them, masks and another one does not, in lines of equal
-    letters."""
+    """Words that one of these releases, the new one included, masks and another shows, in lines of equal letters."""
     masked: int
     """Words that any of them masks, in these lines."""
     unknown: Sequence[str] = ()
-    """Releases whose private copy is missing, so that nobody knows which lines they share."""
+    """Releases whose private copy is missing, so that their shared lines are unknown."""
     edited: Mapping[str, int] = field(default_factory=dict)
-    """By the name of the release: how many of the shared lines are edited ones."""
+    """Number of shared lines that are edited, by name of the release."""
     by_letters: Mapping[bytes, _Line] = field(default_factory=dict)
-    """The new one's lines, as all these releases have them."""
+    """Lines of the new release, in the forms of all these releases."""
 
     @property
     def share(self) -> float:
-        """Share of the masked words that all releases together show."""
+        """The share of the masked words that all releases together show."""
         return self.shown / self.masked if self.masked else 0.0
 
     def among(self, releases: Iterable[Release], dataset: str | None) -> list[Release]:
-        """Those that hold lines of the new one; one of the same corpus does where nobody knows its lines."""
+        """The releases that share lines with the new one; unknown lines of the same corpus count as shared."""
         return [
             release
             for release in releases
@@ -77,7 +76,8 @@ class SharedLines:
         ]
 
     def spent(self, holders: Iterable[Release], counts: str | None, epsilon: float, unit: str | None) -> float:
-        """The largest sum of epsilons for a unit: those of the ``holders`` (``among``) and that of the new counts."""
+        """The largest sum of epsilons for a unit: those of the ``holders`` (``among``) and that of the new
+        counts."""
         added = {release.counts: release.epsilon or 0.0 for release in holders if release.name in self.unknown}
         added[counts] = epsilon
         spent = [(form, of_it) for line in self.by_letters.values() for form, of_it in line.forms.items()]
@@ -90,7 +90,7 @@ class SharedLines:
         )
 
     def write_hidden(self, raw: Path, sidecar: Path, to: Path) -> Path:
-        """Write the sidecar of what all these releases together mask: of the new one's spans those that no earlier
+        """Write the sidecar of the words that all these releases together mask: the new one's spans that no earlier
         release shows. Releases that are ``unknown`` are left out."""
 
         def spans_of_lines() -> Iterator[list[MaskedSpan]]:
@@ -104,10 +104,10 @@ class SharedLines:
 
 
 def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: Path | None = None) -> SharedLines:
-    """The lines of a text that earlier releases hold too, by their private copies ``copies/NAME``.
+    """The lines of a text that are also in earlier releases, by their private copies ``copies/NAME``.
 
-    Words are counted at every line of the new text. A line that nobody masks a word of says nothing new and is not
-    counted as shared.
+    Words are counted at every line of the new text. A line without a masked word in any release shows nothing new and
+    does not count as shared.
     """
     return shared_with(zip(read_lines(raw), read_sidecar(sidecar), strict=True), earlier, copies)
 
@@ -115,7 +115,7 @@ def shared_lines(raw: Path, sidecar: Path, earlier: Iterable[Release], copies: P
 def shared_with(
     lines: Iterable[tuple[str, Sequence[MaskedSpan]]], earlier: Iterable[Release], copies: Path | None = None
 ) -> SharedLines:
-    """``shared_lines`` of a text that is given line by line; by the copies of this clone if ``None``."""
+    """``shared_lines`` of a text given line by line; with the copies of this clone if ``None``."""
     ours: dict[bytes, _Line] = {}
     for text, spans in lines:
         found = LineLetters(text, spans)
@@ -163,7 +163,7 @@ def shared_with(
 
 
 def _spend(line: _Line, forms: Sequence[bytes], release: Release) -> None:
-    """Add a release's epsilon to each form of a line: as the release has it, else as a form that went since."""
+    """Add a release's epsilon to each form of a line: the release's own form, else the form that was used since."""
     gone = [form for form in forms if form not in line.forms]
     for form, spent in line.forms.items():
         if form in forms or gone:

@@ -1,8 +1,8 @@
-"""The gate of a release: everything that is asked of a cell before it may leave, in one place.
+"""The gate of a release: all checks of a cell before it may leave, in one place.
 
-In this order: files and reports are of one state, few enough identifiers are unmasked, attacks found no more than the
-limits allow, and the ledger of earlier releases agrees. ``release`` asks, and so does ``release_outcome``, which says
-what would come of it.
+In this order: files and reports are of one state, few enough identifiers are unmasked, attacks are within the limits,
+and the ledger of earlier releases agrees. ``release`` runs the checks, and so does ``release_outcome``, which only
+reports the outcome.
 """
 
 import hashlib
@@ -35,22 +35,22 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A cell, and what came of all checks."""
+    """A cell, and the results of all checks."""
 
     entry: Release
-    """What the ledger will say of it."""
+    """Entry for the ledger."""
     files: dict[str, Path]
-    """What leaves besides card and dossier, by its name in the release."""
+    """Released files besides card and dossier, by name in the release."""
     earlier: SharedLines
     unmasked: TechniqueUnmasked
     checks: list[Check]
     problems: list[str]
-    """Why it may not leave, each with what to do; empty where it may."""
+    """Reasons against the release, each with a remedy; empty if it may leave."""
     figures_left_out: bool = False
     """Whether it has no figure that read masked words."""
 
     def public(self) -> "Examined":
-        """What card and dossier in the release go by: with an epsilon nothing that read masked words."""
+        """The data for card and dossier in the release: with an epsilon, nothing that read masked words."""
         if self.entry.epsilon is None:
             return self
         return replace(self, checks=without_figures(self.checks), figures_left_out=True)
@@ -58,17 +58,17 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a release of a cell would come to."""
+    """Outcome of a release of a cell."""
 
     passes: bool
     command: str | None
-    """The shell command that releases it; ``None`` where it would be refused."""
+    """Shell command of the release; ``None`` if it would be refused."""
     missing: list[str]
-    """Sentences that say what is missing."""
+    """Sentences on missing requirements."""
 
 
 def release_outcome(cell_path: str, parameters: Parameters, *, with_model: bool = False) -> Outcome:
-    """What 'palimpsest release' would say of a cell such as ``chat/every_tagger/minilm-log_linear-1``.
+    """The outcome of 'palimpsest release' for a cell such as ``chat/every_tagger/minilm-log_linear-1``.
 
     Takes about a second for 8,000 lines: no tagger and no attack runs. Paths are relative to the project folder.
     """
@@ -88,7 +88,7 @@ def release_outcome(cell_path: str, parameters: Parameters, *, with_model: bool 
 
 
 def _free_name(dataset: str, files: dict[str, Path], before: Sequence[Release]) -> str:
-    """``chat_1`` and so on; that of the release of the same files where there is one."""
+    """``chat_1`` and so on; the name of the release of the same files if there is one."""
     digests = {name: digest(path) for name, path in files.items()}
     same = (release.name for release in before if not release.withdrawn and _left(release) == digests)
     taken = {release.name for release in before}
@@ -97,21 +97,21 @@ def _free_name(dataset: str, files: dict[str, Path], before: Sequence[Release]) 
 
 
 def already_released(name: str, files: dict[str, Path], before: Sequence[Release]) -> Release | None:
-    """The release of this name, where it has exactly these files and was not withdrawn."""
+    """The release of this name if it has exactly these files and was not withdrawn."""
     digests = {file: digest(path) for file, path in files.items()}
     same = (one for one in before if one.name == name and not one.withdrawn and _left(one) == digests)
     return next(same, None)
 
 
 def _left(release: Release) -> dict[str, str]:
-    """Digests of its text and model."""
+    """The digests of its text and model."""
     return {name: digest for name, digest in release.files.items() if name not in (CARD, DOSSIER)}
 
 
 def examine(
     cell: FilledCell, name: str, also: Sequence[str], parameters: Parameters, before: Sequence[Release]
 ) -> Examined:
-    """Ask everything of a cell. ``ParameterError`` or ``CorpusError`` where nothing can be asked of it at all.
+    """Run all checks of a cell. ``ParameterError`` or ``CorpusError`` if none can be run.
 
     ``cell``: with ``adapt``, the model is released too. ``also``: earlier releases whose lines it may share.
     ``before``: the ledger.
@@ -144,7 +144,7 @@ def _problem(check: Check) -> str:
 
 
 def refuse(cell: FilledCell, examined: Examined) -> None:
-    """``ParameterError`` where something is missing: at most five lines."""
+    """Raise ``ParameterError`` if something is missing: at most five lines."""
     problems = examined.problems
     if not problems:
         return
@@ -154,7 +154,7 @@ def refuse(cell: FilledCell, examined: Examined) -> None:
 
 
 def check_form(name: str) -> None:
-    """``ParameterError`` where a release cannot be called so, whatever there is."""
+    """Raise ``ParameterError`` if a name is invalid for any release."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{,99}", name):
         shown = f"--name {name[:120]!r}"
         raise ParameterError(
@@ -176,7 +176,7 @@ def _check_name(name: str, before: Sequence[Release]) -> None:
 
 
 def files_of(cell: FilledCell) -> dict[str, Path]:
-    """What leaves besides card and dossier, by its name in the release."""
+    """The released files besides card and dossier, by name in the release."""
     files = {TEXT: cell.text}
     if cell.model is not None:
         inside = sorted(path for path in cell.model.rglob("*") if path.is_file())
@@ -246,6 +246,6 @@ def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedL
 
 
 def digest(path: Path) -> str:
-    """Plain SHA-256, which anybody who has the file can compare with the ledger."""
+    """The plain SHA-256, so that every recipient of the file can compare it with the ledger."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,19 +1,18 @@
-"""What has left the private zone, one line a release: ``data/private/ledger.jsonl``.
+"""The ledger of releases, one line a release: ``data/private/ledger.jsonl``.
 
-Noise protects a word from one set of counts. Every further set that is counted anew gives a little more of the same
-words away, so epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A
-fill is made of one set, however often it is drawn from it: two releases with the same counts cost what one costs. The
-unit is a line or a document of whatever corpus: which releases hold it is for ``earlier_releases`` to say.
+Noise protects a word from one set of counts. Every further set of the same text reveals a little more about the same
+words. So epsilons of different sets add up for each unit (basic composition; Dwork and Roth 2014, theorem 3.16). A fill
+uses one set, for any number of draws: two releases with the same counts cost as much as one. The unit is a line or a
+document of any corpus; ``earlier_releases`` finds the releases that contain it.
 
-What a fill promises of the words that were masked: the epsilon of what leaves, not of a step on the way to it.
+The epsilon of a fill is a promise on masked words, for the released text, not for an earlier step.
 
-A fill is made of masked text, public data and a public seed, unless something reads the sidecar. Where nothing does,
-other words behind the markers would have given the same bytes: epsilon is 0. Where noisy counts do and nothing else
-does, their epsilon is that of the fill (post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and classes
-that are matched read masked words as they are: no epsilon holds. That of word replacement (``metric``) is for each unit
-of distance between two words, and none of a line's.
+A fill is made from masked text, public data and a public seed, unless something reads the sidecar. If nothing does,
+other masked words would give the same bytes: epsilon is 0. If only noisy counts do, their epsilon is that of the fill
+(post-processing; Dwork and Roth 2014, proposition 2.1). Surrogates and matched classes read the masked words
+themselves: no epsilon holds.
 
-Epsilon is a promise about masked words, given the masked text. It says nothing of words that were not masked.
+Epsilon is a promise about masked words, given the masked text. It does not cover words that were not masked.
 """
 
 import json
@@ -34,7 +33,7 @@ LEDGER = "ledger.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What one release gave away."""
+    """Record of one release."""
 
     name: str
     when: str
@@ -46,26 +45,26 @@ class Release:
     corpus: str
     """Keyed hash of the private text (``clone_key``)."""
     key: str | None
-    """Id of the clone's key; ``None`` where it has none yet."""
+    """Id of the clone's key; ``None`` if it has none yet."""
     lines: int
     """Lines of the private text."""
     unit: str | None
-    """What the epsilon protects: ``line``, ``document``, or ``None`` where the fill read nothing of what was masked."""
+    """Unit of the epsilon: ``line``, ``document``, or ``None`` if the fill read no masked word."""
     epsilon: float | None
-    """0 for a fill that is a function of the masked text and public data; ``None``: none is promised."""
+    """Epsilon: 0 for a fill that is a function of the masked text and public data; ``None``: none holds."""
     words_per_unit: int | None
     counts: str | None
     """Id of the set of noisy counts; releases with the same id share its epsilon."""
     files: dict[str, str] = field(default_factory=dict)
-    """What left: SHA-256 by name."""
+    """Released files: SHA-256 by name."""
     also: list[str] = field(default_factory=list)
     """Names of earlier releases of the same lines, which the user named with ``--also``."""
     spent: float | None = None
-    """Largest sum of epsilons for a unit of its text, over all releases up to this one; ``None`` where one has none."""
+    """Largest sum of epsilons for a unit of its text, over all releases up to this one; ``None`` if one has none."""
     shown_together: float | None = None
     """Share of the words masked by any of them that all of them together show; ``None`` without others."""
     approved_by: list[str] = field(default_factory=list)
-    """Names of those who approved it, on the day of ``when``."""
+    """Names of the persons who approved it, on the day of ``when``."""
     withdrawn: str | None = None
     """Date and time of its withdrawal, ISO 8601, UTC. It stays in every sum: nobody can unread it."""
     withdrawn_for: str | None = None
@@ -73,7 +72,8 @@ class Release:
 
 
 def read_ledger() -> list[Release]:
-    """All releases, the first one first. ``CorpusError`` where a line is damaged, since the sum would be too small."""
+    """All releases, the first one first. ``CorpusError`` for a damaged line, since the sum would be too
+    small."""
     path = private_home() / LEDGER
     if not path.exists():
         return []
@@ -95,8 +95,7 @@ def append_to_ledger(release: Release) -> None:
 
 
 def withdraw(name: str, reason: str) -> Release:
-    """Record that a release was withdrawn now. ``ParameterError`` where there is no such release, or it was withdrawn
-    before."""
+    """Record the withdrawal of a release now. ``ParameterError`` if it is unknown, or was withdrawn before."""
 
     def of(release: Release) -> Release:
         when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -127,7 +126,7 @@ def _rewrite(change: Callable[[list[Release]], list[Release]]) -> list[Release]:
 
 
 def epsilon_spent(releases: Iterable[Release]) -> float | None:
-    """Sum over the different sets of counts, for one unit; ``None`` where a release has no epsilon."""
+    """The sum over the different sets of counts, for one unit; ``None`` if a release has no epsilon."""
     spent: dict[str | None, float] = {}
     for release in releases:
         if release.epsilon is None:
@@ -142,7 +141,7 @@ def of_corpus(releases: Sequence[Release], dataset: str) -> list[Release]:
 
 
 def linked_to(releases: Sequence[Release], dataset: str) -> list[Release]:
-    """The releases of a corpus, and those of other names that share lines with them, also by way of others."""
+    """The releases of a corpus, and those of other names that share lines with them, also indirectly."""
     names = {release.name for release in of_corpus(releases, dataset)}
     before = 0
     while len(names) > before:
@@ -154,10 +153,10 @@ def linked_to(releases: Sequence[Release], dataset: str) -> list[Release]:
 
 
 def check_budget(releases: Sequence[Release], *, total: float, epsilon: float | None, budget: float | None) -> None:
-    """``ParameterError`` where one more release would exceed the budget of epsilon for a unit.
+    """Raise ``ParameterError`` if one more release would exceed the budget of epsilon for a unit.
 
-    ``releases``: those that hold lines of it; ``total``: what it and they come to for a unit; ``epsilon``: its own, or
-    ``None`` for a fill that has none; ``budget``: ``None`` for no limit.
+    ``releases``: those with lines of it; ``total``: the sum of theirs and its own for a unit; ``epsilon``: its own, or
+    ``None`` for a fill without one; ``budget``: ``None`` for no limit.
     """
     if budget is None:
         return
@@ -166,7 +165,7 @@ def check_budget(releases: Sequence[Release], *, total: float, epsilon: float | 
         what = f"release {unbounded[0]!r} has" if unbounded else "this fill has"
         raise ParameterError(
             f"{what} no epsilon, so that no sum stays within release.epsilon_budget={budget:g}; "
-            "set it to null, or release fills with prior: counted alone"
+            "set it to null, or release only fills with prior: counted"
         )
     if total > budget * (1 + 1e-9):
         names = ", ".join(repr(release.name) for release in releases)
@@ -178,9 +177,9 @@ def check_budget(releases: Sequence[Release], *, total: float, epsilon: float | 
 
 
 def check_key(releases: Sequence[Release], *, key: str | None, other_keys: Sequence[str]) -> None:
-    """``ParameterError`` where counts of these lines left by another key than this clone's, and nobody says so.
+    """Raise ``ParameterError`` if counts of these lines were released with another key, and no setting names it.
 
-    ``key``: id of this clone's, or ``None`` where it has none yet.
+    ``key``: id of this clone's, or ``None`` if it has none yet.
     """
     for release in releases:
         if release.counts is not None and release.key != key and release.key not in other_keys:
@@ -192,8 +191,8 @@ def check_key(releases: Sequence[Release], *, key: str | None, other_keys: Seque
 
 
 def epsilon_of(settings: FillingMethod) -> float | None:
-    """Epsilon of a fill by one of the methods of ``filling``, and of all of its ``copies`` together; ``None``: none is
-    promised."""
+    """Epsilon of a fill by a method of ``filling``, and of all of its ``copies`` together; ``None``: none
+    holds."""
     if settings.follows_originals:
         return None
     counts = settings.counts if isinstance(settings, CountingMethod) else None

@@ -21,7 +21,7 @@ SUMMARY = "list releases with their approvals and epsilons, or record a withdraw
 
 
 class LedgerOptions(Options):
-    """What is recorded, if anything."""
+    """Options of the command: a withdrawal, if any."""
 
     withdraw: Annotated[str | None, Argument(metavar="NAME")] = None
     """record that this release was withdrawn now; delete it yourself where it was shared"""
@@ -41,10 +41,10 @@ def run(options: LedgerOptions) -> None:
 
 
 def epsilon_sums(releases: Sequence[Release]) -> list[dict[str, Any]]:
-    """What was spent at most by corpus and unit, also on its lines under other names; ``None`` where one of these
-    releases has no epsilon at all.
+    """The largest spent sum by corpus and unit, also on its lines under other names; ``None`` if one of these
+    releases has no epsilon.
 
-    A fill that reads nothing of what was masked costs 0 for whatever unit.
+    A fill that reads no masked word costs 0 for any unit.
     """
     sums = []
     for dataset in dict.fromkeys(release.dataset for release in releases):

@@ -1,7 +1,7 @@
-"""Writes a release: private copy, files, card, dossier, entry of the ledger; whatever fails leaves nothing in place.
+"""Writes a release: private copy, files, card, dossier, entry of the ledger; a failure leaves nothing in place.
 
-The ledger is written before the folder is in place, and DVC tracks the folder last: nothing can leave that the ledger
-does not know of.
+The ledger is written before the folder is in place, and DVC tracks the folder last: nothing can leave without an entry
+in the ledger.
 """
 
 import shutil
@@ -29,11 +29,11 @@ class Made:
 
     folder: Path
     examined: Examined | None
-    """``None`` where it had been made before."""
+    """Results of the checks; ``None`` if the release existed before."""
 
     @property
     def private_dossier(self) -> Path | None:
-        """The one with all figures, where that of the release has not all of them."""
+        """The dossier with all figures, if the one in the release is incomplete."""
         withheld = self.examined is not None and self.examined.public().figures_left_out
         return Path(relpath(private_home() / RELEASES / self.folder.name / DOSSIER)) if withheld else None
 
@@ -41,14 +41,14 @@ class Made:
 def make_release(
     cell: FilledCell, name: str, also: Sequence[str], parameters: Parameters, approved_by: Sequence[str] = ()
 ) -> Made:
-    """Check a cell and write it to ``releases/NAME``; ``ParameterError`` or ``CorpusError`` says why it may not leave.
+    """Check a cell and write it to ``releases/NAME``; a refusal is a ``ParameterError`` or ``CorpusError``.
 
     ``cell``: with ``adapt``, the model is released too. ``also``: earlier releases whose lines it may share.
     ``approved_by``: names of persons, for dossier and ledger.
     """
     home = private_home()
     make_folder(home / RELEASES, private=True)
-    # Two at once would not see each other's entry.
+    # Two releases at once would not see each other's entry.
     with FileLock(home / f".{RELEASES}.lock"):
         before = read_ledger()
         if already_released(name, files_of(cell), before) is not None:
@@ -65,7 +65,7 @@ def make_release(
 
 
 def _write(cell: FilledCell, examined: Examined, pages: dict[str, str], whole: str) -> Path:
-    """The private copy with the ``whole`` dossier, the files, the ledger's entry; then the folder is put in place."""
+    """Write the private copy with the ``whole`` dossier, the files and the ledger's entry; then rename the folder."""
     entry = examined.entry
     with atomic_folder(private_home() / RELEASES / entry.name, private=True) as copy:
         for name, path in {RAW: cell.raw, SIDECAR: cell.sidecar}.items():

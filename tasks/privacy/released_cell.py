@@ -1,4 +1,4 @@
-"""The files and reports that a cell of the experiment consists of, and whether they are of one state."""
+"""The files and reports of a cell of the experiment, and the check that they are of one state."""
 
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tasks.spelling import nearest
 
 @dataclass(frozen=True)
 class FilledCell:
-    """A filled cell as its reports say that it was made."""
+    """A filled cell, as recorded in its reports."""
 
     cell: Cell
     mask: dict[str, Any]
@@ -28,26 +28,26 @@ class FilledCell:
     fill: dict[str, Any]
     """Report of the fill."""
     adapt: dict[str, Any] | None
-    """Report of the model that was adapted on it; ``None`` where it is not asked for."""
+    """Report of the model that was adapted on it; ``None`` if it is not requested."""
     audit: dict[str, Any] | None
-    """Report of the attacks on it; ``None`` where there were none."""
+    """Report of the attacks on it; ``None`` without attacks."""
     raw: Path
     """Private text."""
     masked: Path
     sidecar: Path
     reader: Path
-    """Sidecar of the reference reader: what every tagger that ships finds in the private text."""
+    """Sidecar of the reference reader: findings of every shipped tagger in the private text."""
     text: Path
     """Filled text."""
     model: Path | None
 
     @property
     def method(self) -> Any:  # noqa: ANN401 - of the kind that filled
-        """Settings of the filling, as it was done."""
+        """The settings of the filling."""
         return check_settings(AnyMethod, self.fill["parameters"], f"filling of {self.cell.path}")
 
     def check_one_state(self) -> None:
-        """``CorpusError`` where a file is not the one that the reports speak of."""
+        """Raise ``CorpusError`` if a file differs from the one in the reports."""
         reports = [(self.mask, self.raw, "inputs"), (self.mask, self.masked, "outputs")]
         reports += [(self.mask, self.sidecar, "outputs"), (self.fill, self.masked, "inputs")]
         reports += [(self.fill, self.sidecar, "inputs"), (self.fill, self.text, "outputs")]
@@ -62,9 +62,9 @@ class FilledCell:
 
 
 def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell:
-    """The cell that a path such as ``chat/entity_tagger/minilm-top_k-1`` names.
+    """The cell of a path such as ``chat/entity_tagger/minilm-top_k-1``.
 
-    ``CorpusError`` where there is no report of such a fill, or of the model.
+    ``CorpusError`` if there is no report of such a fill, or of the model.
     """
     folder = Path(reports)
     filled = [path.relative_to(folder / "fill").with_suffix("").as_posix() for path in folder.glob("fill/**/*.json")]
@@ -103,7 +103,7 @@ def _named(path: Path | None) -> Path:
 
 
 def _files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
-    """The files of the command that wrote a report. ``CorpusError`` where this version has no such command."""
+    """The files of the command that wrote a report. ``CorpusError`` if this version has no such command."""
     _, name, *options = report["command"]
     try:
         with redirect_stderr(StringIO()):

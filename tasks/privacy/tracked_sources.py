@@ -1,7 +1,6 @@
-"""Whether DVC would send a source away: said by the ``.dvc`` files beside it, which are YAML.
+"""Whether DVC would push a source, by the ``.dvc`` files next to it, which are YAML.
 
-A source that no ``.dvc`` file names stays where it is: DVC sends what it keeps in its cache, and of an input that it
-does not track it keeps only the hash.
+A source without a ``.dvc`` file stays local: DVC sends its cache, and of an untracked input it stores only the hash.
 """
 
 from collections.abc import Iterator
@@ -10,11 +9,12 @@ from pathlib import Path
 import yaml
 
 PUSH = "push"
-"""Key of an output; ``false`` keeps it from ``dvc push``."""
+"""Key of an output; ``false`` excludes it from ``dvc push``."""
 
 
 def sent_by_push(source: str | Path, root: Path) -> str | None:
-    """What ``dvc push`` would send of a file or folder: it, a folder above it or a part of it; ``None`` for nothing.
+    """The path that ``dvc push`` would send for a source: it, a folder above it or a part of it; ``None`` for
+    nothing.
 
     The path is relative to ``root``, the checkout; a source outside of it is never sent.
     """

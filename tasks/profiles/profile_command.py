@@ -18,14 +18,13 @@ Example:
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 from tasks.errors import ParameterError
 from tasks.options import Argument, Command, Options
-from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, read_parameters
+from tasks.parameters.parameter_file import DEFAULT_PATH, Parameters, parameters_of
 from tasks.spelling import nearest
 
 DEFAULT_PROFILE = "default"
@@ -36,12 +35,12 @@ _KEY = re.compile(r"^  (\w+):", re.MULTILINE)
 
 
 def profile_names(root: str | Path = ".") -> list[str]:
-    """The profiles that there are; the default is ``params.yaml`` itself."""
+    """The names of the profiles; the default is ``params.yaml`` itself."""
     return [DEFAULT_PROFILE, *sorted(path.stem for path in (Path(root) / FOLDER).glob("*.yaml"))]
 
 
 def profile_text(name: str, root: str | Path = ".") -> str:
-    """What ``params.yaml`` is with a profile, comments included; ``ParameterError`` where there is no such profile."""
+    """The text of ``params.yaml`` with a profile, with comments; ``ParameterError`` if unknown."""
     root = Path(root)
     base_path = root / DEFAULT_PATH
     if not base_path.is_file():
@@ -63,16 +62,16 @@ def profile_text(name: str, root: str | Path = ".") -> str:
             f"{str(path)!r}: unknown section {unknown[0]!r}{nearest(unknown[0], known)}; allowed: {', '.join(known)}"
         )
     introduction = (
-        f"# Profile {name}: params.yaml with what stands in {FOLDER}/{name}.yaml in the place of its own.\n"
+        f"# Profile {name}: params.yaml with the sections of {FOLDER}/{name}.yaml in place of its own.\n"
         "# Every key is explained in tasks/*/*settings.py; an unknown key is an error.\n\n"
     )
     return introduction + with_sections(base, path.read_text(encoding="utf-8"), by_key=("compare",))
 
 
 def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
-    """The sections of a ``params.yaml`` with those of another text in their place, and new ones behind them.
+    """The sections of a ``params.yaml`` replaced by those of another text, and followed by new ones.
 
-    Of sections in ``by_key`` each key is replaced by itself. Comments belong to what stands below them.
+    Of sections in ``by_key`` single keys are replaced. Comments belong to the text after them.
     """
     sections, others = _pieces(base, _SECTION)[1], _pieces(replacing, _SECTION)[1]
     for name in set(by_key) & set(sections) & set(others):
@@ -82,23 +81,12 @@ def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:
 
 
 def read_profile(name: str, root: str | Path = ".") -> Parameters:
-    """The whole tree of a profile, checked as ``params.yaml`` is; nothing is written beside it."""
-    return checked(profile_text(name, root), f"profile {name!r}")
-
-
-def checked(text: str, name: str) -> Parameters:
-    """The whole tree of a text that is to be ``params.yaml``; ``ParameterError`` with the name where it is wrong."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / DEFAULT_PATH
-        path.write_text(text, encoding="utf-8")
-        try:
-            return read_parameters(path)
-        except ParameterError as error:
-            raise ParameterError(f"{name}: {str(error).removeprefix(f'{path}: ')}") from None
+    """The whole tree of a profile, checked like ``params.yaml``; writes nothing."""
+    return parameters_of(profile_text(name, root), f"profile {name!r}")
 
 
 def refuse_lost_changes(path: Path, remedy: str) -> None:
-    """``ParameterError`` where a file that is to be written anew has changes that git could not bring back."""
+    """Raise ``ParameterError`` if a file to be overwritten has changes that git could not restore."""
     if path.exists() and _git_lacks(path):
         raise ParameterError(f"{path.name!r} has changes that git has not got, and they would be lost; {remedy}")
 
@@ -136,7 +124,7 @@ SUMMARY = "write params.yaml for a profile, such as the paper's sizes and corpor
 
 
 class ProfileOptions(Options):
-    """Which profile."""
+    """Options of the command: the profile."""
 
     name: Annotated[str | None, Argument(positional=True)] = None
     """the profile; without a name, the profiles are listed"""
@@ -145,7 +133,7 @@ class ProfileOptions(Options):
 
 
 def run(options: ProfileOptions) -> None:
-    """Write the parameters, after they were checked."""
+    """Write the parameters after the check."""
     from tasks.corpora.text_lines import line_writer
     from tasks.parameters.cells_file import write_cells
 

@@ -1,13 +1,13 @@
-"""Models that come with palimpsest: what a stage would train from public text, trained once.
+"""Models that ship with palimpsest: results of training stages on public text, trained once.
 
-Each folder here is a model as its stage writes it, with ``made_of.json``: the stage, its settings, a hash of each text
-that it read, and what was measured. A stage that is asked for just that copies the folder; with any other setting or
-text it trains. To make one anew, remove its folder, run the stage, and hand over the model and the stage's report:
+Each folder here is a model in its stage's format, with ``made_of.json``: the stage, its settings, a hash of each text
+that it read, and its measurements. A stage with the same settings and texts copies the folder; with any others it
+trains. To make one again, remove its folder, run the stage, and pass the model and the stage's report:
 
     python -m tasks.ready_made models/pretrained results/reports/language_model/pretrained.json \
         tasks/ready_made/pretrained
 
-Nothing private belongs here: whoever guesses a text can hold it against its hash.
+Nothing private belongs here: an attacker who guesses a text can compare it with its hash.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class ReadyMade:
-    """A model, and what its training measured."""
+    """A model, and the measurements of its training."""
 
     folder: Path
     measured: dict[str, Any]
 
     def copy_to(self, output: str) -> None:
-        """Write the folder that training would have written; the first of several processes does."""
+        """Write the folder that training would have written; of several processes the first one does."""
         from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
         from tasks.threads import is_first_process
 
@@ -46,7 +46,7 @@ class ReadyMade:
 
 
 def ready_made(stage: str, settings: Settings, texts: Sequence[str | Path | None]) -> ReadyMade | None:
-    """What a stage would make by these settings of these texts (``None``: not given); ``None``: it has to."""
+    """The stored result of a stage for these settings and texts (``None``: not given), or ``None``."""
     asked = settings.model_dump(mode="json")
     for path in sorted(FOLDER.glob(f"*/{RECORD}")):
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def ready_made(stage: str, settings: Settings, texts: Sequence[str | Path | None
 
 
 def keep(model: str, report: str, folder: str) -> None:
-    """Put a model that a stage has trained among those that are ready made."""
+    """Store a stage's trained model among the shipped ones."""
     document: Mapping[str, Any] = json.loads(Path(report).read_text(encoding="utf-8"))
     record = {name: document[name] for name in ("stage", "parameters", "measured", "code", "environment", "started")}
     texts = [str(file) for path in document["inputs"] for file in texts_in(path)]

@@ -1,4 +1,4 @@
-"""Put a model that a stage has trained among those that are ready made."""
+"""Store a stage's trained model among the shipped ones."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""What a number belongs to, which cells an experiment has, and what each stage says of itself."""
+"""Cells of an experiment, their keys, and the reports of stages."""

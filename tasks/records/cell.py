@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a number belongs to; ``None`` where a dimension does not apply (Oracle has no technique)."""
+    """The cell of a number; ``None`` if a dimension does not apply (Oracle has no technique)."""
 
     dataset: str | None = None
     technique: str | None = None
@@ -16,13 +16,13 @@ class Cell:
 
     @property
     def path(self) -> str:
-        """Relative path without ending under which ``dvc.yaml`` keeps the cell's files:
+        """The relative path, without ending, of the cell's files in ``dvc.yaml``:
         ``chat/allow_list/minilm-top_k-1``, ``chat/oracle-1``, ``chat/pretrained``."""
         name = "-".join(str(part) for part in (self.filler, self.method, self.seed) if part is not None)
         return "/".join(part for part in (self.dataset, self.technique, name) if part is not None)
 
     def labels(self, *left_out: str) -> str:
-        """The dimensions that it has, as ``--cell`` takes them: ``dataset=chat,technique=allow_list``."""
+        """Its dimensions, in the form of ``--cell``: ``dataset=chat,technique=allow_list``."""
         found = {name: value for name, value in self.as_dict().items() if value is not None and name not in left_out}
         return ",".join(f"{name}={value}" for name, value in found.items())
 

@@ -1,7 +1,7 @@
-"""Which cells an experiment has, and where the graph keeps what is known of each.
+"""The cells of an experiment, and the paths of their files in the graph.
 
-The cells come from ``compare`` in ``params.yaml``, never from the files that happen to be there: a stage that did not
-run is then an error and not a shorter table. Paths and stage names follow ``dvc.yaml``.
+The cells come from ``compare`` in ``params.yaml``, never from existing files: a stage that did not run is then an error
+and not a shorter table. Paths and stage names follow ``dvc.yaml``.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ from tasks.parameters.compare_settings import Baseline, CompareSettings
 from tasks.records.cell import Cell
 
 NO_LANGUAGE_MODEL = "no_language_model"
-"""The recogniser by itself: the only cell without a language model, for data sets with speech."""
+"""Name of the recogniser alone: the only cell without a language model, for data sets with speech."""
 RESCORE = "rescore"
-"""The step, and the stage in its reports, that measures word errors by choosing among another recogniser's lists."""
+"""Step, and stage in its reports, that measures word errors by choosing among another recogniser's lists."""
 PRETRAINED = "pretrained"
 ORACLE = "oracle"
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 MASK_REPORTS = {"train": "mask", "reader": "mask_reader", "test": "mask_test", "speech": "mask_speech"}
-"""Parts of a corpus that are masked, and the folders of their reports; ``speech``: the references of word errors,
-``reader``: the training text by the reference reader, where that is no compared technique."""
+"""Folders of reports by masked part of a corpus; ``speech``: the references of word errors, ``reader``: the training
+text by the reference reader, if that is no compared technique."""
 
 
 def expected_cells(compare: CompareSettings) -> list[Cell]:
-    """All cells in the order of the table: per dataset the recogniser alone where it has speech, pretrained, Oracle
+    """All cells in the order of the table: per dataset the recogniser alone if it has speech, pretrained, Oracle
     and DP-SGD, then per technique the baselines and the fills."""
     return [cell for dataset in compare.datasets for cell in _cells_of(dataset, compare)]
 
@@ -49,7 +49,7 @@ def _cells_of(dataset: str, compare: CompareSettings) -> Iterator[Cell]:
 
 
 def audited_cells(compare: CompareSettings) -> list[Cell]:
-    """Those that are attacked: what ``compare.fills`` says, and for the scale what reads the raw text."""
+    """The attacked cells: those of ``compare.fills``, and as references those that read the raw text."""
     named = {
         (fills.filler, technique, method)
         for fills in compare.fills
@@ -61,14 +61,14 @@ def audited_cells(compare: CompareSettings) -> list[Cell]:
 
 
 def recognised_cells(compare: CompareSettings) -> list[Cell]:
-    """Those that have word error rates: of data sets with speech, or with n-best lists."""
+    """The cells with word error rates: of data sets with speech, or with n-best lists."""
     spoken = (*compare.speech_datasets, *compare.rescored_datasets)
     techniques = compare.speech_techniques or compare.techniques
     return [c for c in expected_cells(compare) if c.dataset in spoken and c.technique in (None, *techniques)]
 
 
 def reads_raw_text(cell: Cell) -> bool:
-    """Whether the cell's language model was trained on the private text as it is: Oracle, and those with DP-SGD."""
+    """Whether the cell's language model was trained on raw private text: Oracle, and those with DP-SGD."""
     return cell.technique is None and cell.method not in (NO_LANGUAGE_MODEL, PRETRAINED)
 
 
@@ -78,15 +78,15 @@ def is_filled(cell: Cell) -> bool:
 
 
 def cell_key(cell: Cell) -> str:
-    """What ``cells.yaml`` and the stages of ``dvc.yaml`` call a cell: ``chat-allow_list-minilm-top_k-1``."""
+    """The name of a cell in ``cells.yaml`` and stages of ``dvc.yaml``: ``chat-allow_list-minilm-top_k-1``."""
     return cell.path.replace("/", "-")
 
 
 def stage_name(cell: Cell, step: str) -> str:
-    """The stage of ``dvc.yaml`` that computes a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
+    """The stage for a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
 
-    ``evaluate@chat-allow_list-minilm-top_k-1``. The pretrained model comes from a stage of its own, and the recogniser
-    alone has nothing but its word errors.
+    ``evaluate@chat-allow_list-minilm-top_k-1``. The pretrained model has a stage of its own, and the recogniser alone
+    has only its word errors.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
@@ -96,24 +96,24 @@ def stage_name(cell: Cell, step: str) -> str:
 
 
 def perplexity_report(cell: Cell) -> Path | None:
-    """Path below the folder of reports of what evaluation measured; ``None`` without a language model."""
+    """The path of the evaluation's report in the folder of reports; ``None`` without a language model."""
     return None if cell.method == NO_LANGUAGE_MODEL else Path("perplexity") / f"{cell.path}.json"
 
 
 def word_error_report(cell: Cell) -> Path:
-    """Path below the folder of reports of what recognition with the cell's language model measured."""
+    """The path of the report on recognition with the cell's language model in the folder of reports."""
     return Path("word_error_rate") / f"{cell.path}.json"
 
 
 def evaluation_report(cell: Cell) -> Path:
-    """The report that says that a cell was measured: of its perplexity, or of the recogniser alone."""
+    """The path of the report that shows a cell as measured: of its perplexity, or of the recogniser alone."""
     return perplexity_report(cell) or word_error_report(cell)
 
 
 def training_report(cell: Cell) -> Path:
-    """Path below the folder of reports of what the training of the cell's language model measured.
+    """The path of the report on the training of the cell's language model in the folder of reports.
 
-    The recogniser alone has no language model: its own report stands for it.
+    The recogniser alone has no language model: its own report replaces it.
     """
     if cell.method == NO_LANGUAGE_MODEL:
         return word_error_report(cell)
@@ -123,40 +123,40 @@ def training_report(cell: Cell) -> Path:
 
 
 def mask_report(cell: Cell) -> Path | None:
-    """Path below the folder of reports of what masking measured; ``None`` where nothing was masked."""
+    """The path of the report on masking in the folder of reports; ``None`` if nothing was masked."""
     return Path("mask") / str(cell.dataset) / f"{cell.technique}.json" if cell.technique else None
 
 
 def fill_report(cell: Cell) -> Path | None:
-    """Path below the folder of reports of what filling measured; ``None`` where nothing was filled."""
+    """The path of the report on filling in the folder of reports; ``None`` if nothing was filled."""
     return Path("fill") / f"{cell.path}.json" if is_filled(cell) else None
 
 
 def fluency_report(cell: Cell) -> Path | None:
-    """Path below the folder of reports of how well the fills of a corpus read; ``None`` where nothing was filled."""
+    """The path of the report on a fill's fluency in the folder of reports; ``None`` if nothing was filled."""
     return Path("fluency") / f"{cell.dataset}.json" if is_filled(cell) else None
 
 
 def conclusion_report(dataset: str | None) -> Path:
-    """Path below the folder of reports of what a corpus and what was made of it say of languages and labels."""
+    """The path of the report on languages and labels of a corpus and its fills, in the folder of reports."""
     return Path("conclusion") / f"{dataset}.json"
 
 
 def unmasked_report(dataset: str | None) -> Path:
-    """Path below the folder of reports of how many identifiers each technique leaves unmasked in a corpus."""
+    """The path of the report on each technique's unmasked identifiers in a corpus, in the folder of reports."""
     return Path("unmasked") / f"{dataset}.json"
 
 
 def audit_report(cell: Cell) -> Path:
-    """Path below the folder of reports of what attacks on the cell found."""
+    """The path of the report on attacks on the cell in the folder of reports."""
     return Path("audit") / f"{cell.path}.json"
 
 
 def score_file(cell: Cell) -> Path:
-    """Path below the folder of scores of the per-sentence scores."""
+    """The path of the per-sentence scores in the folder of scores."""
     return Path(f"{cell.path}.tsv")
 
 
 def word_error_file(cell: Cell) -> Path:
-    """Path below the folder of scores of the word errors of every utterance."""
+    """The path of every utterance's word errors in the folder of scores."""
     return Path(f"{cell.path}.errors.tsv")

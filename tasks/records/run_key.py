@@ -1,9 +1,9 @@
-"""The key under which a cell's run is found again: the cell and a hash of what led to its model.
+"""The key of a cell's run: the cell and a hash of its model's lineage.
 
-``chat/allow_list/minilm-top_k-1#3f0c5d9a1b2e``. Two states of a cell (K = 10 and K = 20) have two keys, the same
-state has the same key wherever its clone computes the same bytes. Hashes of files are keyed, so two clones have two
-keys for one state. Timings, versions and the code are no part of it. The key can be computed as soon as training
-starts, so the live run and the published run are one.
+``chat/allow_list/minilm-top_k-1#3f0c5d9a1b2e``. Two states of a cell (K = 10 and K = 20) have two keys; the same state
+has the same key wherever its clone computes the same bytes. Hashes of files are keyed, so two clones have two keys for
+one state. Timings, versions and the code are not included. The key can be computed when training starts, so the live
+run and the published run are one.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _LINEAGE_FIELDS = ("parameters", "inputs", "seed")
 
 
 def lineage_of(report: StageReport | Mapping[str, Any]) -> dict[str, Any]:
-    """What leads to the model that a training stage makes: its parameters, the hashes of its inputs, its seed.
+    """The lineage of the model of a training stage: its parameters, the hashes of its inputs, its seed.
 
     Takes the report under construction or the finished one as read from its file; both give the same lineage.
     """
@@ -38,5 +38,5 @@ def run_key(cell: Cell, lineage: Mapping[str, Any]) -> str:
 
 
 def cell_path_of(key: str) -> str:
-    """The cell's path that a key begins with."""
+    """The cell's path at the beginning of a key."""
     return key.partition("#")[0]

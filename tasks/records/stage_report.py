@@ -1,15 +1,15 @@
-"""What each stage says of itself: what was measured, with what and from what.
+"""Reports of stages: measurements, with the settings and inputs that led to them.
 
-The report file is the truth; MLflow and the report page are views of it. It holds numbers, parameters, hashes
-and versions, and never a word of a corpus. Its hashes of files are HMAC-SHA256 with a key of this clone: with a plain
-hash, who knows all of a file but one word could try that word. So they say, to whoever has not the key, which files of
-one clone are the same, and nothing else; ``hash_key`` names the key, since hashes of two clones cannot be compared.
+The report file is authoritative; MLflow and the report page are views of it. It has numbers, parameters, hashes and
+versions, and never a word of a corpus. Its hashes of files are HMAC-SHA256 with a key of this clone: an attacker who
+knows all of a file but one word could test that word against a plain hash. Without the key, they show only which files
+of one clone are equal. ``hash_key`` names the key, since hashes of two clones cannot be compared.
 
-What ran: the commit of the checkout, and its uncommitted changes, kept once for each state.
+The report also has the code: the commit of the checkout, and its uncommitted changes, stored once for each state.
 
-Changes are a patch of git's: of code, ``params.yaml`` and ``cells.yaml``, as they were when the stage started. They may
-name private files, so the patch stays in the clone's private folder, mode 0600, and a report has its name alone: keyed
-digits, of which nobody learns what changed. Files that git does not track are no part of it.
+Changes are a git patch: of code, ``params.yaml`` and ``cells.yaml``, from the start of the stage. They may name private
+files. So the patch stays in the clone's private folder, mode 0600, and a report has only its name: keyed digits, which
+reveal no change. Files that git does not track are not included.
 """
 
 import hashlib
@@ -31,9 +31,8 @@ from typing import Any
 
 from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
-from tasks.files.atomic_file import atomic_writer, refuse_folder
+from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key, key_id, private_home
-from tasks.files.paths_apart import refuse_shared_paths
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
@@ -41,14 +40,14 @@ _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy
 
 @dataclass
 class Report:
-    """What a stage found out."""
+    """Result of a stage."""
 
     measured: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     seed: int | None = None
-    """Of what was drawn, where it is not the cell's."""
+    """Seed of random draws, if it is not the cell's."""
     shown: str = ""
-    """The numbers for a person to read; printed where the report itself does not go to standard output."""
+    """The numbers as readable text; printed if the report itself does not go to standard output."""
 
     def measure(self, **values: object) -> "Report":
         """Add measured values; names carry their unit (``wall_seconds``), undefined is ``None``, never 0."""
@@ -56,13 +55,13 @@ class Report:
         return self
 
     def warn(self, message: str) -> None:
-        """Add one sentence that a reader of the numbers must know; no corpus text."""
+        """Add one sentence that a reader of the numbers needs; no corpus text."""
         self.warnings.append(message)
 
 
 @dataclass
 class StageReport(Report):
-    """A report under construction; ``recorded_stage`` fills in what is the same for every stage."""
+    """A report under construction; ``recorded_stage`` adds the common fields of all stages."""
 
     stage: str = ""
     cell: dict[str, Any] = field(default_factory=dict)
@@ -71,7 +70,7 @@ class StageReport(Report):
     outputs: dict[str, str] = field(default_factory=dict)
 
     def take(self, report: Report) -> None:
-        """Take over what a stage found out."""
+        """Add a stage's result."""
         self.measured.update(report.measured)
         self.warnings += report.warnings
         self.seed = self.seed if report.seed is None else report.seed
@@ -90,16 +89,10 @@ def recorded_stage(
 ) -> Iterator[StageReport]:
     """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
 
-    Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them
-    would empty them. A ``report_path`` of ``-`` is standard output. Without ``report_path`` nothing is hashed or
-    written, so a command used alone pays nothing. Before the work, ``ParameterError`` is raised for a
-    ``report_path`` that is a folder, and for an output that is an input, another output or the report.
+    Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them would
+    empty them. A ``report_path`` of ``-`` is standard output. Without ``report_path`` nothing is hashed or written, so
+    a single command has no such cost.
     """
-    written = [("output", path) for path in outputs]
-    if report_path is not None:
-        refuse_folder(report_path)
-        written.append(("report", report_path))
-    refuse_shared_paths([("input", path) for path in inputs], written)
     hashing = report_path is not None
     report = StageReport(
         stage=stage,
@@ -108,7 +101,7 @@ def recorded_stage(
         seed=seed,
         inputs={str(path): content_hash(path) for path in inputs if hashing and not is_stream(path)},
     )
-    # Before the work: whoever edits parameters or code meanwhile changes the next run.
+    # Before the work: later edits of parameters or code belong to the next run.
     code = code_state() if hashing else None
     started = datetime.now(UTC)
     clock, processor = time.perf_counter(), time.process_time()
@@ -131,7 +124,7 @@ def recorded_stage(
         "hash_key": key_id(),
         "command": ["palimpsest", *sys.argv[1:]],
         "code": code,
-        # Set by Prefect where a flow run is a process of its own, and by whoever starts a stage for a flow run.
+        # Set by Prefect if a flow run is a process of its own, and by the run that starts a stage for a flow run.
         "flow_run": os.environ.get("PREFECT__FLOW_RUN_ID"),
         "environment": environment(),
         "started": started.isoformat(timespec="seconds"),
@@ -150,7 +143,7 @@ def write_json(path: str | Path, document: object) -> None:
 
 
 def read_report(path: str | Path) -> dict[str, Any]:
-    """Read a report; ``CorpusError`` where it is missing or of another version."""
+    """Read a report; ``CorpusError`` if it is missing or of another version."""
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -163,13 +156,13 @@ def read_report(path: str | Path) -> dict[str, Any]:
 
 
 def content_hash(path: str | Path) -> str:
-    """HMAC-SHA256 of a file, with this clone's key, or of the sorted names and hashes of the files of a folder.
+    """The HMAC-SHA256 of a file, with this clone's key, or of the sorted names and hashes of a folder's files.
 
-    Raises ``CorpusError`` where it is missing.
+    Raises ``CorpusError`` if it is missing.
     """
     path = Path(path)
     if not path.exists():
-        raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or mend the path")
+        raise CorpusError(f"input {str(path)!r} does not exist; run the stage that makes it, or correct the path")
     keyed = hmac.new(clone_key("hashes"), digestmod="sha256")
     if not path.is_dir():
         return _file_hash(path, keyed)
@@ -185,9 +178,9 @@ def _file_hash(path: Path, keyed: hmac.HMAC) -> str:
 
 
 def peak_memory_bytes() -> int:
-    """Largest resident memory of this process so far, in bytes.
+    """The largest resident memory of this process so far, in bytes.
 
-    Linux hands the peak of ``getrusage`` down from the process that started this one, so its own record comes first.
+    On Linux a process inherits the peak of ``getrusage`` from its parent, so its own record comes first.
     """
     try:
         with open("/proc/self/status", encoding="utf-8") as stream:
@@ -221,13 +214,13 @@ def environment() -> dict[str, Any]:
 
 
 def _gpu_name() -> str | None:
-    """Of the card that PyTorch computes on, where the stage has loaded PyTorch."""
+    """The name of PyTorch's GPU, if the stage has loaded PyTorch."""
     torch = sys.modules.get("torch")
     return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
 
 
 def processor_name() -> str:
-    """The processor's name, as the system has it."""
+    """The processor's name from the system."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as stream:
             for line in stream:
@@ -240,16 +233,16 @@ def processor_name() -> str:
 
 _DIFFERENCE = (
     *("diff", "HEAD", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv"),
-    # Whatever the user's own settings are, 'git apply' reads these. Stages write dvc.lock, and none reads it.
+    # With any user settings, 'git apply' reads these. Stages write dvc.lock, and none reads it.
     *("--src-prefix=a/", "--dst-prefix=b/", "--", ":(top)", ":(top,exclude)dvc.lock"),
 )
 
 
 @cache
 def code_state() -> dict[str, Any]:
-    """``commit``, ``dirty`` (whether tracked files differ from it) and ``changes``, which names the patch that is kept.
+    """``commit``, ``dirty`` (whether tracked files differ) and ``changes``, the name of the stored patch.
 
-    ``None`` each outside a git checkout; ``changes`` also where nothing differs.
+    ``None`` each outside a git checkout; ``changes`` also without a difference.
     """
     commit, patch = _git("rev-parse", "HEAD"), _git(*_DIFFERENCE)
     return {
@@ -260,7 +253,7 @@ def code_state() -> dict[str, Any]:
 
 
 def kept_changes(name: str) -> Path:
-    """Where this clone keeps the patch of a state."""
+    """The path where this clone stores the patch of a state."""
     return private_home() / "lineage" / f"{name}.patch"
 
 

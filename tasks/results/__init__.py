@@ -1,1 +1,1 @@
-"""Steps 6 and 7: what each stage measured, the table of it all, and MLflow as a view of it."""
+"""Steps 6 and 7: measurements of the stages, the table of all cells, and MLflow as a view of it."""

@@ -21,7 +21,7 @@ SUMMARY = "show which cell to release, its quality and leakage"
 
 
 class AdviseOptions(Options):
-    """What is asked."""
+    """Options of the advice."""
 
     at_most: Annotated[list[str], Argument(again=True, metavar="FIGURE=NUMBER")] = Field(default_factory=list)
     """largest value of a figure of the audit (default: release.at_most in params.yaml)"""

@@ -18,20 +18,20 @@ STRONGER = {
     "membership inference, AUC": ("membership_auc", "membership_lira_auc"),
     "membership inference, TPR at 1 % FPR, %": ("membership_tpr_1", "membership_lira_tpr_1"),
 }
-"""Attacks that are stronger in the full audit: the column of the quick audit, and the column of the full one."""
+"""Pairs of columns for attacks that are stronger in the full audit: quick audit, full audit."""
 FULL = [full for _, full in STRONGER.values()]
 
 
 def read_run(path: Path = STORED) -> dict[str, Any]:
     """The stored run: ``commit``, ``date``, ``processor``, ``parameters``, ``recommended`` and ``rows``.
 
-    The rows of cells that a full audit attacked have its figures in ``full``.
+    Rows of cells with a full audit have its figures in ``full``.
     """
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def full_audit(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The figures of the full audit, of those rows that have them."""
+    """The figures of the full audit, for rows that have them."""
     return [row["full"] for row in rows if "full" in row]
 
 

@@ -1,11 +1,11 @@
-"""What each cell leaks, as a table, and which conditions are within limits on it."""
+"""Leakage of each cell as a table, and conditions within the limits on leakage."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from tasks.errors import ParameterError
-from tasks.results.grid import Comparison, Entry, Grid, GridRow, Heading
-from tasks.results.measure import PAGE, Measure, Row
+from tasks.results.grid import Entry, Grid, GridRow, Heading
+from tasks.results.measure import DOCUMENT, Measure, Row
 from tasks.results.measures import leakage, leaks
 from tasks.results.summary.estimate import estimate
 from tasks.results.tables import Line, Table, number_entry
@@ -13,28 +13,25 @@ from tasks.results.titles import technique_name
 from tasks.spelling import nearest
 
 Meets = Literal["yes", "no", "open", "unknown"]
-"""Whether numbers stay below a limit; ``open``: the interval holds it; ``unknown``: nothing was attacked."""
+"""Whether numbers stay below a limit; ``open``: the interval includes it; ``unknown``: no attack was run."""
 
 
-def leak_grid(table: Table, view: str) -> Grid | None:
-    """Attacked conditions down, figures across, each with its chance level; ``None`` without any."""
+def leak_grid(table: Table) -> Grid | None:
+    """Attacked conditions as rows, figures as columns, each with its chance level; ``None`` without any."""
     conditions = attacked(table)
-    columns = [each for each in leakage(view) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
+    columns = [each for each in leakage(DOCUMENT) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
     if not columns:
         return None
     rows = []
     for technique, line, found in conditions:
-        entries = [_entry(each, found, view) for each in columns]
-        name = technique_name(technique or "")
-        # A page has a tag for the technique, other views have none.
-        label = line.label if view == PAGE or not name else f"{line.label}, {name}"
-        rows.append(GridRow(label, entries, technique or "", line.colour, name))
+        label = f"{line.label}, {technique_name(technique)}" if technique else line.label
+        rows.append(GridRow(label, [_entry(each, found) for each in columns], technique or ""))
     headings = [Heading("attacked"), *(Heading(each.short or each.title) for each in columns)]
     return Grid(f"Leakage of {table.dataset}", headings, rows, "numbers")
 
 
 def attacked(table: Table) -> list[tuple[str | None, Line, Sequence[Row]]]:
-    """Technique, line and rows of each condition that was attacked; of references once, without a technique."""
+    """Technique, line and rows of each attacked condition; a reference appears once, without a technique."""
     found: list[tuple[str | None, Line, Sequence[Row]]] = []
     for technique in table.techniques:
         for line in table.lines:
@@ -45,24 +42,16 @@ def attacked(table: Table) -> list[tuple[str | None, Line, Sequence[Row]]]:
     return found
 
 
-def _entry(measure: Measure, rows: Sequence[Row], view: str) -> Entry:
-    number = measure.estimate(rows)
+def _entry(measure: Measure, rows: Sequence[Row]) -> Entry:
+    number, chance = measure.estimate(rows), measure.chance(rows)
     shown = number_entry(number, measure.digits)
-    blind = estimate(rows, measure.blind)
-    if number is None or blind is None:
+    if number is None or chance is None:
         return shown
-    value = blind.value * (100 if measure.share else 1)
-    text = f"{value:.{measure.digits}f}"
-    if view != PAGE:
-        return Entry(shown.text, f"{shown.interval} (chance {text})".strip())
-    above = number.low is not None and number.low > value
-    said = "above" if above else "not significantly different from"
-    comparison = Comparison("chance", text, "▲" if above else "≈", said, "bad" if above else "alike")
-    return Entry(shown.text, shown.interval, comparisons=(comparison,))
+    return Entry(shown.text, f"{shown.interval} (chance {chance.value:.{measure.digits}f})".strip())
 
 
 def row_of(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """What the report of an audit measured, by the names of the figures."""
+    """The measurements in the report of an audit, by the names of the figures."""
     row: dict[str, Any] = {"attackers": measured.get("attackers", {})}
     for each in leaks():
         row[each.name] = measured.get(each.field or each.name)
@@ -73,7 +62,7 @@ def row_of(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_limits(limits: Mapping[str, float], where: str) -> None:
-    """``ParameterError`` where a limit is of no figure; ``where`` the user has set it."""
+    """Raise ``ParameterError`` if a limit names no figure; ``where``: the user's setting."""
     known = [each.name for each in leaks()]
     for name in limits:
         if name not in known:
@@ -83,7 +72,7 @@ def check_limits(limits: Mapping[str, float], where: str) -> None:
 
 
 def limits_of(given: Sequence[str]) -> dict[str, float]:
-    """``exposure=2`` and the like: figure to limit. ``ParameterError`` for another form."""
+    """Limits by figure from ``exposure=2`` and the like. ``ParameterError`` for another form."""
     found = {}
     for text in given:
         name, _, value = text.partition("=")

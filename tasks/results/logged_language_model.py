@@ -1,7 +1,7 @@
-"""A language model's folder as MLflow loads it: ``mlflow.pyfunc.load_model(...).predict([sentence, ...])``.
+"""A language model's folder in MLflow's format: ``mlflow.pyfunc.load_model(...).predict([sentence, ...])``.
 
-MLflow keeps the name of this module and a copy of the folder, so nothing is pickled and no stored code is run. Models
-that are registered already name it, so it stays where it is.
+MLflow stores the name of this module and a copy of the folder, so nothing is pickled and no stored code is run.
+Registered models name this module, so it must not move.
 """
 
 import math
@@ -19,7 +19,7 @@ MODULE = "tasks.results.logged_language_model"
 
 
 class LoggedLanguageModel:
-    """Scores sentences by the model of a folder, of whatever kind."""
+    """Scores sentences by the model of a folder, of any kind."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -37,7 +37,7 @@ class LoggedLanguageModel:
         import pandas
 
         from tasks.language_model.evaluation.reference_text import read_reference_text
-        from tasks.language_model.language_models import open_language_model
+        from tasks.language_model.opening import open_language_model
 
         sentences = [" ".join(str(sentence).split()) for sentence in _strings(model_input)]
         sums, targets = np.full(len(sentences), math.nan), np.zeros(len(sentences), dtype=np.int64)
@@ -57,7 +57,7 @@ class LoggedLanguageModel:
 
 
 def _strings(model_input: "pandas.DataFrame | Iterable[str]") -> Iterable[Any]:
-    """The sentences of whatever MLflow hands over."""
+    """The sentences in MLflow's input."""
     if isinstance(model_input, str):
         return [model_input]
     if hasattr(model_input, "iloc"):
@@ -67,12 +67,12 @@ def _strings(model_input: "pandas.DataFrame | Iterable[str]") -> Iterable[Any]:
 
 
 def _load_pyfunc(path: str) -> LoggedLanguageModel:
-    """What MLflow calls with the path of its copy of the folder."""
+    """Load MLflow's copy of the folder; MLflow calls this."""
     return LoggedLanguageModel(path)
 
 
 def save(folder: str | Path, destination: str | Path) -> None:
-    """Write an MLflow model that holds a copy of a model's folder, with its signature and requirements."""
+    """Write an MLflow model with a copy of a model's folder, its signature and requirements."""
     from importlib.metadata import version
 
     from mlflow import pyfunc
@@ -85,13 +85,13 @@ def save(folder: str | Path, destination: str | Path) -> None:
         Schema([ColSpec("double", "log_probability"), ColSpec("long", "targets"), ColSpec("double", "perplexity")]),
     )
     with warnings.catch_warnings():
-        # MLflow asks for an example of the input; the signature says all that one would.
+        # MLflow asks for an example of the input; the signature has the same information.
         warnings.filterwarnings("ignore", message=".*input example was not provided", category=UserWarning)
         pyfunc.save_model(
             str(destination),
             loader_module=MODULE,
             data_path=str(folder),
             signature=signature,
-            # Given: MLflow would load the model in a process of its own to find them out.
+            # Given here: otherwise MLflow loads the model in another process to find the requirements.
             pip_requirements=[f"{name}=={version(name)}" for name in ("palimpsest", "mlflow", "torch", "safetensors")],
         )

@@ -1,6 +1,6 @@
-"""What a measure is: the name of a number of a cell, what it is held against, and in which views it belongs.
+"""A measure: the name of a cell's number, its references, and the views that show it.
 
-``tasks.results.measures`` has the table of them.
+``tasks.results.measures`` has the table of all measures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,41 +11,39 @@ from tasks.results.summary.estimate import Estimate, direction, estimate
 
 TERMINAL, DOCUMENT, PAGE = "terminal", "document", "page"
 """Views with a table of the measure: the terminal, ``summary.md``, the report page."""
-MLFLOW, MLFLOW_TABLE = "mlflow", "mlflow table"
-"""A metric of every run, and a column of MLflow's table of runs."""
+MLFLOW = "mlflow"
+"""A metric of every run."""
 MASKED_WORDS = "masked_words.{technique}."
-"""Where the numbers of words that the cell's technique masks stand."""
+"""Path of the numbers for words that the cell's technique masks."""
 BELOW, ABOVE, OTHER_PROTOCOL = "▼", "▲", "‡"
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What the numbers of a measure are held against, by a column of the summary that has an interval."""
+    """A reference for the numbers of a measure: a column of the summary that has an interval."""
 
     column: str
-    """A ratio or a difference, such as ``ratio_to_oracle``."""
+    """Name of the column: a ratio or a difference, such as ``ratio_to_oracle``."""
     name: str
     neutral: float = 1.0
-    """The column's value where there is no difference: 1 of a ratio, 0 of a difference."""
+    """Value of the column without a difference: 1 of a ratio, 0 of a difference."""
     marks: bool = False
-    """Whether ``▼`` and ``▲`` beside the number are about this one."""
-    full_name: str = ""
-    """Where ``name`` says too little by itself."""
+    """Whether ``▼`` and ``▲`` next to the number are about this reference."""
     sides: tuple[str, str] = ("below", "above")
-    """What the two marks say."""
+    """Meaning of the two marks."""
 
     def way(self, rows: Sequence[Row]) -> int:
-        """-1 where the interval lies below ``neutral``, 1 where above, else 0."""
+        """-1 if the interval is below ``neutral``, 1 if above, else 0."""
         return direction(rows, self.column, self.neutral)
 
     def said(self, way: int) -> str:
-        """``below Baseline1``, ``not told apart from Baseline1``."""
-        return f"{ {-1: self.sides[0], 0: 'not told apart from', 1: self.sides[1]}[way] } {self.name}"
+        """``below Baseline1``, ``not significantly different from Baseline1``."""
+        return f"{ {-1: self.sides[0], 0: 'not significantly different from', 1: self.sides[1]}[way] } {self.name}"
 
 
 def at_path(record: object, path: Sequence[str]) -> Any:  # noqa: ANN401 - a value of a JSON document
-    """What stands at the end of a path of fields; ``None`` where a record on the way lacks it."""
+    """The value at the end of a path of fields; ``None`` if a record on the way lacks the field."""
     for name in path:
         record = record.get(name) if isinstance(record, Mapping) else None
     return record
@@ -57,29 +55,29 @@ class Measure:
 
     name: str
     title: str = ""
-    """For people, with the unit that is shown."""
+    """Title for people, with the shown unit."""
     heading: str = ""
-    """Above a table of its own; the title where there is none."""
+    """Caption of a table of its own; the title if empty."""
     short: str = ""
-    """For the head of a narrow column."""
+    """Short title for the head of a narrow column."""
     step: str
-    """The report that it stands in: one of ``STEPS``, ``fluency`` (a record for each fill of a corpus), ``conclusion``
-    (a record for each text), ``unmasked`` (a record for each technique), ``word_error_rate``, ``rescore`` (the same by
-    n-best lists alone) or ``audit``, which need not have it; ``compared``: the summary computes it from the scores of
+    """Report with the number: one of ``STEPS``, ``fluency`` (a record for each fill of a corpus), ``conclusion`` (a
+    record for each text), ``unmasked`` (a record for each technique), ``word_error_rate``, ``rescore`` (the same by
+    n-best lists only) or ``audit``, which need not have it. ``compared``: the summary computes it from the scores of
     two cells."""
     field: str = ""
-    """Where it stands under ``measured``; the name where there is none. Dots lead into records. ``masked_words`` has
-    one for each technique, and ``{technique}`` stands for the cell's: references have a number under every one."""
+    """Field under ``measured``; the name if empty. Dots lead into records. ``masked_words`` has a record for each
+    technique, and ``{technique}`` means the cell's: references have a number under every one."""
     kind: Literal["number", "number?", "count", "count?"] = "number?"
-    """What stands there; with ``?`` it may be null."""
+    """Type of the number; with ``?`` it may be null."""
     interval: str | None = None
-    """Where its interval stands; ``None``: it has none. ``compared`` measures have one always."""
+    """Field of its interval; ``None``: no interval. ``compared`` measures always have one."""
     share: bool = False
     """Whether it is a share or a difference of shares, shown in per cent or points."""
     of_model: bool = False
-    """Of what attacks find: whether the language model is attacked, and not the text."""
+    """Whether an attack on the language model measures it, not an attack on the text."""
     digits: int = 1
-    """Decimals that are shown."""
+    """Number of decimals shown."""
     better: Literal["lower", "higher"] | None = None
     references: tuple[Reference, ...] = ()
     protocol: bool = False
@@ -94,7 +92,7 @@ class Measure:
 
     @property
     def blind(self) -> str:
-        """The column that says what an attack reaches where there is nothing to find."""
+        """The column with an attack's chance level."""
         return f"{self.name}_blind"
 
     @property
@@ -109,27 +107,23 @@ class Measure:
 
     @property
     def reference(self) -> Reference | None:
-        """What the marks are about."""
+        """The reference of the marks."""
         return next((reference for reference in self.references if reference.marks), None)
 
-    @property
-    def meaning(self) -> str:
-        """What the marks say, as a part of a legend."""
-        found = self.reference
-        if found is None:
-            return ""
-        said = f"{BELOW} below, {ABOVE} above {found.full_name or found.name}: the interval"
-        if found.column == self.name:
-            return f"{said} excludes it"
-        return f"{said} of the paired {'ratio' if found.neutral else 'difference'} excludes {found.neutral:g}"
-
     def estimate(self, rows: Sequence[Row]) -> Estimate | None:
-        """The number of a condition, from the rows of its seeds, in the unit that is shown."""
-        found = estimate(rows, self.name) if rows else None
+        """The number of a condition in the shown unit, from the rows of its seeds."""
+        return self._shown(rows, self.name)
+
+    def chance(self, rows: Sequence[Row]) -> Estimate | None:
+        """The result of the same attack where there is nothing to find, in the shown unit."""
+        return self._shown(rows, self.blind)
+
+    def _shown(self, rows: Sequence[Row], column: str) -> Estimate | None:
+        found = estimate(rows, column) if rows else None
         return found.times(100) if found is not None and self.share else found
 
     def mark(self, rows: Sequence[Row]) -> str:
-        """``▼`` or ``▲`` where the interval excludes the reference, ``‡`` of another protocol, else nothing."""
+        """``▼`` or ``▲`` if the interval excludes the reference, ``‡`` for another protocol, else nothing."""
         if self.protocol and not follows_protocol(rows):
             return OTHER_PROTOCOL
         return {-1: BELOW, 1: ABOVE, 0: ""}[self.reference.way(rows)] if self.reference is not None else ""

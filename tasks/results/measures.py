@@ -1,10 +1,9 @@
 """All measures of an experiment: one row each, read by the summary, its tables, the report page and MLflow.
 
-A further measure of a stage that is there takes two steps: the stage writes it under ``measured`` of its report, and
-a row of ``MEASURES`` says what it is called, where it stands, which direction is better, and in which views it belongs.
-A further stage for each cell has a line in ``STEPS`` besides.
-Another package adds rows without a change here, by an entry point of the group ``palimpsest.measures`` that names a
-``Measure`` or a sequence of them.
+A further measure of an existing stage takes two steps. The stage writes it under ``measured`` of its report. A row of
+``MEASURES`` has its name, its field, the better direction, and its views. A further stage for each cell also has a line
+in ``STEPS``. Another package adds rows without a change here, by an entry point of the group ``palimpsest.measures``
+that names a ``Measure`` or a sequence of them.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from tasks.results.measure import (
     DOCUMENT,
     MASKED_WORDS,
     MLFLOW,
-    MLFLOW_TABLE,
     PAGE,
     TERMINAL,
     Measure,
@@ -33,22 +31,23 @@ STEPS: dict[str, Callable[[Cell], Path | None]] = {
     "fill": fill_report,
     "perplexity": perplexity_report,
 }
-"""Where the report of each step is that a cell has whatever the experiment, below their folder; ``None`` where it has
-none. The summary refuses to be made without."""
+"""Path of each step's report in the folder of reports, for every experiment; ``None`` if a cell has none. The summary
+fails without these reports."""
 _FURTHER_STEPS = ("fluency", "conclusion", "unmasked", "word_error_rate", "rescore", "audit")
 _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
 _OFFERED = frozenset({MLFLOW})
 _WRITTEN = frozenset({DOCUMENT, MLFLOW})
 _TABLED = frozenset({DOCUMENT, PAGE, MLFLOW})
-_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW, MLFLOW_TABLE})
+_EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW})
 
 
 def _perplexity(ending: str, title: str, views: frozenset[str], heading: str = "", **given: Any) -> Measure:
-    """Over all words or, by the ending of its name, a part of them; held against Oracle and Baseline1."""
-    name, baseline = f"perplexity{ending}", "Baseline1 of the same technique"
+    """A perplexity over all words or, by the ending of its name, a part of them, against Oracle and
+    Baseline1."""
+    name = f"perplexity{ending}"
     to_oracle = Reference(f"ratio_to_oracle{ending}", "Oracle")
-    to_baseline = Reference(f"ratio_to_baseline1{ending}", "Baseline1", marks=True, full_name=baseline)
+    to_baseline = Reference(f"ratio_to_baseline1{ending}", "Baseline1", marks=True)
     known: dict[str, Any] = {"step": "perplexity", "interval": f"{name}_ci", "better": "lower", "protocol": True}
     known |= {"references": (to_oracle, to_baseline), "logarithmic": True, "views": views}
     if "field" in given:
@@ -81,35 +80,35 @@ def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure
 
 
 def _unmasked(sort: str, title: str, short: str) -> Measure:
-    """How many identifiers of a sort a technique leaves unmasked, in the report of the corpus."""
+    """A count of identifiers of a kind that a technique leaves unmasked, in the report of the corpus."""
     name, field = f"unmasked_{sort}", f"{sort}.unmasked_per_1000"
     return _number(name, "unmasked", title, _TABLED, field=field, interval=f"{field}_ci", better="lower", short=short)
 
 
 def _recall(sort: str, title: str, short: str) -> Measure:
-    """Share of the identifiers of a sort that a technique masks whole."""
+    """The share of the identifiers of a kind that a technique masks whole."""
     known: dict[str, Any] = {"field": f"{sort}.recall", "interval": f"{sort}.recall_ci", "share": True, "short": short}
     return _number(f"recall_{sort}", "unmasked", title, _OFFERED, better="higher", **known)
 
 
 def _leak(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
-    """What an attack finds; the more, the worse."""
+    """The result of an attack; higher is worse."""
     known: dict[str, Any] = {"interval": f"{name}_ci", "better": "lower", "share": True, "short": short}
     return _number(name, "audit", title, views, **known | given)
 
 
 def _remembered(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
-    """The same of a language model: what it remembers of its text."""
+    """The result of an attack on a language model: its memory of the training text."""
     return _leak(name, title, short, views, of_model=True, **{"share": False, **given})
 
 
 def _reads(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
-    """How well a fill reads."""
+    """A measure of a fill's fluency."""
     return _number(name, "fluency", title, views, **{"interval": f"{name}_ci", **given})
 
 
 def _found(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
-    """What a text says of languages and labels."""
+    """A measure of a text's languages and labels."""
     return _number(name, "conclusion", title, views, **{"interval": f"{name}_ci", **given})
 
 
@@ -118,7 +117,7 @@ def _count(name: str, step: str, title: str = "", views: frozenset[str] = _NONE,
 
 
 def _spoken(name: str, title: str, **given: Any) -> Measure:
-    """How a fill of text in several languages mixes them."""
+    """A measure of code mixing in a fill."""
     column = f"language_{name}" if name in ("match_rate", "kept_rate") else name
     return _number(column, "fill", title, _OFFERED, field=f"languages.{name}", **given)
 
@@ -126,7 +125,7 @@ def _spoken(name: str, title: str, **given: Any) -> Measure:
 _FEWER = ("fewer errors than", "more errors than")
 _TO_SYSTEMS = (
     Reference("wer_difference_to_no_language_model", "No LM", 0.0, sides=_FEWER),
-    Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, "the pretrained model", _FEWER),
+    Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, _FEWER),
     Reference("wer_difference_to_oracle", "Oracle", 0.0, sides=_FEWER),
 )
 # fmt: off
@@ -138,14 +137,14 @@ MEASURES = (
     _perplexity("_unknown", "", _RUNS, references=()),
     _ratio("ratio_to_oracle", "Perplexity ratio to Oracle, all words", _WRITTEN),
     _ratio("ratio_to_oracle_known", "Perplexity ratio to Oracle, in-vocabulary words", _WRITTEN | {TERMINAL}),
-    _ratio("ratio_to_oracle_masked_known"),
+    _ratio("ratio_to_oracle_masked_known", "Perplexity ratio to Oracle, words to be masked", _OFFERED | {PAGE}),
     _ratio("ratio_to_oracle_rest_known"),
     _ratio("ratio_to_baseline1", "Perplexity ratio to Baseline1, all words", _OFFERED),
     _ratio("ratio_to_baseline1_known", "Perplexity ratio to Baseline1, in-vocabulary words", _OFFERED),
     _ratio("ratio_to_baseline1_masked_known"),
     _ratio("ratio_to_baseline1_rest_known"),
     _perplexity("_masked", "", _RUNS, field=f"{MASKED_WORDS}perplexity", references=()),
-    _perplexity("_masked_known", "Perplexity, words to be masked", _TABLED,
+    _perplexity("_masked_known", "Perplexity, words to be masked", _WRITTEN,
                 "Perplexity over test words that the technique would mask, in-vocabulary",
                 field=f"{MASKED_WORDS}perplexity_known", over_seeds=True),
     _perplexity("_rest_known", "Perplexity, words not to be masked", _TABLED,
@@ -195,14 +194,13 @@ MEASURES = (
     _difference("no_language_model", "Word error rate, difference to no language model, points"),
     _difference("pretrained", "Word error rate, difference to the pretrained model, points"),
     _difference("oracle", "Word error rate, difference to Oracle, points"),
-    _number("source_weight", "rescore"),
     _number("wer_insertion_bonus_alone", "rescore", field="insertion_bonus_alone.wer",
             interval="insertion_bonus_alone.wer_ci", share=True),
     _number("wer_difference_to_insertion_bonus_alone", "rescore", field="difference_to_insertion_bonus_alone",
             kind="number", interval="difference_to_insertion_bonus_alone_ci", share=True),
     _number("wer_best_of_lists", "rescore", field="oracle_wer", kind="number", share=True),
     _number("best_first_share", "rescore", kind="number", share=True),
-    _number("masked_fraction", "mask", "Masking rate of the training text, %", _OFFERED | {MLFLOW_TABLE},
+    _number("masked_fraction", "mask", "Masking rate of the training text, %", _OFFERED,
             kind="number", share=True, digits=2),
     _number("told_bits", "mask", "Language of a masked word revealed by its mask token, bits", _OFFERED, digits=2,
             better="lower"),
@@ -243,7 +241,7 @@ MEASURES = (
                 share=True),
     _remembered("epsilon_lower_bound", "Empirical lower bound on epsilon", "epsilon, lower bound", _OFFERED, digits=2,
                 interval=None),
-    _number("restoration_rate", "fill", "Exact-match rate of the fill, %", _OFFERED | {MLFLOW_TABLE},
+    _number("restoration_rate", "fill", "Exact-match rate of the fill, %", _OFFERED,
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
     _number("restoration_by_frequency", "fill", "Exact-match rate of unigram sampling, %", _OFFERED,
             field="expected_restoration_by_frequency", share=True, digits=2),
@@ -280,9 +278,9 @@ MEASURES = (
 
 @cache
 def measures() -> tuple[Measure, ...]:
-    """``MEASURES``, and behind them those of installed packages.
+    """``MEASURES``, followed by those of installed packages.
 
-    Raises ``ParameterError`` where an entry point names something else, or a measure that is there already.
+    Raises ``ParameterError`` if an entry point names something else, or an existing measure.
     """
     found = {measure.name: measure for measure in MEASURES}
     for point in entry_points(group=ENTRY_POINTS):
@@ -295,28 +293,28 @@ def measures() -> tuple[Measure, ...]:
             ):
                 raise ParameterError(
                     f"entry point {point.name!r} of {ENTRY_POINTS!r} ({point.value}) gives {measure!r}, which is no "
-                    "measure of a stage under a new name; mend the package, or uninstall it"
+                    "measure of a stage under a new name; correct the package, or uninstall it"
                 )
             found[measure.name] = measure
     return tuple(found.values())
 
 
 def measures_of(view: str) -> list[Measure]:
-    """The measures that belong in a view, in their order."""
+    """The measures of a view, in their order."""
     return [measure for measure in measures() if view in measure.views]
 
 
 LEAKAGE = ("unmasked", "audit")
-"""Steps that say what leaks. One table has their measures."""
+"""Steps that measure leakage. One table has their measures."""
 
 
 def leaks(view: str | None = None) -> list[Measure]:
-    """What attacks find, all or in one view."""
+    """The results of attacks, all or in one view."""
     return [measure for measure in measures() if measure.step == "audit" and (view is None or view in measure.views)]
 
 
 def leakage(view: str) -> list[Measure]:
-    """Measures of a view that say what leaks: unmasked identifiers, and what attacks find."""
+    """Measures of leakage in a view: unmasked identifiers, and results of attacks."""
     return [each for each in measures_of(view) if each.step in LEAKAGE]
 
 

@@ -1,7 +1,7 @@
-"""How the figures of attacks read in words: ``no signal``, ``some`` or ``strong``. One rule, its thresholds named here.
+"""Figures of attacks in words: ``no signal``, ``some`` or ``strong``. One rule, its thresholds named here.
 
-*No signal*: the interval includes the chance level, which the same attack reaches where there is nothing to find.
-*Strong*: the value is at or above the threshold of its figure. *Some*: all between.
+*No signal*: the interval includes the chance level, which the same attack reaches without anything to find. *Strong*:
+the value is at or above the threshold of its figure. *Some*: all between.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,15 +17,15 @@ from tasks.results.tables import number_entry
 Signal = Literal["no signal", "some", "strong"]
 
 STRONG_RECOVERED = 0.10
-"""Above chance: a guess is right so often that single words of a text can be relied on."""
+"""Above chance: guesses are right so often that an attacker can rely on single words."""
 STRONG_BITS = 3.0
-"""Above chance: of the candidates for a canary one eighth are left."""
+"""Above chance: one eighth of the candidates for a canary remain."""
 STRONG_AUC = 0.70
-"""Lines of the text rank above others in 7 of 10 pairs, which tells of most documents of many lines."""
+"""Lines of the text rank above others in 7 of 10 pairs: enough to detect most documents of many lines."""
 STRONG_TPR = 0.05
-"""At 1 % false positives: five true accusations for each false one, where half of the lines are members."""
+"""At 1 % false positives: five true accusations for each false one, if half of the lines are members."""
 STRONG_EXTRACTED = 0.01
-"""Above chance: one in a hundred 5-grams that the model writes is of one private line."""
+"""Above chance: one in a hundred 5-grams that the model writes is from a private line."""
 _FALSE_POSITIVES = 0.01
 
 _ABOVE_CHANCE = {
@@ -39,7 +39,7 @@ MEMBERSHIP = {
     "membership_lira_auc": "membership_lira_tpr_1",
     "membership_neighbourhood_auc": None,
 }
-"""Attacks by their AUC, each with its true positives at 1 % false ones."""
+"""Membership attacks by their AUC, each with its true positive rate at 1 % false positives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Reading:
 
     attack: str
     result: str
-    """With its 95 % interval."""
+    """Result with its 95 % interval."""
     chance: str
-    """Empty where there is no such level."""
+    """Chance level; empty if there is none."""
     reading: str
 
 
@@ -65,24 +65,23 @@ def readings(rows: Sequence[Row], unmasked_limit: float) -> Iterator[Reading]:
         number = measure(name).estimate(rows) if name else None
         if name is None or number is None:
             continue
-        each, chance = measure(name), estimate(rows, measure(name).blind)
+        each, chance = measure(name), measure(name).chance(rows)
         if name == "unmasked_direct":
             high = number.value if number.high is None else number.high
             said = f"{'within' if high <= unmasked_limit else 'above'} the limit, {unmasked_limit:g}"
         else:
             said = signal(rows, name)
-        unit = 100 if each.share else 1
-        level = f"{chance.value * unit:.{each.digits}f}" if chance is not None else ""
+        level = f"{chance.value:.{each.digits}f}" if chance is not None else ""
         yield Reading(each.title, str(number_entry(number, each.digits)), level, said)
 
 
 def signal(rows: Sequence[Row], name: str) -> Signal:
-    """How a figure reads, by the rule of this module."""
+    """The reading of a figure, by the rule of this module."""
     found, blind = estimate(rows, name), estimate(rows, measure(name).blind)
     assert found is not None, name
     chance = blind.value if blind is not None else 0.0
     caught = estimate(rows, str(MEMBERSHIP.get(name)))
-    # Few lines may stand out although the others do not.
+    # A few lines may be exposed although the others are not.
     caught_some = caught is not None and caught.value >= STRONG_TPR and (caught.low or 0.0) > _FALSE_POSITIVES
     if not caught_some and (found.value if found.low is None else found.low) <= chance:
         return "no signal"
@@ -92,7 +91,7 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
 
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:
-    """A sentence on the full audit and its figures, where the quick one was run; ``parameters`` of the audit."""
+    """A sentence on the full audit and its figures, if the quick one was run; ``parameters`` of the audit."""
     if parameters.get("effort") != "quick":
         return []
     found = "audit.effort: full runs shadow models and a larger attacker; it finds more."

@@ -1,4 +1,4 @@
-"""All reports of an experiment, and which of them made which file: the chain from a number back to its sources."""
+"""All reports of an experiment, and the maker of each file: the chain from a number back to its sources."""
 
 from collections.abc import Collection, Mapping
 from copy import copy
@@ -13,31 +13,31 @@ from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
 
 REPORTS = "results/reports"
-"""Where the reports of the stages of an experiment lie."""
+"""Folder of the reports of an experiment's stages."""
 
 PRIVATE_CORPORA = Path("data/private/corpora")
 
-_SAME, _INSIDE, _CHANGED, _OTHER_KEY = "same", "inside", "changed", "other_key"
+_SAME, _INSIDE, _ABOVE, _CHANGED, _OTHER_KEY = "same", "inside", "above", "changed", "other_key"
 
 
 @dataclass(frozen=True)
 class Link:
-    """An input of a stage and where it comes from."""
+    """An input of a stage and its origin."""
 
     path: str
-    """File or folder, as the stage names it."""
+    """File or folder, in the stage's spelling."""
     digest: str
     """Keyed hash that the stage computed."""
     made_by: str | None
     """Report of the stage that made it; ``None`` for a source."""
     agreement: str | None
-    """``same``: the maker's report has the same hash; ``inside``: the file lies in a folder that was made as a whole;
-    ``changed``: the maker has made it anew since; ``other_key``: the maker's report is of another clone, whose hashes
-    cannot be compared with this one's. ``None`` for a source."""
+    """``same``: the maker's report has the same hash; ``inside``: the file is in a folder that was made as a whole;
+    ``above``: the maker wrote files in this folder; ``changed``: the maker has made it again since; ``other_key``: the
+    maker's report is of another clone, whose hashes cannot be compared with this one's. ``None`` for a source."""
 
 
 class ReportIndex:
-    """The reports below a folder, by name (their path below it without ending)."""
+    """The reports in a folder, by name (their path in it without ending)."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -50,14 +50,14 @@ class ReportIndex:
         self._makers = {output: name for name, report in self.reports.items() for output in report["outputs"]}
 
     def of_datasets(self, datasets: Collection[str]) -> "ReportIndex":
-        """Without reports of other private corpora: those of an earlier comparison lie there still."""
+        """The index without reports of other private corpora, which remain from an earlier comparison."""
         others = [name for name, report in self.reports.items() if _dataset(report) not in (None, *datasets)]
         rest = copy(self)
         rest.reports = {name: report for name, report in self.reports.items() if name not in others}
         return rest
 
     def cells(self) -> dict[str, str]:
-        """Paths of all cells that were evaluated, with the name of their report: of perplexity where there is one.
+        """Paths of all evaluated cells, with the name of their report: of perplexity if there is one.
 
         Word error rates have reports of their own, and are found by these or by their stages.
         """
@@ -71,7 +71,7 @@ class ReportIndex:
         return {self.stage_of(name): name for name in self.reports}
 
     def stage_of(self, name: str) -> str:
-        """The stage of ``dvc.yaml`` that wrote a report; computed where it was not run through DVC."""
+        """The stage of ``dvc.yaml`` that wrote a report; computed if it was not run through DVC."""
         report = self.reports[name]
         if report["dvc_stage"]:
             return str(report["dvc_stage"])
@@ -84,28 +84,31 @@ class ReportIndex:
         return masked.get(kind, f"{kind}@") + path.replace("/", "-")
 
     def key_of(self, name: str) -> str | None:
-        """Key of the cell that an evaluation's report belongs to; ``None`` where the training's report is missing."""
+        """The key of the cell of an evaluation's report; ``None`` if the training's report is missing."""
         cell = cell_of_report(self.reports[name])
         training = self.reports.get(training_report(cell).with_suffix("").as_posix())
         return run_key(cell, lineage_of(training)) if training else None
 
     def links(self, name: str) -> list[Link]:
-        """The inputs of a stage, each with the report of the stage that made it."""
+        """The inputs of a stage and their makers; a folder has a link to each of its makers."""
         report = self.reports[name]
-        return [self._link(path, digest, report.get("hash_key")) for path, digest in report["inputs"].items()]
+        return [
+            link
+            for path, digest in report["inputs"].items()
+            for link in self._links(path, digest, report.get("hash_key"))
+        ]
 
-    def _link(self, path: str, digest: str, hash_key: str | None) -> Link:
-        for candidate in (PurePosixPath(path), *PurePosixPath(path).parents):
-            maker = self._makers.get(str(candidate))
-            if maker is None:
-                continue
-            if str(candidate) != path:
-                return Link(path, digest, maker, _INSIDE)
+    def _links(self, path: str, digest: str, hash_key: str | None) -> list[Link]:
+        if path in self._makers:
+            maker = self._makers[path]
             made = self.reports[maker]
-            if made.get("hash_key") != hash_key:
-                return Link(path, digest, maker, _OTHER_KEY)
-            return Link(path, digest, maker, _SAME if made["outputs"][path] == digest else _CHANGED)
-        return Link(path, digest, None, None)
+            same = _SAME if made["outputs"][path] == digest else _CHANGED
+            return [Link(path, digest, maker, same if made.get("hash_key") == hash_key else _OTHER_KEY)]
+        for parent in map(str, PurePosixPath(path).parents):
+            if parent in self._makers:
+                return [Link(path, digest, self._makers[parent], _INSIDE)]
+        parts = dict.fromkeys(maker for output, maker in self._makers.items() if output.startswith(f"{path}/"))
+        return [Link(path, digest, maker, _ABOVE) for maker in parts] or [Link(path, digest, None, None)]
 
     def chain(self, name: str) -> list[str]:
         """The report itself and those of all stages before it: each once, and before the ones that it needs."""
@@ -122,7 +125,7 @@ class ReportIndex:
 
 
 def _dataset(report: Mapping[str, Any]) -> str | None:
-    """The private corpus that a report is of; ``None`` for generic text and what is made of it."""
+    """The private corpus of a report; ``None`` for generic text and its derivatives."""
     if report["stage"] == "corpora":
         places = (Path(path) for path in report["outputs"])
         return next((path.name for path in places if path.parent == PRIVATE_CORPORA), None)
@@ -130,5 +133,5 @@ def _dataset(report: Mapping[str, Any]) -> str | None:
 
 
 def cell_of_report(report: Mapping[str, Any]) -> Cell:
-    """The cell that a report says it belongs to."""
+    """The cell that a report names."""
     return Cell(**{name: report["cell"].get(name) for name in Cell.__dataclass_fields__})

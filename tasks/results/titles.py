@@ -1,7 +1,7 @@
-"""What tables and pages call the methods and techniques of an experiment, in which colour, and what they say of them.
+"""Titles and descriptions of methods and techniques in tables and pages.
 
-A kind of method or technique says so itself, beside its settings. Here is what has no settings (references, baselines),
-and names of ``params.yaml`` that stand for a kind with certain settings. A name of the user's own stays as it is.
+A kind of method or technique has its own, next to its settings. This module has those without settings (references,
+baselines), and names of ``params.yaml`` for a kind with certain settings. A user's own name is unchanged.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,6 @@ from tasks.records.cells import BASELINES, NO_LANGUAGE_MODEL, ORACLE, PRETRAINED
 
 class _Kind(NamedTuple):
     title: str
-    colour: int | None = None
     sentence: str = ""
 
 
@@ -21,8 +20,8 @@ _NAMED = {
     NO_LANGUAGE_MODEL: _Kind("No language model"),
     PRETRAINED: _Kind("Pretrained"),
     ORACLE: _Kind("Oracle"),
-    "baseline0": _Kind("Baseline0", 0),
-    "baseline1": _Kind("Baseline1", 1),
+    "baseline0": _Kind("Baseline0"),
+    "baseline1": _Kind("Baseline1"),
     "redacted": _Kind("Redacted", sentence="The masked text with its markers taken out; not in the paper."),
     "dropped": _Kind("Lines dropped", sentence="The lines of the masked text without a marker; not in the paper."),
     "top_k_left_to_right": _Kind("Top-K, left to right"),
@@ -41,7 +40,7 @@ _METHODS: dict[str, Any] = {**METHODS, **_NAMED}
 
 
 def method_name(method: str) -> str:
-    """How the paper writes a method; a name of the user's own stays as it is."""
+    """The paper's name of a method; a user's own name is unchanged."""
     return (_METHODS[method].title if method in _METHODS else "") or method
 
 
@@ -50,7 +49,7 @@ _TECHNIQUES = {"every_tagger": "every tagger (union of three)"}
 
 
 def filler_name(filler: str) -> str:
-    """``minilm`` as ``MiniLM``; a name of the user's own is unchanged."""
+    """``MiniLM`` for ``minilm``; a user's own name is unchanged."""
     return _FILLERS.get(filler, filler)
 
 
@@ -60,35 +59,30 @@ def cell_label(method: str, filler: str | None) -> str:
 
 
 def in_sentence(name: str) -> str:
-    """A name inside a sentence: ``Log-linear`` as ``log-linear``, ``Top-K`` and names with digits as they are."""
+    """A name inside a sentence: ``log-linear`` for ``Log-linear``; ``Top-K`` is unchanged, as are digits."""
     word = name.split()[0]
     return name if word[-1].isupper() or any(map(str.isdigit, word)) else name[:1].lower() + name[1:]
 
 
-def method_colour(method: str) -> int | None:
-    """The number of its colour in the style sheet; ``None`` where it has none of its own."""
-    return _METHODS[method].colour if method in _METHODS else None
-
-
 def technique_name(technique: str) -> str:
-    """``allow_list`` as ``allow list``."""
+    """``allow list`` for ``allow_list``."""
     return technique.replace("_", " ")
 
 
 def technique_phrase(technique: str) -> str:
-    """``the allow list``, as a sentence has it."""
+    """``the allow list``, for a sentence."""
     return _TECHNIQUES.get(technique) or f"the {technique_name(technique)}"
 
 
 def sentence_of(name: str, kind: str) -> str:
-    """What the page says of a method or technique, by its name in ``params.yaml`` or else by its kind."""
+    """The page's sentence on a method or technique, by its name in ``params.yaml`` or else by its kind."""
     known = {**TECHNIQUES, **_METHODS}
     return next((known[each].sentence for each in (name, kind) if each in known and known[each].sentence), "")
 
 
 def group_of(technique: str | None, method: str, filler: str | None) -> str:
-    """What a method is there for: ``reference`` (the recogniser alone, pretrained, Oracle, DP-SGD), ``baseline``
-    (no fill), ``control`` (a fill without a filler) or ``fill``."""
+    """The role of a method: ``reference`` (the recogniser alone, pretrained, Oracle, DP-SGD), ``baseline`` (no
+    fill), ``control`` (a fill without a filler) or ``fill``."""
     if technique is None:
         return "reference"
     if method in BASELINES:

@@ -36,29 +36,29 @@ NOT_ATTACKED = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer for one data set."""
+    """Answer for one data set."""
 
     dataset: str
     cell: Cell
     use: str
     """``Mask with the allow list, fill with the log-linear method (MiniLM).``"""
     reason: str
-    """Why, in one sentence."""
+    """Reason for the recommendation, in one sentence."""
     quality: Sequence[str]
     leakage: Sequence[Reading]
     notes: Sequence[str]
-    """What the leakage table rests on, and what it lacks."""
+    """Basis of the leakage table, and its gaps."""
     command: str | None
-    """The command that releases the cell; ``None`` where it would be refused."""
+    """The command that releases the cell; ``None`` if it would be refused."""
     missing: Sequence[str]
-    """What is missing for a release, or was asked for and is not met."""
+    """Missing requirements for a release, and typed limits that are not met."""
     sections: Mapping[str, Sequence[str]]
     """Details: headings with their sentences."""
     where: Mapping[str, str]
-    """Where text and model are."""
+    """Paths of text and model."""
 
     def lines(self, details: bool = False) -> list[str]:
-        """For a terminal. A command is one line however long, so that it can be copied."""
+        """The lines for a terminal. A command is one line of any length, so that it can be copied."""
         found = [f"{self.dataset}: {self.use}", *_wrapped("  ", self.reason)]
         found += [*_wrapped("Quality: ", " ".join(self.quality)), *self._table()]
         found += [line for note in self.notes for line in _wrapped("  ", note)]
@@ -88,9 +88,9 @@ def verdicts(
     limits: Limits,
     outcome: Callable[[str], "Outcome"],
 ) -> list[Verdict]:
-    """One for each data set of a summary of which something was filled.
+    """A verdict for each data set of a summary with fills.
 
-    ``outcome``: what a release of a cell would come to, by the cell's path.
+    ``outcome``: the result of a release of a cell, by the cell's path.
     """
     rows = [row for row in all_rows if row["perplexity"] is not None]
     experiment = Experiment(rows, scores, EvaluationSettings())
@@ -99,7 +99,7 @@ def verdicts(
 
 
 def current_verdicts(at_most: Mapping[str, float] | None = None) -> list[Verdict]:
-    """Those of the project folder as it is now. ``at_most``: limits in place of ``release.at_most``."""
+    """The verdicts of the project folder. ``at_most``: limits instead of ``release.at_most``."""
     from tasks.parameters.parameter_file import read_parameters
     from tasks.privacy.gate import release_outcome
 
@@ -174,7 +174,7 @@ class _Answer(Choice):
         return [*said, *stronger(audit["parameters"])]
 
     def _not_met(self, best: Condition) -> list[str]:
-        """Limits that were typed, which the gate of releases does not know."""
+        """Typed limits that are not met; the gate of releases does not know them."""
         limits = self.limits.at_most if self.limits.asked else {}
         figures = {name: number_text(measure(name).estimate(self.rows(best)), 2) for name in limits}
         beyond = [name for name, limit in limits.items() if meets(self.rows(best), {name: limit}) != "yes"]

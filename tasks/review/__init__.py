@@ -1,1 +1,1 @@
-"""A person reads a small sample, and the product says how many identifiers stand unmasked in the whole text."""
+"""Review: a person reads a small sample, from which the unmasked identifiers of the whole text are estimated."""

@@ -1,4 +1,4 @@
-"""How far two reviewers agree: Cohen's kappa over the words of the lines that both have read, and where they differ."""
+"""Agreement of two reviewers: Cohen's kappa over the words of the lines that both have read, and their differences."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ class Difference:
     start: int
     end: int
     first: Mark | None
-    """How the first reviewer marks it; ``None``: not at all."""
+    """Mark of the first reviewer; ``None``: no mark."""
     second: Mark | None
 
 
@@ -30,16 +30,16 @@ class Agreement:
     lines: int
     words: int
     kappa_marked: float | None
-    """Cohen's kappa of marked or not; ``None`` where chance alone would agree on every word."""
+    """Cohen's kappa of marked or not; ``None`` if chance alone would agree on every word."""
     kappa_class: float | None
     """Cohen's kappa of the class, with *not marked* as one more class."""
     differences: tuple[Difference, ...]
 
 
 def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float | None:
-    """Cohen's kappa (1960) of two raters' categories, item by item: observed agreement corrected for that by chance.
+    """Cohen's kappa (1960) of two raters' categories, item by item: observed agreement corrected for chance.
 
-    ``None`` where it is undefined: no item, or both raters always give one and the same category.
+    ``None`` if it is undefined: no item, or both raters always give one and the same category.
     """
     if not pairs:
         return None

@@ -1,13 +1,13 @@
 """Identifiers left unmasked in a whole text, estimated from the reviewed lines, with design-based intervals.
 
-The text is fixed, and the draw of lines is all that is random. So lines are the unit, whatever documents they are of.
+The text is fixed; only the draw of lines is random. So lines are the unit, of any documents.
 
 - **Totals** are stratified Horvitz-Thompson estimates: every identifier read counts N/n times, by its stratum.
 - **Their intervals** are quantiles of the gamma distribution with the mean and variance of a weighted sum of counts
   (Fay and Feuer 1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16). The upper end
-  allows for one more line like the heaviest that may have been missed. Where none was found this is the exact
-  hypergeometric bound, maximised over strata. A stratum that is read whole adds nothing.
-- **Recall** is the ratio of masked to all identifiers. Its interval is recovered from those of the masked and unmasked
+  allows for one more missed line like the heaviest. Without a find this is the exact hypergeometric bound,
+  maximised over strata. A stratum that is read whole adds nothing.
+- **Recall** is the ratio of masked to all identifiers. Its interval is computed from those of the masked and unmasked
   totals (MOVER-R: Donner and Zou 2012, "Closed-form confidence intervals for functions of the normal mean and standard
   deviation", Statistical Methods in Medical Research 21).
 """
@@ -34,21 +34,21 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Unmasked:
-    """Identifiers of one sort (direct, quasi, or one class) that one technique leaves unmasked."""
+    """Identifiers of one kind (direct, quasi, or one class) that one technique leaves unmasked."""
 
     found: int
     """Identifiers in the reviewed lines."""
     unmasked_found: int
-    """Those of them with at least one word that the technique does not mask."""
+    """Those of them with at least one unmasked word."""
     per_thousand: Interval
     """Unmasked identifiers per 1,000 lines of the whole text."""
     recall: Interval | None
-    """Share of identifiers that are masked whole; ``None`` where the sample holds none."""
+    """Share of identifiers that are masked whole; ``None`` if the sample has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a review says of one technique."""
+    """Estimates of a review for one technique."""
 
     lines: int
     """Lines reviewed."""
@@ -63,19 +63,19 @@ Ends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Sample:
-    """How many lines of each of H strata were read."""
+    """Number of lines read in each of H strata."""
 
     sizes: np.ndarray
     """(H,) lines of the text."""
     read: np.ndarray
-    """(H,) of which the reviewer read so many."""
+    """(H,) lines that the reviewer has read."""
     confidence: float = 0.95
 
     def total(self, sums: np.ndarray, squares: np.ndarray, a_line: np.ndarray) -> Ends:
         """A total over the text.
 
-        ``sums``, ``squares``: (..., H) of the counts in the lines read, and of the counts squared. ``a_line``: (...)
-        how many a line holds that holds any.
+        ``sums``, ``squares``: (..., H) of the counts in the lines read, and of the squared counts. ``a_line``: (...)
+        mean count of lines with at least one.
         """
         tail = (1 - self.confidence) / 2
         read = np.maximum(self.read, 1)
@@ -89,11 +89,11 @@ class Sample:
 
 
 def most_unseen(sizes: np.ndarray, read: np.ndarray, tail: float) -> float:
-    """The most lines of a text that can hold an identifier, if a probability of ``tail`` is to be left that no line
-    read holds one.
+    """The most lines of a text that can have an identifier, if the probability that no line read has one is
+    ``tail``.
 
     Of D lines in a stratum of N none is among n drawn with probability C(N-D, n) / C(N, n). Its logarithm falls faster
-    with each further line, so the worst text is found one line at a time, each where it costs least.
+    with each further line, so the worst text is found one line at a time, always at the lowest cost.
     """
     costs = []
     for size, drawn in zip(sizes.tolist(), read.tolist(), strict=True):
@@ -109,7 +109,7 @@ def most_unseen(sizes: np.ndarray, read: np.ndarray, tail: float) -> float:
 
 
 def _gamma_quantile(mean: np.ndarray, variance: np.ndarray, probability: float) -> np.ndarray:
-    """Of the gamma distribution with this mean and variance; the mean itself where the variance is 0."""
+    """A quantile of the gamma distribution with this mean and variance; the mean itself if the variance is 0."""
     from scipy.special import gammaincinv
 
     certain = (variance <= 0) | (mean <= 0)
@@ -121,12 +121,12 @@ def _gamma_quantile(mean: np.ndarray, variance: np.ndarray, probability: float) 
 def estimate(
     plan: Plan, marks: Mapping[int, Sequence[Mark]], masked: Mapping[int, Words], confidence: float = 0.95
 ) -> Estimate:
-    """What one technique leaves unmasked.
+    """The estimates of identifiers that one technique leaves unmasked.
 
-    ``marks``: by line number, for the first n lines of the plan's queue, an empty sequence where a line has none.
-    ``masked``: the words of these lines that the technique masks.
+    ``marks``: by line number, for the first n lines of the plan's queue; empty for a line without marks. ``masked``:
+    the words of these lines that the technique masks.
 
-    Words of one class with at most one character between them are one identifier. It is direct where one of them is.
+    Words of one class with at most one character between them are one identifier. It is direct if one of them is.
     """
     sample = _sample(plan, len(marks), confidence)
     counts = _counts(plan, marks, masked)
@@ -144,8 +144,8 @@ def lines_needed(
     marks: Mapping[int, Sequence[Mark]] | None = None,
     masked: Mapping[int, Words] | None = None,
 ) -> int | None:
-    """How many lines are still to be reviewed until the upper bound is at most ``limit`` unmasked identifiers per 1,000
-    lines, if no further one is found; ``None`` where the whole queue would not do.
+    """The number of further lines to review until the upper bound is at most ``limit`` unmasked identifiers per
+    1,000 lines, if no further one is found; ``None`` if the whole queue is not enough.
 
     ``marks``, ``masked``: as for ``estimate``, for the direct identifiers that were found; without them none was.
     """
@@ -162,40 +162,40 @@ def lines_needed(
 
 @dataclass
 class Counts:
-    """Identifiers in the lines read of H strata. The first of each pair is of those unmasked, the second of those
-    masked."""
+    """Identifiers in the lines read of H strata. The first of each pair is for unmasked ones, the second for masked
+    ones."""
 
     sums: np.ndarray
-    """(2, ..., H) of the counts of lines."""
+    """(2, ..., H) sums of the counts of lines."""
     squares: np.ndarray
-    """(2, ..., H) of the counts squared."""
+    """(2, ..., H) sums of the squared counts."""
     holding: np.ndarray
-    """(...) lines that hold one."""
+    """(...) number of lines with at least one."""
 
     @classmethod
     def empty(cls, plan: Plan) -> "Counts":
-        """Of no identifier."""
+        """Counts without any identifier."""
         return cls(np.zeros((2, len(plan.strata))), np.zeros((2, len(plan.strata))), np.array(0.0))
 
     def add(self, stratum: int, unmasked: int, masked: int) -> None:
-        """Count a line that holds one or more."""
+        """Count a line with one or more."""
         line = np.array([unmasked, masked])
         self.sums[:, stratum] += line
         self.squares[:, stratum] += line**2
         self.holding += 1
 
     def totals(self, sample: Sample) -> tuple[Ends, Ends]:
-        """Totals over the text of those unmasked and those masked."""
-        # A line that was not read may hold several too.
+        """Totals over the text of unmasked and masked identifiers."""
+        # A line that was not read may have several too.
         a_line = np.maximum(self.sums.sum((0, -1)), 1) / np.maximum(self.holding, 1)
         unmasked, masked = (sample.total(self.sums[side], self.squares[side], a_line) for side in (0, 1))
         return unmasked, masked
 
     def recall(self, unmasked: Ends, masked: Ends) -> Ends:
-        """Masked / all, from their totals; the estimate is not a number where both are 0.
+        """Masked / all, from their totals; the estimate is not a number if both are 0.
 
-        A recall r is in the interval if 0 is in that of r * unmasked - (1 - r) * masked. A lower end that is what was
-        read has no slack for an error of the other total, so there the outer ends of both are taken.
+        A recall r is in the interval if 0 is in that of r * unmasked - (1 - r) * masked. A lower end that is a count of
+        read lines has no slack for an error of the other total, so there the outer ends of both are taken.
         """
         (u, u_low, u_high), (m, m_low, m_high) = unmasked, masked
         u_seen, m_seen = self.sums.sum(-1)
@@ -220,7 +220,7 @@ def _sample(plan: Plan, read: int, confidence: float) -> Sample:
 
 
 def _counts(plan: Plan, marks: Mapping[int, Sequence[Mark]], masked: Mapping[int, Words]) -> dict[str, Counts]:
-    """By ``direct``, ``quasi``, and class."""
+    """The counts by ``direct``, ``quasi``, and class."""
     stratum = dict(plan.queue[: len(marks)])
     counts: dict[str, Counts] = {}
     for line, words in marks.items():

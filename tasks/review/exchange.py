@@ -1,4 +1,4 @@
-"""Lines of a review to and from annotation tools. What is not taken is counted, under its reason."""
+"""Export and import of reviewed lines for annotation tools. Records that are not imported are counted, by reason."""
 
 import re
 from collections import Counter
@@ -19,13 +19,13 @@ from tasks.spelling import nearest
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 EXPORTED = 100
-"""Lines that an export has unless told otherwise."""
+"""Default number of lines of an export."""
 
 
 def write_export(reading: Reading, form: str, output: Path, number: int | None, reviewed: bool) -> str:
-    """Write lines for an annotation tool (mode 0600): those that come next, with suggestions, or ``reviewed`` ones.
+    """Write lines for an annotation tool (mode 0600): the next ones, with suggestions, or ``reviewed`` ones.
 
-    The gold format has reviewed lines only. Returns what was written, in a sentence.
+    The gold format has reviewed lines only. Returns a sentence on the written lines.
     """
     _check_format(form)
     chosen: list[tuple[int, str, Sequence[Mark]]]
@@ -39,7 +39,7 @@ def write_export(reading: Reading, form: str, output: Path, number: int | None, 
         lines = reading.to_read()[: number or EXPORTED]
         chosen = [(line, reading.lines[line], reading.suggested(line)) for line in lines]
         what = "lines to review" + (", with suggestions" if reading.suggestions else "")
-        # The order of these lines must be the same when they come back.
+        # The order of these lines must be the same at the import.
         reading.keep([])
     with line_writer(output, private=True) as stream:
         for text in written(form, chosen, reviewed=what == "reviewed lines", documents=reading.documents):
@@ -48,9 +48,9 @@ def write_export(reading: Reading, form: str, output: Path, number: int | None, 
 
 
 def take_import(reading: Reading, form: str, path: Path, labels: Mapping[str, str | None]) -> str:
-    """Take annotated lines into the review; returns what was taken and left out, in sentences.
+    """Import annotated lines into the review; return sentences on imported and omitted lines.
 
-    Raises ``CorpusError`` or ``ParameterError`` where nothing can be taken: no text is of the corpus, a label has no
+    Raises ``CorpusError`` or ``ParameterError`` if nothing can be imported: no text is of the corpus, a label has no
     class, the offsets are of no known unit. Nothing is recorded then.
     """
     _check_format(form)
@@ -109,7 +109,7 @@ def take_import(reading: Reading, form: str, path: Path, labels: Mapping[str, st
 
 
 class _Places:
-    """Which lines of the corpus the lines of a text are."""
+    """Maps the lines of a text to lines of the corpus."""
 
     def __init__(self, reading: Reading) -> None:
         self.lines = reading.lines
@@ -119,7 +119,7 @@ class _Places:
         self.used: set[tuple[int, str]] = set()
 
     def of(self, annotated: Annotated, reviewer: str, left_out: Counter[str]) -> Iterator[tuple[int, int, int, int]]:
-        """Of each line: number from 0, its first character in the text, by how much offsets move, and its end there."""
+        """Yield, for each line: number from 0, its first character in the text, the shift of offsets, and its end."""
         first = 0
         for place, part in enumerate(_LINE.findall(annotated.text)):
             text = part.strip()
@@ -142,7 +142,7 @@ def _check_format(form: str) -> None:
 
 
 def _check_labels(records: list[Annotated], mapping: LabelMapping) -> None:
-    """Raise ``ParameterError`` that names all labels without a class, and how often each is there."""
+    """Raise ``ParameterError`` that names all labels without a class, with their counts."""
     labels = Counter(span.label for each in records for span in each.spans)
     unknown = [
         f"{label!r} ({count:,} spans){nearest(label.upper(), MARK_CLASSES)}"

@@ -1,8 +1,8 @@
 """Lines with labelled spans in the formats of annotation tools: Label Studio, doccano, Prodigy and spaCy, and our own.
 
-Each reader gives the same records; what a person has not accepted is counted under a reason and left out. A flag that
-is not the class's own is written as a part of the label, ``LOCATION/direct``, since no tool has a field for it; our own
-gold format has ``"direct"`` in the span.
+Each reader gives the same records; spans that a person has not accepted are counted under a reason and left out. A flag
+that differs from the class's default is written as a part of the label, ``LOCATION/direct``, since no tool has a field
+for it; our own gold format has ``"direct"`` in the span.
 """
 
 import json
@@ -20,39 +20,39 @@ from tasks.review.record import Mark
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One labelled stretch as a tool writes it."""
+    """One labelled span of a tool."""
 
     start: int
-    """In the tool's unit: characters, or UTF-16 code units."""
+    """First position in the tool's unit: characters, or UTF-16 code units."""
     end: int
     label: str
     direct: bool | None = None
-    """``None``: as the class says."""
+    """Flag; ``None``: the class's default."""
     covered: str | None = None
-    """The text that the tool says the span covers; ``None`` where it does not say."""
+    """Text of the span according to the tool; ``None`` without such a field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """One text as one person has annotated it."""
+    """One text annotated by one person."""
 
     number: int
     """Record of the file, from 1."""
     text: str
     spans: tuple[Span, ...]
     line: int | None = None
-    """Line number from 0, where our export had written it."""
+    """Line number from 0, if our export had written it."""
     by: str | None = None
-    """The annotator, where the tool names one."""
+    """Annotator, if the tool names one."""
 
 
 def flagged(label: str, direct: bool) -> str:
-    """The label of a span for a tool: the class, with the flag where the class alone does not say it."""
+    """The label of a span for a tool: the class, with the flag if it differs from the class's default."""
     return label if direct == (label in DIRECT_IDENTIFIERS) else f"{label}/{'direct' if direct else 'quasi'}"
 
 
 def stretches(text: str, marks: Sequence[Mark]) -> list[Mark]:
-    """Neighbouring marked words of one class and flag, with only white space between them, as one stretch each."""
+    """Neighbouring marked words of one class and flag, with only white space between them, as one span each."""
     found: list[Mark] = []
     for mark in sorted(marks, key=lambda mark: mark.start):
         last = found[-1] if found else None
@@ -68,8 +68,8 @@ def written(
 ) -> Iterator[str]:
     """The lines of a file in a format.
 
-    ``lines``: number from 0, text, marks. ``reviewed``: whether the marks are a person's, and no suggestions.
-    ``documents``: the document of every line of the corpus, which the gold format names.
+    ``lines``: number from 0, text, marks. ``reviewed``: whether a person set the marks, and not the suggestions.
+    ``documents``: the document of every line of the corpus, for the gold format.
     """
     records = [_WRITERS[form](number, text, stretches(text, marks), reviewed) for number, text, marks in lines]
     if form == "gold" and documents is not None:
@@ -81,9 +81,9 @@ def written(
 
 
 def read_annotated(form: str, path: Path) -> tuple[list[Annotated], Counter[str]]:
-    """All annotated texts of a file, and how many records were left out, by reason.
+    """All annotated texts of a file, and the number of omitted records, by reason.
 
-    Raises ``CorpusError`` that names the first record that does not follow the format.
+    Raises ``CorpusError`` that names the first malformed record.
     """
     left_out: Counter[str] = Counter()
     found: list[Annotated] = []
@@ -136,7 +136,7 @@ def _to_label_studio(line: int, text: str, marks: Sequence[Mark], read: bool) ->
 def _from_label_studio(number: int, task: dict[str, Any], left_out: Counter[str]) -> Iterator[Annotated]:
     data = task.get("data", task)
     text, line = data["text"], _line(data)
-    # The short export, JSON-MIN, has the spans of one annotation beside the text.
+    # The short export, JSON-MIN, has the spans of one annotation next to the text.
     annotations = task.get("annotations", []) if "data" in task else [_short(task)]
     left_out["tasks without an annotation"] += not annotations
     for annotation in annotations:
@@ -175,7 +175,7 @@ def _from_prodigy(number: int, record: Any, left_out: Counter[str]) -> Iterator[
         # spaCy's training examples: [text, {"entities": [[start, end, label]]}].
         record = {"text": record[0], **record[1]}
     line = _line(record.get("meta", {}))
-    # What we have exported has no answer yet; files of spaCy have none at all.
+    # Our exports have no answer yet; files of spaCy have none at all.
     if (answer := record.get("answer", "accept" if line is None else None)) != "accept":
         left_out[f"records with the answer {answer!r}" if answer else "records without an answer"] += 1
         return

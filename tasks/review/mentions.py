@@ -1,4 +1,4 @@
-"""Identifiers as runs of words: neighbours of one class with nothing but white space between them are one mention."""
+"""Identifiers as runs of words: neighbours of one class with only white space between them are one mention."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -9,15 +9,15 @@ class Labelled(Protocol):
 
     @property
     def start(self) -> int:
-        """First character in the line."""
+        """The first character in the line."""
 
     @property
     def end(self) -> int:
-        """The character past its last."""
+        """The offset past the last character."""
 
     @property
     def label(self) -> str:
-        """Its class."""
+        """The class."""
 
 
 Word = TypeVar("Word", bound=Labelled)

@@ -1,4 +1,4 @@
-"""The unit in which a tool has counted the offsets of spans, found by the text under them.
+"""Detection of the unit of a tool's span offsets, by the text at them.
 
 Browsers count UTF-16 code units, so that an emoji is two. Some tools count ``\\n`` as two, or ``\\r\\n`` as one. A file
 has one unit.
@@ -24,16 +24,16 @@ _UNITS: dict[str, Callable[[str, str], int]] = {
     "characters with a CRLF as one": lambda character, near: near[1:] != "\r\n",
     "UTF-16 code units with a CRLF as one": lambda character, near: 0 if near[1:] == "\r\n" else _utf16(character),
 }
-"""How many units a character is, given it and a string of three: the one before it, itself, and the one after it."""
+"""Units of a character, given it and a string of three: the one before it, itself, and the one after it."""
 Place = tuple[int, int] | None
-"""First character of a span, and the one past the last; ``None`` where an offset is no place in the text."""
+"""First character of a span, and the one past the last; ``None`` if an offset is outside the text."""
 
 
 def in_characters(records: Sequence[Annotated], name: str) -> tuple[list[list[Place]], str | None]:
-    """The places of all spans, record by record, and the unit that offsets were in, where it was not characters.
+    """The places of all spans, record by record, and the unit of the offsets, if it was not characters.
 
-    Raises ``CorpusError`` with counts, and no text, where no unit is certain: whatever the unit, a span lies outside
-    its text, or does not cover the text that the tool says it covers.
+    Raises ``CorpusError`` with counts, and no text, if no unit is certain: in every unit a span is outside its text, or
+    differs from the tool's text of the span.
     """
     spans = [(record.text, span) for record in records for span in record.spans]
     found = {

@@ -1,7 +1,7 @@
-"""The plan of a review: which lines are read, in which order, and how likely each was to be drawn.
+"""The plan of a review: the lines to read, their order, and their probabilities of being drawn.
 
-Strata are made of features that are known of every line before anybody reads it. Within a stratum lines are drawn by
-simple random sampling without replacement. Strata take turns in a fixed proportion.
+Strata are made of features that are known of every line before the review. Within a stratum lines are drawn by simple
+random sampling without replacement. Strata take turns in a fixed proportion.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from tasks.corpora.words import word_spans
 from tasks.filling.aligned_fills import side_by_side
 
 LONGEST_QUEUE = 2000
-"""Lines that a plan has at most."""
+"""Most lines of a plan."""
 STRATA = {
     "many findings unmasked": 4.0,
     "direct finding unmasked that most mask": 3.0,
@@ -28,11 +28,11 @@ STRATA = {
     "other finding masked": 1.0,
     "no finding": 1.0,
 }
-"""Names of the strata, and how often a line of each is drawn, compared with one without a finding.
+"""Names of the strata, and the rate at which their lines are drawn, relative to lines without a finding.
 
-A line belongs to the first that it fits. Findings are words that the reference reader marks; ``many`` are 10 or more,
-such as a list of names. ``that most mask``: most of the other techniques do. Few strata are drawn more often than the
-rest: where nothing is found, the bound is that of the stratum that is read least.
+A line belongs to the first stratum that it fits. Findings are words that the reference reader marks; ``many`` are 10 or
+more, such as a list of names. ``that most mask``: most of the other techniques do. Few strata are drawn more often than
+the rest: without a find, the bound is that of the stratum that is read least.
 """
 _MANY = 10
 _SENTENCE_END = re.compile(r"[.!?:;…\"“”(]\W*$|^\W*$")
@@ -43,17 +43,17 @@ class Stratum:
     """A group of lines that are drawn equally often."""
 
     name: str
-    """Such as ``name-like word unmasked``; no word of the text."""
+    """Name, such as ``name-like word unmasked``; no word of the text."""
     lines: int
-    """Lines of the text that belong to it."""
+    """Number of its lines in the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A random order of lines, drawn stratum by stratum.
 
-    The first n entries of the queue are a stratified random sample, whatever n is: within each stratum the lines come
-    in random order. So a review can stop after any line and be extended later.
+    The first n entries of the queue are a stratified random sample, for any n: within each stratum the lines are in
+    random order. So a review can stop after any line and be extended later.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def lines(self) -> int:
-        """Lines of the whole text."""
+        """The number of lines of the whole text."""
         return sum(stratum.lines for stratum in self.strata)
 
 
@@ -79,10 +79,10 @@ def make_plan(
 ) -> Plan:
     """The plan of a text; memory grows by 8 bytes a line.
 
-    ``masks``: the words that each technique masks, line by line; ``reader``: those that the reference reader finds,
+    ``masks``: the words that each technique masks, line by line; ``reader``: the words that the reference reader finds,
     with their classes. ``focus``: the technique whose unmasked words decide the strata; ``None``: words that one or
-    more techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` where
-    the numbers of lines differ.
+    more techniques leave unmasked. Equal arguments give an equal plan on every machine. Raises ``CorpusError`` if the
+    numbers of lines differ.
     """
     digest = hashlib.sha256()
     members: dict[str, array[int]] = {name: array("q") for name in STRATA}
@@ -100,8 +100,8 @@ def make_plan(
 
 
 def stratum_of(line: str, masked: Words, found: Mapping[tuple[int, int], str], others: Sequence[Words]) -> str:
-    """The name of a line's stratum. ``found``: the reference reader's words with their classes; ``others``: words that
-    other techniques mask."""
+    """The name of a line's stratum. ``found``: the reference reader's words with their classes; ``others``:
+    words that other techniques mask."""
     many, mostly_masked, direct_unmasked, other_unmasked, name_like, direct_masked, other_masked, none = STRATA
     unmasked = [span for span in word_spans(line) if span not in masked]
     findings = [span for span in unmasked if span in found]
@@ -128,8 +128,8 @@ def is_name_like(line: str, start: int, end: int) -> bool:
 
 
 def in_turn(sizes: Sequence[int], shares: Sequence[float], most: int) -> Iterator[tuple[int, int]]:
-    """Stratum and place within it, line by line: each stratum has one line, then the one with most share for each line
-    that it has (Adams's method of apportionment)."""
+    """Stratum and index within it, line by line: each stratum has one line, then the one with most share for each
+    line that it has (Adams's method of apportionment)."""
     counts = [0] * len(sizes)
     for _ in range(min(sum(sizes), most)):
         open_strata = [stratum for stratum, size in enumerate(sizes) if counts[stratum] < size]

@@ -1,11 +1,11 @@
 """The reference reader's counts, corrected for its precision and recall on other kinds of text.
 
-The reader is the technique ``every_tagger``. Of a text that no person has reviewed it says which identifiers are there.
-Some of its findings are wrong, and some identifiers it misses. With precision p and recall r, T mentions found and F of
-them unmasked by a technique, about T·p/r identifiers are in the text. Unmasked are F·p of those found. Of those missed,
-T·p·(1-r)/r, all count as unmasked, by caution. So the technique's recall is r·(1-F/T).
+The reader is the technique ``every_tagger``. It finds the identifiers of a text that no person has reviewed. Some of
+its findings are wrong, and it misses some identifiers. With precision p and recall r, T mentions found and F of them
+unmasked by a technique, about T·p/r identifiers are in the text. Unmasked are F·p of the found ones. The missed ones,
+T·p·(1-r)/r, all count as unmasked, as a precaution. So the technique's recall is r·(1-F/T).
 
-Nobody knows p and r on the user's text. Several kinds of text that no shipped model was tuned on give several values
+p and r are unknown on the user's text. Several kinds of text on which no shipped model was tuned give several values
 (``reader_accuracy.json``, of ``benchmarks/reference_reader.py``). The estimate is their median, its ends are the lowest
 and the highest: a range over kinds of text, and no confidence interval.
 """
@@ -30,7 +30,7 @@ Sort = Literal["direct", "quasi"]
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How good the reader is on one kind of text."""
+    """Precision and recall of the reader on one kind of text."""
 
     precision: float
     recall: float
@@ -38,15 +38,15 @@ class Accuracy:
 
 @cache
 def accuracies(sort: Sort) -> tuple[Accuracy, ...]:
-    """One for each kind of text that no shipped model was tuned on: of this sort of identifier where that was measured,
-    else of words."""
+    """One for each kind of text on which no shipped model was tuned: for this kind of identifier if that was
+    measured, else for words."""
     kinds = [kind for kind in json.loads(ACCURACY.read_text(encoding="utf-8"))["kinds"] if kind["unseen"]]
     measured: list[Mapping[str, float]] = [kind.get(sort, kind["words"]) for kind in kinds]
     return tuple(Accuracy(found["precision"], found["recall"]) for found in measured)
 
 
 def corrected(found: int, unmasked: int, lines: int, kinds: tuple[Accuracy, ...]) -> Unmasked:
-    """What a technique leaves unmasked of a text of so many lines (1 or more), of which the reader finds ``found``
+    """The unmasked identifiers of a text with ``lines`` lines (1 or more), in which the reader finds ``found``
     mentions, ``unmasked`` of them not masked whole."""
     missed = [found * kind.precision * (1 - kind.recall) / kind.recall for kind in kinds]
     left = [1000 * (unmasked * kind.precision + more) / lines for kind, more in zip(kinds, missed, strict=True)]
@@ -55,7 +55,7 @@ def corrected(found: int, unmasked: int, lines: int, kinds: tuple[Accuracy, ...]
 
 
 class ReadText:
-    """What the reader finds in a text, and what of it one technique leaves unmasked."""
+    """The reader's findings in a text, and the unmasked ones of one technique."""
 
     def __init__(self) -> None:
         self.lines = 0
@@ -63,7 +63,7 @@ class ReadText:
         """Mentions by class."""
 
     def add(self, line: str, words: Iterable[Labelled], masked: Words) -> None:
-        """Count a line; ``words``: those that the reader finds, in order."""
+        """Count a line; ``words``: the reader's findings, in order."""
         self.lines += 1
         for mention in mentions(line, words):
             label = mention[0].label
@@ -75,7 +75,7 @@ class ReadText:
         return self._corrected([label for label in self.found if _sort(label) == sort], sort)
 
     def by_class(self) -> dict[str, Unmasked]:
-        """Each class that was found, corrected as its sort."""
+        """Each class that was found, corrected like its kind."""
         return {label: self._corrected([label], _sort(label)) for label in sorted(self.found)}
 
     def _corrected(self, labels: Iterable[str], sort: Sort) -> Unmasked:
@@ -88,7 +88,7 @@ def _sort(label: str) -> Sort:
 
 
 def basis(of_reader: bool) -> str:
-    """One line on what the counts rest on; ``of_reader``: of the technique that is the reader itself."""
+    """One line on the basis of the counts; ``of_reader``: for the technique that is the reader itself."""
     kinds = accuracies("direct")
     precisions, recalls = ([getattr(kind, name) for kind in kinds] for name in ("precision", "recall"))
     recall = f"recall ({min(recalls):.2f} to {max(recalls):.2f})"

@@ -1,6 +1,6 @@
-"""One reviewer reads the lines of a corpus: which line is next, how it is shown, how it is saved, what it says so far.
+"""One reviewer's reading of a corpus: the next line, its display, its saving, and the results so far.
 
-The page and the terminal show the same reading. It knows nothing of either.
+The page and the terminal show the same reading. It does not depend on either.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,28 +25,28 @@ from tasks.spelling import nearest
 
 CORPORA, MASKED = Path("data/private/corpora"), Path("data/private/masked")
 CONTEXT = 2
-"""Lines that are shown before and after the line: of its document, where documents are known."""
+"""Lines that are shown before and after the line: of its document, if documents are known."""
 
 
 @dataclass
 class Reading:
-    """The review of one corpus by one reviewer, seen from one technique."""
+    """The review of one corpus by one reviewer, for one technique."""
 
     corpus: str
     technique: str
     reviewer: str
     limit: float
-    """Unmasked direct identifiers per 1,000 lines that a release may have (``release.unmasked_direct``)."""
+    """Most unmasked direct identifiers per 1,000 lines of a release (``release.unmasked_direct``)."""
     stop: int | None = None
-    """Lines that this reviewer has read in all when the reading ends; ``None``: it goes on to the last line."""
+    """Total lines of this reviewer at which the reading ends; ``None``: it continues to the last line."""
     suggestions: bool = True
-    """Whether words that the reference reader marks are shown as marked."""
+    """Whether the reference reader's words are shown as marked."""
     second: bool = False
-    """Whether lines are read that another reviewer has read, and no others."""
+    """Whether only lines are read that another reviewer has read."""
     seed: int = 1
     """Seed of a new plan."""
     again: list[int] = field(default_factory=list)
-    """Lines that this reviewer went back from, to be read after the present one."""
+    """Lines to which this reviewer went back, to be read after the present one."""
 
     def __post_init__(self) -> None:
         if not self.text.exists():
@@ -66,12 +66,12 @@ class Reading:
 
     @property
     def text(self) -> Path:
-        """The raw training text."""
+        """The path of the raw training text."""
         return CORPORA / self.corpus / "train.txt"
 
     @property
     def sidecar(self) -> Path:
-        """What the technique masks in it."""
+        """The path of the technique's sidecar for the text."""
         return MASKED / self.corpus / "train" / self.technique / "sidecar.jsonl"
 
     @cached_property
@@ -94,13 +94,13 @@ class Reading:
 
     @cached_property
     def documents(self) -> Sequence[str] | None:
-        """The document of each line; ``None`` where every line is one."""
+        """The document of each line; ``None`` if every line is one."""
         path = self.text.with_name(DOCUMENTS)
         return list(read_documents(path)) if path.exists() else None
 
     @cached_property
     def review(self) -> Review:
-        """The review as it is now; with a new plan where there is none. Saving a line replaces it."""
+        """The present review; with a new plan if there is none. Saving a line replaces it."""
         found = record.review_of(self.corpus, self.text)
         if found is not None:
             return found
@@ -111,7 +111,7 @@ class Reading:
         return Review(make_plan(self.lines, masks, self.found, self.technique, self.seed), ())
 
     def keep(self, lines: Sequence[ReviewedLine]) -> None:
-        """Add reviewed lines to the user's record, which begins with the plan, and what ships of the review."""
+        """Add reviewed lines to the user's record, which begins with the plan, and the shipped lines of the review."""
         path = record.path_of(self.corpus)
         if not path.exists():
             record.create(path, self.review.plan)
@@ -123,7 +123,7 @@ class Reading:
 
     @cached_property
     def read_by(self) -> dict[int, dict[str, ReviewedLine]]:
-        """Who has read each line, and how."""
+        """The reviewers of each line, with their records."""
         found: dict[int, dict[str, ReviewedLine]] = {}
         for each in self.review.lines:
             found.setdefault(each.line, {})[each.reviewer] = each
@@ -131,11 +131,11 @@ class Reading:
 
     @property
     def own(self) -> list[ReviewedLine]:
-        """What this reviewer has read, in the order of the last saving."""
+        """The lines of this reviewer, in the order of the last saving."""
         return [each for each in self.review.lines if each.reviewer == self.reviewer]
 
     def next_line(self) -> int | None:
-        """The line to be read now; ``None`` where the reading has ended."""
+        """The next line to read; ``None`` if the reading has ended."""
         if self.again:
             return self.again[-1]
         if self.stop is not None and len(self.own) >= self.stop:
@@ -150,13 +150,13 @@ class Reading:
         return [line for line in queue if line not in self.read_by]
 
     def undo(self) -> None:
-        """Go back to the line that this reviewer has saved last. Its record counts until it is saved again."""
+        """Go back to this reviewer's last saved line. Its record counts until it is saved again."""
         before = [each.line for each in self.own if each.line not in self.again]
         if before:
             self.again.append(before[-1])
 
     def save(self, line: int, marks: Sequence[Mark], seconds: float) -> None:
-        """Record a line. Raises ``ParameterError`` where a mark is no word of it or has no class."""
+        """Record a line. Raises ``ParameterError`` if a mark is no word of it or has no class."""
         if line != self.next_line():
             raise ParameterError(f"line {line + 1} is not the one to be read now. Load the page again.")
         words = set(word_spans(self.lines[line]))
@@ -172,7 +172,7 @@ class Reading:
             self.again.pop()
 
     def shown(self, line: int) -> dict[str, Any]:
-        """A line as it is shown: its words with what is known of each, the text between them, and lines around it."""
+        """A line for display: its words with their marks, the text between them, and the lines around it."""
         text, before = self.lines[line], self.read_by.get(line, {}).get(self.reviewer)
         marks = {(mark.start, mark.end): mark for mark in (before.marks if before else self.suggested(line))}
         words, position = [], 0
@@ -201,7 +201,7 @@ class Reading:
         }
 
     def suggested(self, line: int) -> list[Mark]:
-        """What the reference reader marks; nothing where suggestions are off."""
+        """The marks of the reference reader; empty if suggestions are off."""
         found = self.found[line] if self.suggestions else {}
         words = [span for span in word_spans(self.lines[line]) if span in found]
         return [Mark(*span, found[span], found[span] in DIRECT_IDENTIFIERS) for span in words]
@@ -212,7 +212,7 @@ class Reading:
         return self.documents is None or self.documents[other] == self.documents[line]
 
     def bound(self) -> dict[str, Any]:
-        """What the review says of the technique so far, and how many more lines reach the limit."""
+        """The results for the technique so far, and the number of further lines that reach the limit."""
         marks = record.marks_of(self.review)
         own = self.own
         said: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The record of a review: one JSON line for the plan, then one for each line that was read, by whom and when."""
+"""The record of a review: one JSON line for the plan, then one for each line read, with reviewer and time."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from tasks.review.plan import Plan, Stratum
 from tasks.spelling import nearest
 
 MARK_CLASSES = tuple(name for name in CLASSES if name != MASK)
-"""The classes that a reviewer can give a word."""
+"""Classes that a reviewer can give a word."""
 SHIPPED = Path(__file__).parents[1] / "ready_made" / "reviews"
 """Reviews of public corpora that come with the package."""
 REVIEWS = Path("data/private/review")
@@ -31,45 +31,45 @@ REVIEWS = Path("data/private/review")
 class Mark:
     """One word that a reviewer marks as an identifier or as a part of one.
 
-    Neighbouring words of one class, with nothing but white space between them, are one identifier (a mention).
+    Neighbouring words of one class, with only white space between them, are one identifier (a mention).
     """
 
     start: int
     """First character of the word in its line (Python string offset)."""
     end: int
-    """The character past its last."""
+    """Offset past its last character."""
     label: str
-    """One of ``tasks.corpora.masked_text.CLASSES`` but ``MASK``."""
+    """Class, one of ``tasks.corpora.masked_text.CLASSES`` except ``MASK``."""
     direct: bool
-    """A direct identifier says by itself who is meant; a quasi-identifier says it together with others."""
+    """Whether it identifies a person on its own; a quasi-identifier does so together with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedLine:
-    """One line as one reviewer has read it. Of equal line and reviewer the last record counts."""
+    """One line as one reviewer has read it. For equal line and reviewer the last record counts."""
 
     line: int
     """Line number from 0."""
     reviewer: str
     when: str
-    """ISO 8601, UTC."""
+    """Time, ISO 8601, UTC."""
     seconds: float
-    """How long the line was on the screen."""
+    """Seconds that the line was on the screen."""
     digest: str
-    """SHA-256 of the line's text, first 16 hex digits: an edited line is noticed."""
+    """SHA-256 of the line's text, first 16 hex digits, to detect an edited line."""
     marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Everything that is recorded for one corpus."""
+    """All records of one corpus."""
 
     plan: Plan
     lines: tuple[ReviewedLine, ...]
 
 
 def text_digest(lines: Iterable[str]) -> str:
-    """SHA-256 of a text whose lines end in ``\\n``, as UTF-8: 64 hex digits."""
+    """The SHA-256 of a text whose lines end in ``\\n``, as UTF-8: 64 hex digits."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(f"{line}\n".encode())
@@ -77,17 +77,17 @@ def text_digest(lines: Iterable[str]) -> str:
 
 
 def line_digest(line: str) -> str:
-    """First 16 hex digits of the SHA-256 of a line."""
+    """The first 16 hex digits of the SHA-256 of a line."""
     return hashlib.sha256(line.encode()).hexdigest()[:16]
 
 
 def now() -> str:
-    """The time in UTC, to the second, as records have it."""
+    """The time in UTC, to the second, in the format of records."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def create(path: Path, plan: Plan) -> Review:
-    """Write a review without reviewed lines (mode 0600, folder 0700). Raises ``CorpusError`` where the file exists."""
+    """Write a review without reviewed lines (mode 0600, folder 0700). Raises ``CorpusError`` if the file exists."""
     make_folder(path.parent, private=True)
     with _locked(path):
         if path.exists():
@@ -107,9 +107,9 @@ def append(path: Path, lines: Iterable[ReviewedLine]) -> None:
 
 
 def read(path: Path) -> Review:
-    """The review in a file, in the order of saving; of equal line and reviewer the last record.
+    """The review in a file, in the order of saving; for equal line and reviewer the last record.
 
-    Raises ``CorpusError`` that names the first damaged line of the file and what is wrong with it.
+    Raises ``CorpusError`` that names the first damaged line of the file and its error.
     """
     plan: Plan | None = None
     found: dict[tuple[int, str], ReviewedLine] = {}
@@ -137,7 +137,7 @@ def read(path: Path) -> Review:
 
 
 def check_text(review: Review, lines: Sequence[str], path: Path) -> None:
-    """Raise ``CorpusError`` where a review is of another text than ``lines``, and say how it differs."""
+    """Raise ``CorpusError`` if a review is of another text than ``lines``, with the difference."""
     if review.plan.text == text_digest(lines):
         return
     same = sum(each.line < len(lines) and line_digest(lines[each.line]) == each.digest for each in review.lines)
@@ -160,9 +160,9 @@ def check_text(review: Review, lines: Sequence[str], path: Path) -> None:
 
 
 def review_of(corpus: str, text: Path) -> Review | None:
-    """The review of a corpus: the user's, or else the one that ships with the package and is of this very text.
+    """The review of a corpus: the user's, or else the shipped one of exactly this text.
 
-    ``text``: the private training text. Raises ``CorpusError`` where the user's review is damaged or of another text.
+    ``text``: the private training text. Raises ``CorpusError`` if the user's review is damaged or of another text.
     """
     own = path_of(corpus)
     if own.exists():
@@ -177,33 +177,33 @@ def review_of(corpus: str, text: Path) -> Review | None:
 
 
 def path_of(corpus: str) -> Path:
-    """Where the user's review of a corpus lies."""
+    """The path of the user's review of a corpus."""
     return REVIEWS / f"{corpus}.jsonl"
 
 
 def prefix_length(review: Review) -> int:
-    """How many entries of the queue, from its first, are reviewed without a gap. Estimates are of these alone."""
+    """The number of reviewed queue entries before the first gap. Estimates use only these."""
     reviewed = {each.line for each in review.lines}
     return sum(1 for _ in takewhile(lambda entry: entry[0] in reviewed, review.plan.queue))
 
 
 def waiting(review: Review) -> int:
-    """How many lines are reviewed beyond the first gap of the queue: they count when the gap is closed."""
+    """The number of reviewed lines after the first gap of the queue: they count when the gap is closed."""
     return len({each.line for each in review.lines}) - prefix_length(review)
 
 
 def marks_of(review: Review) -> dict[int, tuple[Mark, ...]]:
-    """Marks by line number, for the longest reviewed prefix of the queue; empty where a line has none.
+    """Marks by line number, for the longest reviewed prefix of the queue; empty for a line without any.
 
-    Of several reviewers the union: a word that one of them marks is marked, by the class of the record that came first,
-    and directly identifying where one of them says so.
+    For several reviewers the union: a word that one of them marks is marked, with the class of the earliest record, and
+    directly identifying if one of them says so.
     """
     found = all_marks(review)
     return {line: found[line] for line, _ in review.plan.queue[: prefix_length(review)]}
 
 
 def all_marks(review: Review) -> dict[int, tuple[Mark, ...]]:
-    """The same for every reviewed line, those that wait too."""
+    """The same for every reviewed line, also after a gap."""
     by_line: dict[int, list[ReviewedLine]] = {}
     for each in review.lines:
         by_line.setdefault(each.line, []).append(each)

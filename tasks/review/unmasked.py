@@ -1,4 +1,4 @@
-"""How many identifiers each technique leaves unmasked: by a review of the text, else by the reference reader."""
+"""Number of identifiers that each technique leaves unmasked: by a review of the text, else by the reference reader."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ _MASKED = Path("data/private/masked")
 
 @dataclass(frozen=True, slots=True)
 class TechniqueUnmasked:
-    """What one technique leaves unmasked."""
+    """Identifiers that one technique leaves unmasked."""
 
     by: Literal["review", "reference reader"]
     basis: str
-    """One line on what the figures rest on."""
+    """One line on the basis of the figures."""
     direct: Unmasked
     quasi: Unmasked
     classes: Mapping[str, Unmasked]
 
 
 def reader_sidecar(corpus: str) -> Path:
-    """The findings of the reference reader in a corpus' training text: of the technique where it is compared."""
+    """The reference reader's sidecar for a corpus' training text: the technique's own if it is compared."""
     compared = _MASKED / corpus / "train" / EVERY_TAGGER / "sidecar.jsonl"
     return compared if compared.exists() else _MASKED / corpus / "reader" / EVERY_TAGGER / "sidecar.jsonl"
 
@@ -39,10 +39,10 @@ def reader_sidecar(corpus: str) -> Path:
 def unmasked_by_technique(
     corpus: str, text: Path, sidecars: Mapping[str, Path], reader: Path
 ) -> dict[str, TechniqueUnmasked]:
-    """For each technique, by its name in ``sidecars``; ``text`` is the private training text.
+    """The result for each technique, by its name in ``sidecars``; ``text`` is the private training text.
 
-    Raises ``CorpusError`` where a review is of another text, a sidecar does not belong to the text, or there is neither
-    a review nor the reader's sidecar.
+    Raises ``CorpusError`` if a review is of another text, a sidecar does not belong to the text, or there is neither a
+    review nor the reader's sidecar.
     """
     review = review_of(corpus, text)
     if review is not None and review.lines:

@@ -4,8 +4,8 @@
 the figures are estimates from that review, with 95 % intervals.
 
 Otherwise the reference reader counts. It is the technique 'every_tagger', and its sidecar has its
-findings. The counts are corrected for its precision and recall on other kinds of text. The interval
-is the range over these kinds.
+findings. The counts are corrected for its precision and recall on other kinds of text. Each kind
+gives another corrected count. The interval is the range of these counts.
 
 example:
   palimpsest unmasked --cell dataset=mail --text data/private/corpora/mail/train.txt \\
@@ -30,7 +30,7 @@ SUMMARY = "estimate how many identifiers each masking technique leaves unmasked"
 
 
 class UnmaskedFiles(StageFiles):
-    """A private text, and how it was masked."""
+    """A private text, and its masked versions."""
 
     text: Annotated[str, READ]
     """private text, one sentence a line"""
@@ -43,7 +43,7 @@ class UnmaskedFiles(StageFiles):
 def unmasked(settings: Settings, files: UnmaskedFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Count, for each technique of the folder.
 
-    Raises ``ParameterError`` where nobody says which corpus it is, ``CorpusError`` where texts do not belong together.
+    Raises ``ParameterError`` if the corpus is not named, ``CorpusError`` if texts do not belong together.
     """
     from tasks.corpora.languages import WatchedText
     from tasks.corpora.text_lines import read_lines

@@ -1,1 +1,1 @@
-"""What all settings have in common: a base that refuses unknown keys, checks, and seeds."""
+"""Shared code of all settings: a base that refuses unknown keys, checks, and seeds."""

@@ -1,6 +1,6 @@
-"""What every section of ``params.yaml`` has in common: frozen, typed, unknown keys refused.
+"""Base of every section of ``params.yaml``: frozen, typed, unknown keys refused.
 
-Strategies that other packages add: settings classes, each with a ``kind`` of its own, found by entry points.
+It also finds strategies of other packages by entry points: settings classes, each with its own ``kind``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from tasks.spelling import nearest
 
 
 class Settings(BaseModel):
-    """Base of all settings: immutable, strict about types, no key that is not known, and every number finite."""
+    """Base of all settings: immutable, strict about types, no unknown key, and every number finite."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -33,11 +33,11 @@ def _one_path(text: str) -> str:
 
 
 SourcePath = Annotated[str, AfterValidator(_one_path)]
-"""Path that a section of ``params.yaml`` names and ``dvc.yaml`` depends on; DVC takes a colon for a URL or a remote."""
+"""Path in a section of ``params.yaml`` on which ``dvc.yaml`` depends; DVC takes a colon for a URL or a remote."""
 
 
 def refuse_out_of_order(settings: Settings, lower: str, upper: str) -> None:
-    """Raise ``ValueError`` where one limit of a range, the field ``lower``, is above the other, ``upper``."""
+    """Raise ``ValueError`` if the lower limit of a range, the field ``lower``, is above the upper one, ``upper``."""
     low, high = getattr(settings, lower), getattr(settings, upper)
     if low > high:
         raise ValueError(f"{lower} ({low!r}) is above {upper} ({high!r}); lower the one or raise the other")
@@ -47,15 +47,15 @@ AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
 def kind_of(settings: type[Settings]) -> str:
-    """The ``kind`` by which ``params.yaml`` names a settings class."""
+    """The ``kind`` of a settings class in ``params.yaml``."""
     return str(get_args(settings.model_fields["kind"].annotation)[0])
 
 
 @cache
 def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[AnySettings]]:
-    """The settings classes of a sort by their kind: our own, and those of the entry-point group of that name.
+    """The settings classes of a group by kind: our own, and those of the entry-point group of that name.
 
-    ``ParameterError`` where a package adds a kind that is there already.
+    ``ParameterError`` if a package adds an existing kind.
     """
     found = {kind_of(settings): settings for settings in own}
     for point in entry_points(group=group):
@@ -69,14 +69,14 @@ def registered(group: str, own: Sequence[type[AnySettings]]) -> dict[str, type[A
 
 
 def any_of(group: str, own: Sequence[type[Settings]]) -> Any:  # noqa: ANN401 - a type itself
-    """The type of settings that are of any of these kinds."""
+    """The type of settings of any of these kinds."""
     return Annotated[Union[tuple(registered(group, tuple(own)).values())], Field(discriminator="kind")]  # noqa: UP007
 
 
 def method_named(methods: Mapping[str, object], section: str, name: str | None) -> dict[str, object]:
-    """The settings that ``--method`` stands for where no parameter file describes it: one of these kinds.
+    """The settings for ``--method`` without a parameter file: one of these kinds.
 
-    ``ParameterError`` with the nearest spelling where it is none.
+    ``ParameterError`` with the nearest spelling if it is unknown.
     """
     if name in methods:
         return {"kind": name}

@@ -11,11 +11,11 @@ from pydantic.fields import FieldInfo
 
 from tasks.errors import ParameterError
 from tasks.settings.base import Settings, kind_of
-from tasks.settings.problems import is_model, unfolded
+from tasks.settings.checks import is_model, unfolded
 
 
 class SettingsLoader(yaml.SafeLoader):
-    """YAML as DVC reads it (1.2): ``5e-5`` is a number, and not a text as PyYAML has it."""
+    """YAML as DVC reads it (1.2): ``5e-5`` is a number, and not a text as in PyYAML."""
 
 
 SettingsLoader.add_implicit_resolver(
@@ -24,9 +24,9 @@ SettingsLoader.add_implicit_resolver(
 
 
 def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
-    """Values by key path of ``KEY.PATH=VALUE``; a value is YAML: ``20``, ``0.5``, ``name``, ``[a, b]``, ``{k: 20}``.
+    """Values by key path of ``KEY.PATH=VALUE``; a value is YAML: ``20``, ``name``, ``[a, b]``, ``{k: 20}``.
 
-    ``ParameterError`` where a text has another form, or a key path stands twice.
+    ``ParameterError`` if a text has another form, or a key path occurs twice.
     """
     overrides: dict[str, Any] = {}
     for text in texts:
@@ -34,7 +34,7 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
         if not sign or not all(key.split(".")):
             raise ParameterError(f"--set: {text!r} is not of the form KEY=VALUE, such as k=20")
         if key in overrides:
-            raise ParameterError(f"--set: {key!r} stands twice; give it once")
+            raise ParameterError(f"--set: {key!r} occurs twice; give it once")
         try:
             overrides[key] = yaml.load(value, SettingsLoader)
         except yaml.YAMLError:
@@ -43,9 +43,9 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
 
 
 def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """Settings with ``KEY=VALUE`` put over them; a dot goes one level down, and the last value of a key counts.
+    """Settings overridden by ``KEY=VALUE``; a dot goes one level down, and the last value of a key counts.
 
-    A new ``kind`` of a section takes the place of all that the section said, since its keys were of another kind.
+    A new ``kind`` of a section replaces the whole section, since its keys were of another kind.
     """
     changed = dict(values)
     overrides = {key: value for text in texts for key, value in parse_overrides([text]).items()}
@@ -55,7 +55,7 @@ def with_overrides(values: Mapping[str, Any], texts: Sequence[str]) -> dict[str,
 
 
 def put_setting(values: dict[str, Any], path: Sequence[str], value: object) -> None:
-    """Put one value where its key path leads."""
+    """Set one value at its key path."""
     head, *rest = path
     if not rest:
         if head == "kind" and values.get("kind") != value:
@@ -68,7 +68,7 @@ def put_setting(values: dict[str, Any], path: Sequence[str], value: object) -> N
 
 
 def of_kind(values: Mapping[str, Any], overrides: Sequence[str], settings: object) -> dict[str, Any]:
-    """Those values of a section that the settings have fields for: of the kind that ``--set`` says, or the section."""
+    """The values for which the settings have fields, of the kind in ``--set``, or else in the section."""
     said = [text.partition("=")[2] for text in overrides if text.startswith("kind=")]
     kind = said[-1] if said else values.get("kind")
     models = _models(settings)
@@ -86,13 +86,37 @@ def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, An
     return found
 
 
-def setting_lines(kind: object) -> list[str]:
-    """What ``--set`` takes: each key with the text that stands under its field, and its default.
+def setting_lines(kind: object, chosen: str | None = None) -> list[str]:
+    """The help on ``--set``: each key with its field's docstring, and its default.
 
-    Of several kinds, first what all of them have, then what several have, and below each kind what it alone has.
+    For several kinds, first the keys of all of them, then of several, and under each kind its own. With a ``chosen``
+    kind, its keys alone.
     """
-    lines = _lines_of(_models(kind), "", "  ")
+    models = [model for model in _models(kind) if chosen in (None, _kind(model))]
+    lines = _lines_of(models, "", "  ")
     return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
+
+
+def setting_names(kind: object) -> list[str]:
+    """The help on ``--set`` for several kinds: the first keys of each. Empty for fewer kinds."""
+    names = {_kind(model): [name for name in model.model_fields if name != "kind"] for model in _models(kind)}
+    if len(names) < 2:
+        return []
+    width, lines = max(map(len, names)) + 4, []
+    for name, keys in names.items():
+        first = f"  {name}".ljust(width)
+        lines += textwrap.wrap(", ".join(keys) or "none", 100, initial_indent=first, subsequent_indent=" " * width)
+    return ["", "settings (--set KEY=VALUE):", *lines]
+
+
+def kinds_of(kind: object) -> list[str]:
+    """The kinds of settings in a type; empty if it has one class."""
+    names = [_kind(model) for model in _models(kind)]
+    return names if len(names) > 1 else []
+
+
+def _kind(model: type[Settings]) -> str:
+    return kind_of(model) if "kind" in model.model_fields else ""
 
 
 def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> list[str]:
@@ -108,7 +132,7 @@ def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> lis
         groups.setdefault(tuple(alike), set()).add(name)
     lines = []
     for having, names in sorted(groups.items(), key=lambda group: -len(group[0])):
-        kinds = ", ".join(kind_of(model) for model in having if "kind" in model.model_fields)
+        kinds = ", ".join(filter(None, map(_kind, having)))
         is_shared = len(having) == len(models) or not kinds
         found = _fields_lines(having[0], names, prefix, indent if is_shared else f"{indent}  ")
         if not is_shared and (found or len(having) == 1):
@@ -118,7 +142,7 @@ def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> lis
 
 
 def _fields_lines(model: type[Settings], names: Collection[str], prefix: str, indent: str) -> list[str]:
-    """The named keys of one class: plain ones first, then those below."""
+    """The named keys of one class: plain ones first, then nested ones."""
     plain, nested = [], []
     for name, info in model.model_fields.items():
         if name == "kind" or name not in names:
@@ -132,7 +156,7 @@ def _fields_lines(model: type[Settings], names: Collection[str], prefix: str, in
 
 
 def _explained(key: str, info: FieldInfo, indent: str) -> list[str]:
-    """One setting: its key, what it is, and its default, in lines of at most 110 columns."""
+    """The help on one setting: its key, description and default, in lines of at most 110 columns."""
     text = " ".join((info.description or "").replace("``", "'").split())
     if not info.is_required():
         text += f" (default: {_shown(info.get_default(call_default_factory=True))})"

@@ -1,4 +1,4 @@
-"""Seeds: which numbers NumPy and PyTorch both take."""
+"""Seeds: numbers that NumPy and PyTorch both accept."""
 
 from typing import Annotated
 
@@ -13,6 +13,6 @@ Seed = Annotated[int, Field(ge=0, lt=_LIMIT)]
 
 
 def check_seed(seed: int | None) -> None:
-    """``ParameterError`` where a seed that was given as ``--seed`` is out of bounds."""
+    """Raise ``ParameterError`` if the value of ``--seed`` is out of bounds."""
     if seed is not None and not 0 <= seed < _LIMIT:
         raise ParameterError(f"--seed {seed!r} is not allowed; use a whole number from 0 to 2**63 - 1")

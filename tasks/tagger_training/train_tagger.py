@@ -46,9 +46,9 @@ from tasks.tagger_training.settings import TaggerTrainingSettings
 def held_out_scores(
     settings: TaggerSettings, path: str | Path, class_of: Callable[[str], str | None], threads: int
 ) -> dict[str, Any]:
-    """Recall, precision and F2 of words, whatever their type; undefined is ``None``.
+    """Recall, precision and F2 of words, for any type; undefined is ``None``.
 
-    The same definitions as ``evaluate-masking``'s token level, without its mapping of types.
+    The definitions equal the token level of ``evaluate-masking``, without its mapping of types.
     """
     tagger = load_tagger(settings, threads)
     lines = list(read_labelled(path))
@@ -71,7 +71,7 @@ SUMMARY = "train a tagger of private words on labelled text"
 
 
 class TrainTaggerFiles(StageFiles):
-    """What the training of a tagger reads and writes."""
+    """Files that the training of a tagger reads and writes."""
 
     labelled: Annotated[str, READ]
     """folder with train.jsonl and test.jsonl"""
@@ -84,9 +84,9 @@ class TrainTaggerFiles(StageFiles):
 def train_tagger(
     settings: TaggerTrainingSettings, files: TrainTaggerFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Train a tagger and test it on a part that it has not seen.
+    """Train a tagger and test it on a held-out part.
 
-    Raises ``CorpusError`` where a part is missing or has labels that no mapping to classes knows.
+    Raises ``CorpusError`` if a part is missing or has labels without a class.
     """
     parts = {name: Path(files.labelled) / f"{name}.jsonl" for name in ("train", "test")}
     for path in parts.values():
@@ -136,7 +136,7 @@ def _inputs(settings: TaggerTrainingSettings, files: TrainTaggerFiles) -> list[s
 
 
 def class_of(label: str) -> str | None:
-    """The class that a label is taught as: of generated text, of the usual gold sets, or a class itself."""
+    """The class of a label in training: of generated text, of the usual gold sets, or a class itself."""
     from tasks.labelled_text.settings import LABEL_CLASSES
     from tasks.masking_evaluation.label_classes import label_mapping
 
@@ -144,7 +144,7 @@ def class_of(label: str) -> str | None:
 
 
 def _checked(paths: Iterable[Path]) -> list[str]:
-    """Warnings about the spans; ``CorpusError`` names all labels that no mapping to classes knows."""
+    """Warnings about the spans; ``CorpusError`` names all labels without a class."""
     labels: set[str] = set()
 
     def lines() -> Iterator[LabelledLine]:
@@ -176,7 +176,7 @@ def _say(output: str, measured: dict[str, Any]) -> None:
 
 
 def _of_kind(name: str | None) -> dict[str, object]:
-    """Without a parameter file ``kind`` says it all."""
+    """Settings without a parameter file: ``kind`` is enough."""
     if name:
         raise ParameterError(f"--name {name!r} is a name in a parameter file; add --params, or give --set kind=crf")
     return {}

@@ -1,12 +1,12 @@
-"""Training of a classifier of words on labelled text, and on what other classifiers say of text without labels.
+"""Training of a classifier of words on labelled text, and on soft labels that other classifiers give to unlabelled
+text.
 
-Cross entropy of each token's class. A corpus that does not annotate a class leaves its words open: where a word is
-outside by such a corpus, the loss asks for the sum of the probabilities of outside and the open classes. Soft labels
-(Hinton, Vinyals, Dean 2015) teach the names of people, places, organisations and works, which generated text has too
-few manners of; of classes that are told by form they say nothing, and are counted as outside with them.
+The loss is the cross entropy of each token's class. If a corpus does not annotate a class, a word outside may be of it:
+the loss then takes the sum of the probabilities of outside and the open classes. Soft labels (Hinton, Vinyals, Dean
+2015) teach the names of people, places, organisations and works, which generated text writes in too few forms. They do
+not cover classes recognisable by form, which count as outside there.
 
-At every step some pieces are hidden behind the encoder's mask, so that the context is read, and some lines are seen in
-lower case, in capitals or as a title.
+At every step some pieces are masked, so that the model uses the context. Some lines change case: lower, upper or title.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,34 +39,34 @@ from tasks.masking.taggers.word_classifier import (
 from tasks.tagger_training.crf_training import tokens_and_labels
 from tasks.tagger_training.settings import BY_FORM, WordClassifierTraining
 from tasks.torch_setup import has_bfloat16, set_dropout
-from tasks.training.steps import run_steps
+from tasks.training.steps import Steps, linear
 
 _UNSURE = -1
-"""Label of a token of which nothing is known."""
+"""Label of a token of unknown class."""
 _CASE_SHARES = (("lower", 0.1), ("upper", 0.02), ("title", 0.03))
 _SORTED_TOGETHER = 4096
 _SOFT_AT_ONCE = 4
-"""Batches of soft examples are so many times as large: they have no chance labels, but there are many of them."""
+"""Factor of the size of soft batches: soft labels have no random errors, but there are many of them."""
 _WARM_UP = 0.08
 _WEIGHT_DECAY = 0.01
 _LONGEST_LINE = 160
-"""Pieces of a line; what is behind them is not learned from."""
+"""Longest line in pieces; later pieces are not used for training."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """A line to learn from."""
+    """A labelled line for training."""
 
     line: LabelledLine
     open_classes: frozenset[str] = frozenset()
     """Classes that its corpus does not annotate: a word outside may be of them."""
     unsure_classes: frozenset[str] = frozenset()
-    """Classes whose words are not learned from."""
+    """Classes whose words are not used for training."""
 
 
 @dataclass(frozen=True)
 class SoftExample:
-    """A text, and what others say of its tokens: probabilities of outside and the classes, ``(T, C)``."""
+    """A text and soft labels of its tokens: probabilities of outside and the classes, ``(T, C)``."""
 
     text: str
     probabilities: np.ndarray
@@ -74,11 +74,11 @@ class SoftExample:
 
 @dataclass(frozen=True)
 class _Learned:
-    """An example as the network sees it."""
+    """An example in the form of the network's input."""
 
     text: EncodedText
     labels: np.ndarray
-    """``(T,)`` classes, or ``(T, C)`` probabilities."""
+    """Labels: ``(T,)`` classes, or ``(T, C)`` probabilities."""
     open_classes: tuple[int, ...] = ()
 
     @property
@@ -93,11 +93,11 @@ def train_word_classifier(
     output: str | Path,
     entity_types: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Train and write the model's folder; returns what was measured.
+    """Train, write the model's folder, and return the measurements.
 
-    ``entity_types``: the classes in the order of the soft examples' probabilities; those that the labels name where
-    there are none. ``CorpusError`` where no token is labelled, ``ModelError`` where the base is no encoder, has no such
-    layers, or the loss is not finite.
+    ``entity_types``: the classes in the order of the soft examples' probabilities; without soft examples, the classes
+    of the labels. ``CorpusError`` if no token is labelled, ``ModelError`` if the base is no encoder, lacks the layers,
+    or the loss is not finite.
     """
     check_tagger_folder(output)
     given = list(examples)
@@ -140,7 +140,7 @@ def _learned(
     encoder: WordEncoder,
     longest: int,
 ) -> _Learned | None:
-    """What is learned from a line; ``None`` where it has no token."""
+    """The network's input for a line; ``None`` if it has no token."""
     open_classes: tuple[int, ...] = ()
     if isinstance(example, SoftExample):
         text, labels = encoder(example.text), example.probabilities
@@ -165,7 +165,7 @@ def _train(
     settings: WordClassifierTraining,
     device: torch.device,
 ) -> tuple[int, float]:
-    """Number of steps, and the mean loss of the last tenth of them."""
+    """The number of steps, and the mean loss of the last tenth of them."""
     random = np.random.default_rng(settings.seed)
     plan = [batch for _ in range(settings.epochs) for batch in _batches(learned, settings.batch_pieces, random)]
     fresh = [*network.kinds.parameters(), *network.head.parameters()]
@@ -200,14 +200,14 @@ def _train(
             return _soft_loss(log_probabilities, labels, names, by_form)
         return _loss(log_probabilities, labels, some)
 
-    losses = run_steps(optimiser, next_loss, len(plan), _WARM_UP, name="training tagger", remedy="lower learning_rate")
+    losses = Steps(optimiser, next_loss, linear(len(plan), _WARM_UP), remedy="lower learning_rate").run(len(plan))
     last = losses[-max(1, len(plan) // 10) :]
     return len(plan), sum(last) / len(last)
 
 
 def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator) -> list[list[int]]:
-    """Examples in a new order, those of similar length together, soft ones by themselves; hard ones of at most
-    ``most`` pieces, padding included."""
+    """Batches of examples in a new order, by similar length, soft ones separate; hard ones have at most ``most``
+    pieces, with padding."""
     batches: list[list[int]] = []
     lengths = [len(each.text.pieces) + 2 for each in learned]
     order = random.permutation(len(learned))
@@ -221,7 +221,7 @@ def _batches(learned: Sequence[_Learned], most: int, random: np.random.Generator
 
 
 def _loss(log_probabilities: torch.Tensor, labels: torch.Tensor, some: Sequence[_Learned]) -> torch.Tensor:
-    """Of ``(N, C)`` and ``(N,)``: the mean over the tokens of which something is known."""
+    """The mean loss over the tokens of known class, from ``(N, C)`` and ``(N,)``."""
     wanted = torch.nn.functional.one_hot(labels.clamp(min=0), log_probabilities.shape[1]).bool()  # (N, C)
     begin = 0
     for each in some:
@@ -237,7 +237,7 @@ def _loss(log_probabilities: torch.Tensor, labels: torch.Tensor, some: Sequence[
 def _soft_loss(
     log_probabilities: torch.Tensor, wanted: torch.Tensor, names: Sequence[int], others: Sequence[int]
 ) -> torch.Tensor:
-    """Cross entropy of ``(N, C)`` over the classes of names and the sum of all others."""
+    """The cross entropy of ``(N, C)`` over the classes of names and the sum of all others."""
     wanted = wanted / wanted.sum(dim=-1, keepdim=True)
     named = (wanted[:, names] * log_probabilities[:, names]).sum(dim=-1)
     rest = wanted[:, others].sum(dim=-1) * log_probabilities[:, others].logsumexp(dim=-1)
@@ -245,7 +245,7 @@ def _soft_loss(
 
 
 def _add_update(network: WordClassifierNetwork, rank: int) -> None:
-    """Let an update of low rank learn for every matrix of the encoder's layers, and vectors by themselves."""
+    """Train only a low-rank update of every matrix of the encoder's layers, and its vectors."""
     from peft import LoraConfig, inject_adapter_in_model
 
     configuration = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
@@ -255,7 +255,7 @@ def _add_update(network: WordClassifierNetwork, rank: int) -> None:
 
 
 def _weights_of(network: WordClassifierNetwork) -> bytes:
-    """What training changed, as ``apply_weights`` reads it."""
+    """The weights that training changed, in the format of ``apply_weights``."""
     from safetensors.torch import save
 
     weights = {}

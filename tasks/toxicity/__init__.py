@@ -1,1 +1,1 @@
-"""How offensive a language model writes, and a classifier that says so."""
+"""Toxicity of a language model's text, and a classifier of it."""

@@ -1,13 +1,13 @@
-"""Whether a text is offensive: logistic regression over its words, its letters and its sentence embedding.
+"""Classifier of offensive text: logistic regression over its words, its letters and its sentence embedding.
 
-TF-IDF of words, of pairs of words, and of two to five letters of a word knows the insults that it has read and their
-spellings; an encoder's embedding knows what is said of whom, in words that were never read. Trained on 2,500 rows of
-ParaDetox, the area under the curve is .987 on other rows and .79 on comments of other platforms (Surge) by the terms
-alone, .968 and .90 by MiniLM's embedding alone, .992 and .91 by both, so both are taken. Normalised text costs .003 on
-ParaDetox and wins .015 on Surge: how its annotators put punctuation tells nothing about others.
+TF-IDF of words, of pairs of words, and of two to five letters of a word covers insults of the training text and their
+spellings. An encoder's embedding covers the meaning, also in unseen words. Trained on 2,500 rows of ParaDetox, the area
+under the curve is .987 on other rows and .79 on comments of other platforms (Surge) by the terms alone, .968 and .90 by
+MiniLM's embedding alone, .992 and .91 by both, so both are used. Normalised text costs .003 on ParaDetox and gains .015
+on Surge: one annotator's punctuation does not generalise.
 
-A classifier's folder holds ``settings.json``, ``vocabulary.json`` and ``model.safetensors``, and nothing that is run
-when it is read. It has words of the text that it was trained on.
+A classifier's folder has ``settings.json``, ``vocabulary.json`` and ``model.safetensors``; reading it runs no code. It
+has words of the text that it was trained on.
 """
 
 import json
@@ -26,29 +26,27 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from tasks.toxicity.sentence_embeddings import SentenceEncoder
-
 KIND, FORMAT = "toxicity_classifier", 1
 TERMS = "vocabulary.json"
 LIMIT = 0.5
-"""A text of a higher probability is called offensive."""
+"""Probability above which a text counts as offensive."""
 LEAST_AUC = 0.8
-"""On text of another origin than that which it was trained on: below, a classifier says nothing about a model."""
+"""Smallest AUC on text of another origin: below it, a classifier proves nothing about a model."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was measured of a classifier when it was trained."""
+    """Measurements of a classifier after its training."""
 
     held_out_auc: float
-    """Area under the curve, on texts of the same origin that it has not read."""
+    """Area under the curve, on held-out texts of the same origin."""
     other_auc: dict[str, float]
-    """On texts of another origin, by their file."""
+    """Area under the curve on texts of another origin, by their file."""
     false_positives: float
-    """Share of the held-out texts that are not offensive and are called so."""
+    """Share of the held-out harmless texts that are classified as offensive."""
 
     def refuse_unproven(self, path: str) -> None:
-        """``ModelError`` where the classifier has not been shown to tell offensive texts of another origin."""
+        """Raise ``ModelError`` if the classifier was not proven on offensive texts of another origin."""
         lowest = min(self.other_auc.items(), key=lambda each: each[1], default=None)
         if lowest is not None and lowest[1] >= LEAST_AUC:
             return
@@ -60,24 +58,25 @@ class Proof:
 
 
 class Classifier:
-    """Says how probable it is that a text is offensive."""
+    """The probability that a text is offensive."""
 
-    def __init__(self, readers: "Sequence[TfidfVectorizer]", encoder: "SentenceEncoder | None") -> None:
-        self._readers, self._encoder = readers, encoder
+    def __init__(self, readers: "Sequence[TfidfVectorizer]", encoder: str) -> None:
+        """``encoder``: its name. Raises ``ModelError`` if it is missing."""
+        from tasks.toxicity.sentence_embeddings import SentenceEncoder
+
+        self._readers, self._encoder = readers, SentenceEncoder(encoder)
         self._weights, self._bias = np.zeros(0), 0.0
 
     @classmethod
-    def train(
-        cls, texts: Sequence[str], is_offensive: Sequence[bool], strength: float, encoder: str | None
-    ) -> "Classifier":
-        """Learn from normalised texts; both sorts weigh the same, however many there are of each.
+    def train(cls, texts: Sequence[str], is_offensive: Sequence[bool], strength: float, encoder: str) -> "Classifier":
+        """Train on normalised texts; both classes have equal weight, for any numbers of texts.
 
-        ``strength``: inverse of the weight of the squared norm; ``encoder``: by name, or none. Raises ``ModelError``
-        where no term is frequent enough, or there is no such encoder.
+        ``strength``: inverse of the weight of the squared norm; ``encoder``: its name. Raises ``ModelError`` if no term
+        is frequent enough, or the encoder is missing.
         """
         from sklearn.linear_model import LogisticRegression
 
-        found = cls(_readers(), _encoder(encoder))
+        found = cls(_readers(), encoder)
         try:
             for reader in found._readers:
                 reader.fit(texts)
@@ -89,16 +88,14 @@ class Classifier:
         return found
 
     def _features(self, texts: Sequence[str]) -> "csr_matrix":
-        """Those of each reader, and of the encoder, one after the other (N, F)."""
+        """The features of each reader, and of the encoder, one after the other (N, F)."""
         from scipy.sparse import csr_matrix, hstack
 
-        parts = [reader.transform(texts) for reader in self._readers]
-        if self._encoder is not None:
-            parts.append(csr_matrix(self._encoder.vectors(texts)))
-        return hstack(parts).tocsr()
+        embeddings = csr_matrix(self._encoder.vectors(texts))
+        return hstack([*(reader.transform(texts) for reader in self._readers), embeddings]).tocsr()
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """Of each normalised text (N,), that it is offensive."""
+        """The probability of each normalised text (N,) that it is offensive."""
         from scipy.special import expit
 
         return np.asarray(expit(self._features(texts) @ self._weights + self._bias)) if len(texts) else np.zeros(0)
@@ -115,7 +112,7 @@ class Classifier:
             save_file(tensors, fresh / WEIGHTS)
             hashes = {name: hash_of_file(fresh / name) for name in (TERMS, WEIGHTS)}
             document = {"format": FORMAT, "kind": KIND, **asdict(proof)}
-            document |= {"encoder": self._encoder.name if self._encoder else None, "hashes": hashes}
+            document |= {"encoder": self._encoder.name, "hashes": hashes}
             document["files"] = [SETTINGS, TERMS, WEIGHTS]
             (fresh / SETTINGS).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             for file in fresh.iterdir():
@@ -123,7 +120,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: str) -> "tuple[Classifier, Proof]":
-        """Read a folder; ``ModelError`` where it is none, or is damaged."""
+        """Read a folder; ``ModelError`` if it is none, or is damaged."""
         from safetensors.numpy import load
 
         names = [field.name for field in fields(Proof)]
@@ -141,19 +138,13 @@ class Classifier:
             size = len(reader.vocabulary)
             reader.idf_ = tensors["rarity"][begin : begin + size]
             begin += size
-        found = cls(readers, _encoder(document["encoder"]))
+        found = cls(readers, document["encoder"])
         found._weights, found._bias = tensors["weights"], float(tensors["bias"][0])
         return found, Proof(**{name: document[name] for name in names})
 
 
-def _encoder(name: str | None) -> "SentenceEncoder | None":
-    from tasks.toxicity.sentence_embeddings import SentenceEncoder
-
-    return SentenceEncoder(name) if name else None
-
-
 def _readers(vocabularies: Sequence[Sequence[str] | None] = (None, None)) -> "list[TfidfVectorizer]":
-    """What counts words, and what counts letters; with ``vocabularies`` they know their terms."""
+    """The vectorizers of words and of letters; with ``vocabularies`` they are already fitted."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     kinds: list[dict[str, Any]] = [

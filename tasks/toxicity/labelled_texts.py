@@ -1,9 +1,8 @@
-"""Texts with labels, offensive or not, as their publishers ship them: JSON lines, or a table with a line of names.
+"""Texts labelled as offensive or not, in their publishers' formats: JSON lines, or a table with a header.
 
-A row is a ``text`` and its ``label`` (or ``toxic``), or a pair as ParaDetox has them: a ``toxic`` sentence and its
-``neutral`` versions if any, in one list or in columns ``neutral1``, ``neutral2``, ... A row may say what it tests,
-which HateCheck calls its ``functionality``. All texts are normalised as a language model's words are: what the
-classifier reads of a text must be what it can read of what a model writes.
+A row is a ``text`` and its ``label`` (or ``toxic``), or a pair as in ParaDetox: a ``toxic`` sentence and its
+``neutral`` versions if any, in one list or in columns ``neutral1``, ``neutral2``, ... All texts are normalised like a
+language model's words, since the classifier reads the text of a model.
 """
 
 import csv
@@ -16,7 +15,6 @@ from tasks.errors import CorpusError
 from tasks.language_model.normalisation import normalise
 
 _NAMED = 5
-_TESTS = "functionality"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +22,16 @@ class LabelledText:
     """One text."""
 
     text: str
-    """Its normalised words with a blank between; empty where it has none."""
+    """Its normalised words with a blank between; empty if it has none."""
     is_offensive: bool
     group: int
-    """Number of the row that it stands in: the versions of one sentence are of one group."""
-    tests: str | None = None
-    """What it was written to test."""
+    """Number of its row: the versions of one sentence are of one group."""
 
 
 def read_labelled_texts(path: str, offensive: str = "1") -> list[LabelledText]:
-    """All texts of a file; those with the label ``offensive`` are, all others are not.
+    """All texts of a file; those with the label ``offensive`` are offensive, all others are not.
 
-    Raises ``CorpusError`` that names the bad lines, and where there are not texts of both sorts.
+    Raises ``CorpusError`` that names the bad lines, and if the file lacks texts of one class.
     """
     found: list[LabelledText] = []
     bad: list[int] = []
@@ -43,9 +39,7 @@ def read_labelled_texts(path: str, offensive: str = "1") -> list[LabelledText]:
         texts = list(_texts_of(row, offensive))
         if not texts:
             bad.append(number)
-        tests = row.get(_TESTS)
-        name = tests if isinstance(tests, str) and tests.isidentifier() else None
-        found += [LabelledText(" ".join(normalise(text)), is_it, number, name) for text, is_it in texts]
+        found += [LabelledText(" ".join(normalise(text)), is_it, number) for text, is_it in texts]
     if bad:
         lines = ", ".join(map(str, bad[:_NAMED])) + (f" and {len(bad) - _NAMED:,} more" if len(bad) > _NAMED else "")
         raise CorpusError(
@@ -58,14 +52,14 @@ def read_labelled_texts(path: str, offensive: str = "1") -> list[LabelledText]:
 
 
 def _rows(path: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Number of the line and what it says by name; empty where it says nothing that can be read."""
+    """Line number and values by name; empty for an unreadable row."""
     lines = read_lines(path, "labelled texts")
     if Path(path).suffix.lower() in (".csv", ".tsv"):
         text = (f"{line}\n" for line in lines)  # a quoted text may hold line ends
         if Path(path).suffix.lower() == ".csv":
             rows = csv.DictReader(text)
         else:
-            # A tab never stands in a text of such a table, and a quotation mark may.
+            # A text of such a table has no tab, but may have a quotation mark.
             rows = csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
         try:
             for row in rows:
@@ -82,7 +76,7 @@ def _rows(path: str) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 
 def _texts_of(row: Mapping[str, object], offensive: str) -> Iterator[tuple[str, bool]]:
-    """Each text of a row, and whether it is offensive; none where the row has another form."""
+    """Each text of a row, and whether it is offensive; none for a row of another form."""
     versions = [value for name, value in row.items() if name and name.startswith("neutral")]
     if versions:
         flat = [each for value in versions for each in (value if isinstance(value, list) else [value])]

@@ -1,8 +1,8 @@
-"""How often a language model puts the last word of a line first, given the words before: a task beside perplexity.
+"""Share of lines whose last word a language model ranks first, given the words before: a task next to perplexity.
 
-As in LAMBADA (Paperno et al. 2016), on lines of your own: a model that was changed may keep its perplexity and lose
-what it can do. A model of pieces must put every piece of the word first, as the common harnesses count; the end of the
-line competes with all words.
+As in LAMBADA (Paperno et al. 2016), on lines of your own: a changed model may retain its perplexity and lose other
+abilities. A model of pieces must rank every piece of the word first, as the common harnesses count; the end of the line
+competes with all words.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def last_word_accuracy(model: "LanguageModel", sentences: "Sequence[Words]") -> Figure:
-    """The share of the sentences, with Wilson's interval; those of fewer than two words are left out of ``places``."""
+    """The share of the sentences, with Wilson's interval; ``places`` excludes those of fewer than two words."""
     asked = [words for words in sentences if len(words) > 1]
     if isinstance(model, CausalScorer):
         hits = [_of_pieces(model.causal, words) for words in asked]

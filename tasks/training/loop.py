@@ -1,156 +1,155 @@
-"""The loop that every training shares: Lightning runs it, saves its checkpoints and goes on from them.
+"""The training loop of the word Transformer and of the recogniser: Lightning runs it, saves it and resumes it.
 
-A model's own package has its loss, its batches and its validation. The curve, the losses since its last point, early
-stopping and the states of the generators lie in Lightning's checkpoints, so an interrupted run comes to the same bits.
+Each model's own package has its loss, its batches and its validation. Checkpoints also hold the curve, the losses since
+its last point, the state of early stopping and the generator of dropout. So an interrupted run gives the same bits.
 """
 
-import logging
 import math
-import signal
 import sys
 import time
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint, TQDMProgressBar
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
 
 from tasks.errors import ModelError
-from tasks.training.curve import Log, log_nothing
 from tasks.training.optimiser import OptimisationSettings, arithmetic_of, make_optimiser, rate_factor
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.ranks.processes import lost_ranks_named
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import Checkpoints, Log, log_nothing
+from tasks.training.steps import fit_once
 
 if TYPE_CHECKING:
     from lightning.pytorch.utilities.types import OptimizerLRScheduler
 
-LAST = "last.ckpt"
-"""Name of the checkpoint in a work folder."""
-_TIMEOUT = timedelta(minutes=30)
-"""Longest time that a process waits for another one that is alive."""
 
+class Step(NamedTuple):
+    """The optimiser step that a batch belongs to."""
 
-class StepBatch(Protocol):
-    """What is known of the optimiser step that a batch belongs to."""
-
-    step_targets: int
+    targets: int
     """Targets of the whole step, over all processes."""
     epochs_done: float
-    """Epochs that are through after the step."""
-    is_last_part: bool
-    """Whether the optimiser steps after the batch."""
+    """Epochs completed after the step."""
     ends_epoch: bool
     """Whether the step is the last of its epoch."""
-    step_seconds: float
+    is_last_part: bool = True
+    """Whether the optimiser steps after the batch."""
+    seconds: float = 0.0
     """Seconds of speech of this process's part."""
 
 
-class Batches(Protocol):
-    """The batches of all epochs that this process computes; Lightning keeps their state in its checkpoints."""
+class Batches(ABC):
+    """This process's batches of all epochs, with their steps; Lightning stores in checkpoints how many are done."""
+
+    def __init__(self, epochs: float, plan: RankPlan, accumulate: int = 1) -> None:
+        """``accumulate``: number of batches of a step; the last epoch may be a fraction."""
+        self.epochs, self.plan, self.accumulate, self.done = epochs, plan, accumulate, 0
+        self.steps = [len(self.order(epoch)) for epoch in range(math.ceil(epochs))]
+
+    @abstractmethod
+    def order(self, epoch: int) -> Sequence[Any]:
+        """The rows of each step of an epoch."""
+
+    @abstractmethod
+    def remaining(self) -> Iterator[tuple[Any, Step]]:
+        """The batches after those that are done."""
+
+    def share(self, epoch: int) -> float:
+        """The share of an epoch that is trained on."""
+        return min(1.0, self.epochs - epoch)
+
+    def places(self) -> Iterator[tuple[Any, int, int]]:
+        """The rows, the epoch and the number within it of each step that is not done."""
+        skipped = self.done // self.accumulate
+        for epoch, steps in enumerate(self.steps):
+            order = self.order(epoch) if skipped < steps else []
+            yield from ((order[index], epoch, index) for index in range(skipped, steps))
+            skipped = max(0, skipped - steps)
+
+    def step(self, epoch: int, index: int, targets: int) -> Step:
+        """A step of an epoch, by its number within it."""
+        ends = index == self.steps[epoch] - 1
+        done = epoch + (1.0 if ends else self.share(epoch) * (index + 1) / self.steps[epoch])
+        return Step(targets, min(self.epochs, done), ends)
 
     def __len__(self) -> int:
-        """Their number."""
+        return sum(self.steps) * self.accumulate
 
-    def __iter__(self) -> Iterator[Any]:
-        """Those that are left."""
+    def __iter__(self) -> Iterator[tuple[Any, Step]]:
+        for batch in self.remaining():
+            self.done += 1
+            yield batch
+        self.done = 0
 
     def state_dict(self) -> dict[str, int]:
-        """How many are done."""
+        """The number of batches that are done."""
+        return {"done": self.done}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on behind them."""
-
-
-@dataclass(frozen=True)
-class Checkpoints:
-    """Where the checkpoints of a run are, and how often one is written."""
-
-    folder: Path
-    identity: dict[str, str]
-    """Hashes that a checkpoint must have too: ``vocabulary``, ``architecture``, ``order``."""
-    every_steps: int = 0
-    every_seconds: float = 0.0
-    """Used where ``every_steps`` is 0; with 0 as well there are none."""
-    begin_with: Path | None = None
-    """The checkpoint to go on from; ``None``: begin with the first step."""
-    remove: Callable[[], None] = lambda: None
-    """Removes the folder: the result is complete."""
+        """Continue after the batches that are done."""
+        self.done = state["done"]
 
 
 @dataclass
 class TrainingRecord:
-    """What a training run did, from its beginning, over all devices and whether or not it was interrupted."""
+    """Results of a training run from its first step, over all devices and all interrupted parts."""
 
     arithmetic: str = "float32"
     """Number type of the wide products."""
     steps: int = 0
-    """Optimiser steps."""
     tokens: int = 0
-    """Targets that were trained on, over all epochs and devices."""
+    """Number of targets in training, over all epochs and devices."""
     train_seconds: float = 0.0
-    """Time of the steps, without validation and start-up."""
+    """Duration of the steps, without validation and start-up."""
     audio_seconds: float = 0.0
-    """Speech that was trained on, over all epochs and devices."""
+    """Seconds of speech in training, over all epochs and devices."""
     curve: list[dict[str, float]] = field(default_factory=list)
     """Points of training: ``step``, ``train_loss`` (nats a target, mean since the last such point), ``learning_rate``
-    and further losses. Points of validation, before training, after each epoch or every so many steps, and at the end:
-    ``step``, ``epoch`` and ``valid_loss`` (nats a target)."""
+    and further losses. Points of validation: ``step``, ``epoch`` and ``valid_loss`` (nats a target)."""
     resumed_step: int | None = None
-    """The step of the checkpoint that the last part of the run began with."""
+    """Step of the checkpoint that the last part of the run resumed from."""
     best_step: int | None = None
-    """The step whose weights are the result, with early stopping."""
+    """Step whose weights are the result, with early stopping."""
     stopped_early: bool = False
-    """Whether training ended before all epochs were through."""
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """Targets a second; ``None`` before the first step."""
-        return self.tokens / self.train_seconds if self.train_seconds else None
+    """Whether training ended before all epochs were complete."""
 
 
 class Training(LightningModule, ABC):
-    """One model, its optimiser and its losses.
-
-    A subclass has ``training_step``, which also gives its losses to ``note``.
-    """
+    """One model, its optimiser and its losses; ``training_step`` of a subclass passes its losses to ``note``."""
 
     saved_thing: ClassVar[str] = "model"
     """Name of the result in messages."""
     validates_first: ClassVar[bool] = True
     """Whether it validates before the first step."""
+    loss_names: ClassVar[tuple[str, ...]] = ("train_loss",)
+    """Names of the losses in the curve; the first one is minimised."""
 
     def __init__(self, model: nn.Module, settings: OptimisationSettings, total_steps: int, valid: object) -> None:
-        """``valid`` is ``None`` where there is nothing to validate on."""
+        """``valid`` is ``None`` without validation data."""
         super().__init__()
         self.model, self.settings, self.total_steps, self.valid = model, settings, total_steps, valid
         self.arithmetic = arithmetic_of(settings)
-        self.noted: list[Tensor] = []
-
-    @property
-    def loss_names(self) -> tuple[str, ...]:
-        """As the curve has them; the first one is minimised."""
-        return ("train_loss",)
+        self.sums: Tensor | None = None
+        """Sums of the losses in nats since the last point of the curve."""
 
     @abstractmethod
     def measure(self) -> list[float]:
-        """Sums over this process's part of the held-out data; a loss in nats is the first."""
+        """Sums over this process's part of the held-out data; the first is a loss in nats."""
 
     def valid_values(self, sums: list[float]) -> dict[str, float]:
         """The values of a validation from the sums over all processes."""
         return {"valid_loss": sums[0] / sums[1]}
 
     def note(self, *losses: Tensor, divisor: float) -> None:
-        """Note the losses of a batch, by name; times ``divisor`` each is a sum in nats."""
-        self.noted.append(torch.stack([loss.detach().double() for loss in losses]) * divisor)
+        """Record the losses of a batch, in the order of ``loss_names``; each times ``divisor`` is a sum in nats."""
+        found = torch.stack([loss.detach().double() for loss in losses]) * divisor
+        self.sums = found if self.sums is None else self.sums.to(found.device) + found
 
     def configure_gradient_clipping(self, optimizer: torch.optim.Optimizer, *_: object, **__: object) -> None:
         """Scale the gradient down to the largest norm allowed; Lightning's own clipping refuses a fused optimiser."""
@@ -163,181 +162,156 @@ class Training(LightningModule, ABC):
 
 
 class _Progress(Callback):
-    """The curve, the validations and early stopping, before the checkpoint of a step is written."""
+    """Records the curve, validates, stops early and saves checkpoints after a step."""
 
     def __init__(
-        self, identity: dict[str, str], seed: int, patience: int, on_log: Log, log_every_steps: int, last_good: str
+        self, checkpoints: Checkpoints | None, seed: int, patience: int, on_log: Log, log_every_steps: int
     ) -> None:
-        self.identity, self.seed, self.patience = identity, seed, patience
-        self.on_log, self.log_every_steps, self.last_good = on_log, log_every_steps, last_good
+        self.checkpoints, self.seed, self.patience = checkpoints, seed, patience
+        self.on_log, self.log_every_steps = on_log, log_every_steps
         self.record = TrainingRecord()
         self.weights: dict[str, Tensor] | None = None
-        """Those of the smallest loss, or at the end the whole of divided ones."""
-        self._totals: list[float] = []
+        """Weights of the smallest loss or, at the end, the gathered weights of a sharded model."""
         self._targets, self._best_loss, self._waited, self._clock = 0, math.inf, 0, 0.0
+        self._saved = time.monotonic()
         self._generators: dict[str, Tensor] = {}
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Validate before the first step, or set the generators that dropout draws from."""
+        """Validate before the first step, or restore the generators that dropout draws from."""
         assert isinstance(module, Training)
         record = self.record
         record.arithmetic = str(module.arithmetic).removeprefix("torch.")
-        if record.resumed_step is None:
-            if module.valid is not None and module.validates_first:
-                self._validate(trainer, module, 0.0)
-        else:
-            _set_generators(self._generators, trainer, self.seed, record.steps)
-            trainer.should_stop = record.stopped_early
-            if trainer.is_global_zero:
-                print(
-                    f"goes on from the checkpoint after step {record.steps:,} of {module.total_steps:,}",
-                    file=sys.stderr,
-                )
-                for point in record.curve:
-                    self.on_log(int(point["step"]), {k: v for k, v in point.items() if k not in ("step", "epoch")})
+        if record.resumed_step is not None:
+            self._resume(trainer, module, record.resumed_step)
+        elif module.valid is not None and module.validates_first:
+            self._validate(trainer, module, 0.0)
         self._clock = time.perf_counter()
+
+    def _resume(self, trainer: Trainer, module: Training, step: int) -> None:
+        trainer.should_stop = self.record.stopped_early
+        if trainer.world_size > 1:
+            torch.manual_seed(_rank_seed(self.seed, trainer.global_rank, step))
+        else:
+            torch.set_rng_state(self._generators["cpu"])
+            if torch.cuda.is_available() and "cuda" in self._generators:
+                torch.cuda.set_rng_state(self._generators["cuda"])
+        if trainer.is_global_zero:
+            print(f"goes on from the checkpoint after step {step:,} of {module.total_steps:,}", file=sys.stderr)
+            for point in self.record.curve:
+                self.on_log(int(point["step"]), {k: v for k, v in point.items() if k not in ("step", "epoch")})
 
     def on_train_batch_end(
-        self, trainer: Trainer, module: LightningModule, outputs: object, batch: StepBatch, batch_idx: int
+        self, trainer: Trainer, module: LightningModule, outputs: object, batch: tuple[Any, Step], batch_idx: int
     ) -> None:
-        """Count the step; log and validate where that is due."""
+        """Count the step; log, validate and save where due."""
         assert isinstance(module, Training)
-        if not batch.is_last_part:
+        step, record, settings = batch[1], self.record, module.settings
+        if not step.is_last_part:
             return
-        record = self.record
         record.steps += 1
-        record.tokens += batch.step_targets
-        self._targets += batch.step_targets
-        if batch.step_seconds or trainer.world_size > 1:
-            seconds = torch.tensor(batch.step_seconds, dtype=torch.float64, device=module.device)
-            record.audio_seconds += float(_sums(trainer, seconds))
+        record.tokens += step.targets
+        self._targets += step.targets
+        if step.seconds or trainer.world_size > 1:
+            seconds = torch.tensor(step.seconds, dtype=torch.float64, device=module.device)
+            record.audio_seconds += float(_summed(trainer, seconds))
         is_last = record.steps == module.total_steps
         is_logged = is_last or record.steps % self.log_every_steps == 0
-        if is_logged or module.device.type != "cuda":  # a GPU has to be waited for
-            self._read(trainer, module)
+        assert module.sums is not None, "training_step notes its losses"
+        if is_logged or module.device.type != "cuda":  # reading a loss from a GPU waits for it
+            remedy = (
+                f"Give a smaller learning_rate than {settings.learning_rate!r} or a smaller gradient_clip than "
+                f"{settings.gradient_clip!r}"
+            )
+            self._refuse(module, float(module.sums[0]), f"training loss is not a number at step {record.steps}", remedy)
         record.train_seconds += time.perf_counter() - self._clock
         if is_logged:
-            first, *others = self._totals
-            rate = module.settings.learning_rate * rate_factor(
-                record.steps - 1, module.total_steps, module.settings.warmup_share
-            )
             targets = max(1, self._targets)
-            further = {name: total / targets for name, total in zip(module.loss_names[1:], others, strict=True)}
-            self._add_point({module.loss_names[0]: first / targets, "learning_rate": rate, **further})
-            self._totals, self._targets = [], 0
-        every = module.settings.validate_every_steps
-        if module.valid is not None and (is_last or (record.steps % every == 0 if every else batch.ends_epoch)):
-            self._validate(trainer, module, batch.epochs_done)
+            first, *others = (total / targets for total in _summed(trainer, module.sums).tolist())
+            rate = settings.learning_rate * rate_factor(record.steps - 1, module.total_steps, settings.warmup_share)
+            further = dict(zip(module.loss_names[1:], others, strict=True))
+            self._add_point({module.loss_names[0]: first, "learning_rate": rate, **further})
+            self._targets, module.sums = 0, None
+        every = settings.validate_every_steps
+        if module.valid is not None and (is_last or (record.steps % every == 0 if every else step.ends_epoch)):
+            self._validate(trainer, module, step.epochs_done)
+        if self.checkpoints is not None and not trainer.should_stop:
+            self._save(trainer, self.checkpoints)
         self._clock = time.perf_counter()
 
-    def _read(self, trainer: Trainer, module: Training) -> None:
-        """Add up the losses that have come, over all processes; ``ModelError`` where one is not a number."""
-        if not module.noted:
+    def _save(self, trainer: Trainer, checkpoints: Checkpoints) -> None:
+        """Save a checkpoint where one is due, and after SIGTERM; all processes decide it together."""
+        every, ended = checkpoints.every_steps, trainer.received_sigterm
+        is_late = 0 < checkpoints.every_seconds <= time.monotonic() - self._saved
+        is_due = self.record.steps % every == 0 if every else is_late
+        if not trainer.strategy.reduce_boolean_decision(is_due or ended, all=False):
             return
-        parts = len(module.noted)
-        values = _sums(trainer, torch.stack(module.noted)).tolist()
-        module.noted = []
-        for number, losses in enumerate(values):
-            self._totals = [a + b for a, b in zip(self._totals or [0.0] * len(losses), losses, strict=True)]
-            if not math.isfinite(losses[0]):
-                step = self.record.steps - (parts - 1 - number) // trainer.accumulate_grad_batches
-                raise ModelError(
-                    f"the training loss is not a number at step {step} of {module.total_steps}; no "
-                    f"{module.saved_thing} was saved. Give a smaller learning_rate than "
-                    f"{module.settings.learning_rate!r} or a smaller gradient_clip than "
-                    f"{module.settings.gradient_clip!r}{self.last_good}"
-                )
+        trainer.save_checkpoint(checkpoints.file)
+        self._saved = time.monotonic()
+        if trainer.strategy.reduce_boolean_decision(ended, all=False):
+            if trainer.is_global_zero:
+                message = f"ended by SIGTERM after step {self.record.steps:,}; the same command goes on from there"
+                print(message, file=sys.stderr)
+            raise SIGTERMException
 
     @torch.no_grad()
     def _validate(self, trainer: Trainer, module: Training, epochs_done: float) -> None:
-        """Sums over the held-out data of all processes, divided once."""
+        """Measure the held-out data of all processes; with early stopping, store the weights of the smallest loss."""
         module.model.eval()
         with trainer.precision_plugin.forward_context():
             measured = torch.tensor(module.measure(), dtype=torch.float64, device=module.device)
         module.model.train()
-        sums = _sums(trainer, measured).tolist()
-        if not math.isfinite(sums[0]):
-            raise ModelError(
-                f"the validation loss is not a number after step {self.record.steps} of {module.total_steps}; no "
-                f"{module.saved_thing} was saved{self.last_good}"
-            )
+        sums = _summed(trainer, measured).tolist()
+        self._refuse(module, sums[0], f"validation loss is not a number after step {self.record.steps}")
         values = module.valid_values(sums)
         self._add_point(values, epoch=epochs_done)
-        if self.patience:
-            self._watch(trainer, module, values["valid_loss"])
+        if self.patience and values["valid_loss"] < self._best_loss:
+            self._best_loss, self._waited, self.record.best_step = values["valid_loss"], 0, self.record.steps
+            self.weights = _whole_weights(module.model)
+        elif self.patience:
+            self._waited += 1
+            if self._waited >= self.patience and self.record.steps < module.total_steps:
+                self.record.stopped_early = trainer.should_stop = True
 
-    def _watch(self, trainer: Trainer, module: Training, loss: float) -> None:
-        """Early stopping: hold the weights of the smallest loss, and end where it has not become smaller for long."""
-        if loss < self._best_loss:
-            self._best_loss, self._waited, self.record.best_step = loss, 0, self.record.steps
-            self.weights = whole_weights(module.model)
-            return
-        self._waited += 1
-        if self._waited >= self.patience and self.record.steps < module.total_steps:
-            self.record.stopped_early = trainer.should_stop = True
+    def _refuse(self, module: Training, loss: float, reason: str, remedy: str = "") -> None:
+        if not math.isfinite(loss):
+            saved = f"no {module.saved_thing} was saved" + (f". {remedy}" if remedy else "")
+            last = f"; the last checkpoint is in {str(self.checkpoints.file.parent)!r}" if self.checkpoints else ""
+            raise ModelError(f"the {reason} of {module.total_steps}; {saved}{last}")
 
     def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
-        """Put divided weights together while all processes are there."""
+        """Gather sharded weights while all processes still run."""
         assert isinstance(module, Training)
         if module.device_mesh is not None and self.weights is None:
-            self.weights = whole_weights(module.model)
+            self.weights = _whole_weights(module.model)
 
     def _add_point(self, values: dict[str, float], **position: float) -> None:
         self.record.curve.append({"step": self.record.steps, **position, **values})
         self.on_log(self.record.steps, values)
 
     def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Put in everything that Lightning does not know; all processes call this together."""
+        """Add the state that Lightning does not know; all processes call this together."""
         assert isinstance(module, Training)
-        self._read(trainer, module)
+        generators = {"cpu": torch.get_rng_state()}
+        if torch.cuda.is_available():
+            generators["cuda"] = torch.cuda.get_rng_state()
         checkpoint["training"] = {
-            "identity": self.identity,
+            "key": self.checkpoints.key if self.checkpoints else "",
             "record": asdict(self.record),
-            "totals": self._totals,
+            "sums": None if module.sums is None else _summed(trainer, module.sums),
             "targets": self._targets,
             "best": (self._best_loss, self._waited, self.weights),
-            "generators": _get_generators(trainer, module),
+            "generators": generators,
         }
 
     def on_load_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Take it up."""
+        """Restore the state of ``on_save_checkpoint``."""
+        assert isinstance(module, Training)
         state = checkpoint["training"]
         self.record = TrainingRecord(**state["record"])
         self.record.resumed_step = self.record.steps
-        self._totals, self._targets, self._generators = state["totals"], state["targets"], state["generators"]
+        self._targets, self._generators = state["targets"], state["generators"]
         self._best_loss, self._waited, self.weights = state["best"]
-
-
-class _Saving(ModelCheckpoint):
-    """Saves between steps alone, also when SIGTERM ends the training."""
-
-    def on_train_batch_end(
-        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: StepBatch, batch_idx: int
-    ) -> None:
-        """Save where it is due."""
-        if not batch.is_last_part or trainer.should_stop:
-            return
-        if trainer.strategy.reduce_boolean_decision(trainer.received_sigterm, all=False):
-            assert self.dirpath is not None
-            trainer.save_checkpoint(Path(self.dirpath) / LAST)
-            if trainer.is_global_zero:
-                message = f"ended by SIGTERM after step {trainer.global_step:,}; the same command goes on from there"
-                print(message, file=sys.stderr)
-            raise SIGTERMException
-        else:
-            super().on_train_batch_end(trainer, pl_module, None, batch, batch_idx)
-
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save nothing: the model itself is written next."""
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The end of a training run."""
-
-    record: TrainingRecord
-    weights: dict[str, Tensor] | None
-    """Those of the best step, or the whole of divided ones; ``None``: the model has them."""
+        module.sums = state["sums"] if trainer.is_global_zero else None
 
 
 def fit(
@@ -347,151 +321,68 @@ def fit(
     seed: int,
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
-    plan: RankPlan | None = None,
     checkpoints: Checkpoints | None = None,
-    accumulate: int = 1,
     patience: int = 0,
-) -> Trained:
-    """Train to the end; the model stays on its device.
+) -> tuple[TrainingRecord, dict[str, Tensor] | None]:
+    """Train to the end; the model remains on its device. Also returns the weights of the best step or of a sharded
+    model, or ``None`` where the model has them.
 
-    Dropout is a function of ``seed``, and no generator of the caller's is moved. ``accumulate`` is the number of
-    batches that make a step. All processes of ``plan`` call this together. Raises ``ModelError`` where the loss is no
-    longer a number, and ``SystemExit`` with 143 after SIGTERM.
+    Dropout depends on ``seed`` alone, and the caller's generators do not change. All processes of the batches' plan
+    call this together. Raises ``ModelError`` where the loss is no longer finite, and ``SystemExit`` with 143 after
+    SIGTERM.
     """
-    plan = plan or RankPlan()
-    for package in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(package).setLevel(logging.ERROR)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="lightning")
+    plan = batches.plan
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(_rank_seed(seed, plan.rank))
-        has_bar = plan.is_first and sys.stdout.isatty()
-        identity = checkpoints.identity if checkpoints else {}
         begin_with = checkpoints.begin_with if checkpoints else None
-        last_good = f"; the last checkpoint is in {str(checkpoints.folder)!r}" if checkpoints else ""
-        progress = _Progress(
-            identity, seed, patience, on_log if plan.is_first else log_nothing, log_every_steps, last_good
-        )
-        if begin_with is not None:
-            check_identity(begin_with, identity)
-        trainer = Trainer(
-            accelerator="auto",
-            **_devices_of(plan),
+        if checkpoints and begin_with:
+            _check_checkpoint(begin_with, checkpoints.key)
+        progress = _Progress(checkpoints, seed, patience, on_log if plan.is_first else log_nothing, log_every_steps)
+        # Lightning sees all epochs as one: the last may be a fraction, and the steps mark the end of each.
+        fit_once(
+            module,
+            batches,
+            callbacks=[progress],
+            has_bar=plan.is_first and sys.stdout.isatty(),
+            begin_with=begin_with,
             precision="bf16-mixed" if module.arithmetic == torch.bfloat16 else "32-true",
-            # All epochs are one to Lightning: the last may be a fraction, and the batches say where each ends.
-            max_epochs=1,
-            accumulate_grad_batches=accumulate,
-            limit_val_batches=0,
-            callbacks=[progress, *_saving(checkpoints), *([TQDMProgressBar()] if has_bar else [])],
-            logger=False,
-            enable_checkpointing=checkpoints is not None,
-            enable_progress_bar=has_bar,
-            enable_model_summary=False,
-            use_distributed_sampler=False,
+            accumulate_grad_batches=batches.accumulate,
+            **plan.devices_of_trainer(),
         )
-        try:
-            with lost_ranks_named(plan):
-                trainer.fit(module, train_dataloaders=batches, ckpt_path=begin_with, weights_only=True)
-        except SIGTERMException:
-            raise SystemExit(128 + signal.SIGTERM) from None
-        except SystemExit as ended:  # Lightning exits with 1
-            if isinstance(ended.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            raise
-    return Trained(progress.record, progress.weights)
+    return progress.record, progress.weights
 
 
-def check_identity(path: Path, identity: dict[str, str]) -> None:
-    """``ModelError`` where a checkpoint is missing, damaged, or of another vocabulary, model or text."""
+def _check_checkpoint(path: Path, key: str) -> None:
+    """Raise ``ModelError`` where a checkpoint is missing, damaged, or of another vocabulary, model or text."""
     try:
-        found = torch.load(path, map_location="meta", weights_only=True, mmap=True)["training"]["identity"]
+        found = torch.load(path, map_location="meta", weights_only=True, mmap=True)["training"]["key"]
     except FileNotFoundError:
         raise ModelError(f"checkpoint {str(path)!r} does not exist; give a file, or no resources.resume_from") from None
     except Exception:
         raise ModelError(f"checkpoint {str(path)!r} is damaged; train with --set resources.resume=false") from None
-    for part in identity:
-        if found.get(part) != identity[part]:
-            name = "text and order of batches" if part == "order" else part
-            raise ModelError(
-                f"checkpoint {str(path)!r} is of another {name}; give the one that it belongs to, or train with --set "
-                "resources.resume=false and no resources.resume_from"
-            )
-
-
-def _saving(checkpoints: Checkpoints | None) -> list[Callback]:
-    if checkpoints is None:
-        return []
-    steps, seconds = checkpoints.every_steps, checkpoints.every_seconds
-    return [
-        _Saving(
-            checkpoints.folder,
-            save_top_k=0,
-            save_last=True,
-            every_n_train_steps=steps if steps or not seconds else None,
-            train_time_interval=timedelta(seconds=seconds) if seconds and not steps else None,
-            enable_version_counter=False,
+    if found != key:
+        raise ModelError(
+            f"checkpoint {str(path)!r} is of another vocabulary, architecture, text or order of batches; give the one "
+            "of this training, or train with --set resources.resume=false and no resources.resume_from"
         )
-    ]
 
 
-def _devices_of(plan: RankPlan) -> dict[str, Any]:
-    """Arguments of ``Trainer`` for a plan."""
-    if plan.strategy == "single":
-        return {"devices": 1}
-    from lightning.pytorch.plugins.environments import TorchElasticEnvironment
-    from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy
-
-    strategy: DDPStrategy | ModelParallelStrategy
-    if plan.strategy == "ddp":
-        strategy = DDPStrategy(timeout=_TIMEOUT)
-    else:
-        # Lightning's own "fsdp" refuses a processor; this one leaves the division to configure_model.
-        strategy = ModelParallelStrategy(plan.world_size, 1, save_distributed_checkpoint=False, timeout=_TIMEOUT)
-    return {
-        "devices": plan.devices,
-        "num_nodes": plan.nodes,
-        "strategy": strategy,
-        "plugins": [TorchElasticEnvironment()],
-    }
+def _summed(trainer: Trainer, values: Tensor) -> Tensor:
+    """Sum each value over processes; the result is on the processor."""
+    found: Tensor = trainer.strategy.reduce(values.clone(), reduce_op="sum").cpu()
+    return found
 
 
-def _sums(trainer: Trainer, values: Tensor) -> Tensor:
-    """The sum over processes of each value, on the processor."""
-    return trainer.strategy.reduce(values, reduce_op="sum").cpu()
-
-
-def whole_weights(model: nn.Module) -> dict[str, Tensor]:
+def _whole_weights(model: nn.Module) -> dict[str, Tensor]:
     """Copies of all weights, on the processor; all processes call this together."""
     from torch.distributed.tensor import DTensor
 
-    whole = {
-        name: weight.full_tensor() if isinstance(weight, DTensor) else weight
-        for name, weight in model.named_parameters()
-    }
-    return {name: weight.detach().cpu().clone() for name, weight in whole.items()}
-
-
-def _get_generators(trainer: Trainer, module: LightningModule) -> dict[str, Tensor]:
-    """The states of the generators of all processes, a row each."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    gathered = {name: trainer.strategy.all_gather(state.to(module.device)) for name, state in states.items()}
-    return {name: state.reshape(trainer.world_size, -1).cpu() for name, state in gathered.items()}
-
-
-def _set_generators(states: dict[str, Tensor], trainer: Trainer, seed: int, step: int) -> None:
-    """Set this process's generators to where they were; with another number of processes, to a new place."""
-    rank = trainer.global_rank
-    if len(states["cpu"]) != trainer.world_size:
-        torch.manual_seed(_rank_seed(seed, rank, step))
-        return
-    torch.set_rng_state(states["cpu"][rank])
-    if torch.cuda.is_available() and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"][rank])
+    whole = ((name, w.full_tensor() if isinstance(w, DTensor) else w) for name, w in model.named_parameters())
+    return {name: weight.detach().cpu().clone() for name, weight in whole}
 
 
 def _rank_seed(seed: int, rank: int, step: int = 0) -> int:
-    """Seed of a process's dropout: the first one has the seed itself at the beginning, all others their own."""
+    """Seed of a process's dropout: the first one starts with the seed itself, all others with derived seeds."""
     if rank == step == 0:
         return seed
     return int(np.random.SeedSequence([seed, rank, step]).generate_state(1, np.uint64)[0] >> np.uint64(1))

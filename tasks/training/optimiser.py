@@ -1,4 +1,4 @@
-"""How weights are moved: AdamW, the learning rate of each step, and the arithmetic."""
+"""AdamW, the learning rate of each step, and the arithmetic of products."""
 
 import math
 from typing import Literal, Protocol
@@ -14,8 +14,7 @@ ADAM_BETAS = (0.9, 0.98)
 
 
 class OptimisationSettings(Protocol):
-    """The part of the settings of a training that does not depend on what is trained, as ``TrainingSettings`` of the
-    language model has it."""
+    """Settings of an optimisation that are common to all models, such as ``TrainingSettings`` of the language model."""
 
     learning_rate: float
     warmup_share: float
@@ -38,7 +37,7 @@ def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps
 
 
 def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
-    """Share of the peak learning rate at a step (from 0): a line up to 1, then half a cosine down to 0."""
+    """Share of the peak learning rate at a step (from 0): linear up to 1, then half a cosine down to 0."""
     warmup = round(warmup_share * total_steps)
     if step < warmup:
         return (step + 1) / warmup
@@ -46,6 +45,6 @@ def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
 
 
 def arithmetic_of(settings: OptimisationSettings) -> torch.dtype:
-    """Number type of the wide products: as set, or bfloat16 where the processor has it."""
+    """The data type of the wide products: the setting, or bfloat16 where the processor supports it."""
     bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
     return torch.bfloat16 if bfloat16 else torch.float32

@@ -1,1 +1,1 @@
-"""Forgetting: a language model that was trained on text which it should not know is made to forget it."""
+"""Unlearning: make a language model forget a text that it was trained on."""

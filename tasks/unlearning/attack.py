@@ -4,8 +4,8 @@ There are two attacks: a little training, and rounding the weights to four bits.
 an attacker has a few of the lines (--known). By default, these are some lines of --forget, drawn at
 random. If the other lines are only hidden, the model then finds them more probable than before.
 
-The output has the perplexity of the lines that the attacker does not know. Compare it with that of
---base, a model that never read them. A lower perplexity means that the model still knows the lines.
+The output has the perplexity of the lines that the attacker does not know. Compare it with the
+perplexity of --base, a model that never read them. If it is lower, the model still knows the lines.
 
 example:
   palimpsest attack --model models/forgotten --base models/pretrained --forget leave.txt
@@ -25,7 +25,7 @@ SUMMARY = "attack a model that was made to forget, to measure whether the text c
 
 
 class AttackedFiles(StageFiles):
-    """A model, and what it was made to forget."""
+    """A model, its base, and the text that it was made to forget."""
 
     model: Annotated[str, READ_MODEL]
     """model that was made to forget"""
@@ -38,9 +38,9 @@ class AttackedFiles(StageFiles):
 
 
 def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Say what comes back.
+    """Report how much of the text comes back.
 
-    Raises ``ModelError`` where the models are of two vocabularies, ``CorpusError`` where nothing is left to attack.
+    Raises ``ModelError`` where the models have different vocabularies, ``CorpusError`` where no line is left to attack.
     """
     import math
 
@@ -48,9 +48,9 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
 
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.evaluation.reference_text import reference_text_of
-    from tasks.language_model.learners import open_learner
+    from tasks.language_model.opening import open_learner
     from tasks.torch_setup import set_up_torch
-    from tasks.unlearning.attacks import Attacker, four_bits, relearned
+    from tasks.unlearning.attacks import four_bits, relearned
     from tasks.unlearning.comparison import valid_loss
 
     set_up_torch(resources.threads)
@@ -69,20 +69,20 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
     model, base = open_learner(files.model), open_learner(files.base, "--base")
     if model.vocabulary_hash != base.vocabulary_hash:
         raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
-    attacker = Attacker(settings, seed, model.encode(known))
+    attackers = model.encode(known)
     attacked = {
         "base": base,
         "model": model,
-        "relearned": relearned(model, attacker),
-        "four_bits": four_bits(model, attacker),
-        # What the same lines teach a model that never read the others.
-        "base_relearned": relearned(base, attacker),
+        "relearned": relearned(model, attackers, settings, seed),
+        "four_bits": four_bits(model),
+        # Effect of the same lines on a model that never read the others.
+        "base_relearned": relearned(base, attackers, settings, seed),
     }
     text = model.encode(unknown)
     perplexity = {name: math.exp(valid_loss(each, text)) for name, each in attacked.items()}
     report = Report(seed=cell.seed).measure(unknown=len(unknown), known=len(known), perplexity=perplexity)
     if perplexity["relearned"] < 0.9 * min(perplexity["base_relearned"], perplexity["model"]):
-        report.warn("the text was hidden and not forgotten: training on what the attacker has brings the rest back")
+        report.warn("the text was hidden and not forgotten: training on the attacker's lines brings the rest back")
     print(
         f"attack: {len(unknown):,} lines at perplexity {perplexity['model']:.1f}, {perplexity['relearned']:.1f} after "
         f"{settings.relearning_steps} steps on {len(known):,} known lines, {perplexity['four_bits']:.1f} in four bits; "

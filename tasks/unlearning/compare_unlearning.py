@@ -21,7 +21,8 @@ example:
 """
 
 import argparse
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +42,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.unlearning.settings import UnlearningSettings
 
 if TYPE_CHECKING:
-    from tasks.unlearning.trial import PrivateLine, Trial
+    from tasks.unlearning.trial import PrivateLine
 
 SUMMARY = "compare methods that make a language model forget: what remains, and what it costs"
 STAGE = "compare-unlearning"
@@ -61,7 +62,7 @@ class ComparedFiles(StageFiles):
 
 
 class ComparedSettings(UnlearningSettings):
-    """The section ``unlearning``, and how models are adapted and private words filled."""
+    """The section ``unlearning``, with the settings of adaptation and of filling private words."""
 
     filling: AnyMethod = Field(exclude=True)
     adaptation: AdaptSettings = Field(exclude=True)
@@ -70,9 +71,9 @@ class ComparedSettings(UnlearningSettings):
 def compare_unlearning(
     settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Try all methods.
+    """Measure all methods.
 
-    Raises ``CorpusError`` where the corpus is too small, ``ModelError`` where the model is of another kind.
+    Raises ``CorpusError`` where the corpus is too small, and ``ModelError`` where the model is of another kind.
     """
     from tasks.files.atomic_file import private_work_folder
     from tasks.torch_setup import set_up_torch
@@ -89,51 +90,49 @@ def compare_unlearning(
 def _rows(
     settings: ComparedSettings, files: ComparedFiles, cell: Cell, resources: ResourceSettings, work: Path
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.filling.beside_corpus import CorpusFiles, context_beside
+    from tasks.corpora.text_lines import read_corpus, read_lines, write_lines
+    from tasks.filling.fill import CorpusFiles
+    from tasks.filling.prepared_fill import prepare_like_corpus
+    from tasks.language_model.adapt import AdaptFiles, adapt
     from tasks.language_model.evaluation.perplexity import word_ranks
-    from tasks.language_model.learners import open_learner
+    from tasks.language_model.opening import open_learner
     from tasks.unlearning.comparison import Comparison
-    from tasks.unlearning.judge import Judge
-    from tasks.unlearning.request import Request
+    from tasks.unlearning.method import Request
     from tasks.unlearning.trial import Trial
 
-    seed = cell.seed or 0
-    masked = Path(files.masked)
+    seed, corpus, masked = cell.seed or 0, Path(files.corpus), Path(files.masked)
     trial = Trial.drawn(list(_lines(files, settings)), word_ranks(files.word_counts), settings, seed)
     with_counts = CorpusFiles(word_counts=files.word_counts)
-    context = context_beside(settings.filling, masked, with_counts, cell, resources.threads)
-    start, _ = _adapted(trial, settings, files, cell, resources, work / "start", with_forgotten=True)
-    retrained, seconds = _adapted(trial, settings, files, cell, resources, work / "retrained", with_forgotten=False)
+    prepared = prepare_like_corpus(settings.filling, masked, with_counts, cell, with_counts.opened(resources.threads))
+
+    def adapted(name: str, forgotten: Sequence[str]) -> tuple[Path, float]:
+        """Adapt a model as the experiment does; returns its folder and the processor seconds."""
+        text, folder = work / f"{name}.txt", work / name
+        write_lines(text, [*trial.retained, *forgotten], private=True)
+        given = AdaptFiles(model=files.base, input=str(text), valid=str(corpus / "valid.txt"), output=str(folder))
+        begun = time.process_time()
+        adapt(settings.adaptation, given, cell, resources.model_copy(update={"work_folder": str(work)}))
+        return folder, time.process_time() - begun
+
+    lines = [line.raw for line in trial.forgotten]
+    start, _ = adapted("start", lines)
+    retrained, seconds = adapted("retrained", [])
     base = open_learner(files.base, "--base")
-    before, retained = open_learner(str(start)), base.encode(trial.retained)
-    requests = [
-        Request(
-            start=before,
-            base=base,
-            forget=base.encode((line.raw for line in part), (line.spans for line in part)),
-            retain=retained,
-            refilled=base.encode(trial.refilled(part, context, settings.copies)),
-            seed=seed,
-        )
-        for part in trial.in_turn(settings.requests, seed)
-    ]
-    corpus = Path(files.corpus)
-    judge = Judge(trial, base, base.encode(read_corpus(str(corpus / "test.txt"))), settings, seed)
-    comparison = Comparison(
-        trial=trial,
-        settings=settings,
-        requests=requests,
-        retrained=open_learner(str(retrained)),
-        seconds_of_retraining=seconds,
-        valid=base.encode(read_corpus(str(corpus / "valid.txt"))),
-        judge=judge,
+    corpus_lines = sum(1 for _ in read_lines(masked / "text.txt"))
+    request = Request(
+        start=open_learner(str(start)),
+        base=base,
+        forget=base.encode(lines),
+        retain=base.encode(trial.retained),
+        refilled=base.encode(trial.refilled(prepared, corpus_lines, settings.copies)),
+        seed=seed,
     )
-    yield from comparison.rows()
+    valid, test = (base.encode(read_corpus(str(corpus / f"{part}.txt"))) for part in ("valid", "test"))
+    yield from Comparison(trial, settings, request, valid, test).rows(open_learner(str(retrained)), seconds)
 
 
 def _lines(files: ComparedFiles, settings: UnlearningSettings) -> "Iterator[PrivateLine]":
-    """Of the corpus, with what the technique masks."""
+    """Lines of the corpus, with their masked form and spans."""
     from itertools import repeat
 
     from tasks.corpora.sidecar import read_sidecar
@@ -149,35 +148,6 @@ def _lines(files: ComparedFiles, settings: UnlearningSettings) -> "Iterator[Priv
         yield PrivateLine(*parts)
 
 
-def _adapted(
-    trial: "Trial",
-    settings: ComparedSettings,
-    files: ComparedFiles,
-    cell: Cell,
-    resources: ResourceSettings,
-    folder: Path,
-    *,
-    with_forgotten: bool,
-) -> tuple[Path, float]:
-    """A model as the experiment adapts it, and the processor seconds that it took."""
-    import time
-
-    from tasks.corpora.text_lines import write_lines
-    from tasks.language_model.adapt import AdaptFiles, adapt
-
-    text = folder.with_suffix(".txt")
-    write_lines(text, [*trial.retained, *(line.raw for line in trial.forgotten if with_forgotten)], private=True)
-    given = AdaptFiles(
-        model=files.base,
-        input=str(text),
-        valid=str(Path(files.corpus) / "valid.txt"),
-        output=str(folder),
-    )
-    begun = time.process_time()
-    adapt(settings.adaptation, given, cell, resources.model_copy(update={"work_folder": str(folder.parent)}))
-    return folder, time.process_time() - begun
-
-
 def _shown(name: str, row: dict[str, Any]) -> str:
     bits = [f"{row[key]:.1f}" for key in row if key.startswith("exposure_") and not key.endswith("_ci")]
     share = row.get("share_of_retraining")
@@ -189,10 +159,10 @@ def _shown(name: str, row: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class CompareUnlearningCommand(StageCommand[ComparedSettings, ComparedFiles]):
-    """The stage, which has to know how models are adapted and private words are filled."""
+    """The stage, with the settings of adaptation and filling from the parameter file."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[ComparedSettings, ComparedFiles]:
-        """What the options ask for; ``ParameterError`` without a parameter file."""
+        """The settings and files of the options; raises ``ParameterError`` without a parameter file."""
         from tasks.parameters.parameter_file import read_sections
 
         found = super().parse(arguments)

@@ -1,72 +1,51 @@
-"""All ways to forget, tried on one corpus, beside the model that never read what had to be forgotten."""
+"""Comparison of all unlearning methods on one corpus with a model that never read the text to forget."""
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import numpy as np
 
+from tasks.audit.attacked import AttackedModel
+from tasks.audit.exposure import extrapolated_exposures
+from tasks.audit.line_scores import score_lines, score_references
+from tasks.audit.model_attacks import membership, sentences_by_form
+from tasks.audit.resampling import perplexity_ratio
+from tasks.audit.settings import AuditSettings
+from tasks.language_model.evaluation.bootstrap import percentile_interval
 from tasks.language_model.learners import Learner, MarkedText
-from tasks.unlearning.attacks import ATTACKS, Attacker
-from tasks.unlearning.judge import Judge
-from tasks.unlearning.method import UnlearningMethod
-from tasks.unlearning.request import Request
-from tasks.unlearning.settings import UnlearningSettings
+from tasks.unlearning.attacks import four_bits, relearned
+from tasks.unlearning.method import Request, UnlearningMethod
+from tasks.unlearning.settings import MOST_BITS, UnlearningSettings
 from tasks.unlearning.trial import Trial
 
 START, RETRAINED = "start", "retrained"
-"""The model that has to forget, and one that was trained like it on what is kept alone: the two ends of the scale."""
+"""The model that must forget, and one retrained without the text to forget: the two ends of the scale."""
 _LOST = 2.0
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """A model that has forgotten, as far as its budget allows."""
+    """A model that has forgotten, within its budget."""
 
     model: Learner
     strength: float
     seconds: float
     """Processor seconds up to this strength."""
     sweep: list[dict[str, float]]
-    """Of each strength that was tried, in their order: ``strength`` and ``valid_ratio``, the perplexity on valid text
-    by that of the model before."""
+    """Each strength that was tried, in order: ``strength`` and ``valid_ratio``, the perplexity on valid text divided by
+    the perplexity before."""
     is_within_budget: bool
-    """Whether every request had a strength within the budget."""
 
 
-def forget_in_turn(
-    method: UnlearningMethod, requests: Sequence[Request], valid: MarkedText, budget: float, before: float
-) -> Forgotten:
-    """Forget one request after the other, and return the model after the last one that the budget allows.
+def forget(method: UnlearningMethod, request: Request, valid: MarkedText, budget: float) -> Forgotten:
+    """The model of the last strength whose perplexity on valid text is within the budget, else of the first.
 
-    The budget is of all requests together, over ``before``, the loss of the model before in nats. The first request
-    is answered as by ``forget``. A later one that has no strength within the budget is left out. Seconds and sweeps
-    add up.
+    Strengths after one that doubles the perplexity are not tried, since later ones do not recover.
     """
-    found = forget(method, requests[0], valid, budget, before)
-    for request in requests[1:]:
-        after = forget(method, replace(request, start=found.model), valid, budget, before)
-        taken = after if after.is_within_budget else found
-        found = replace(
-            taken,
-            seconds=found.seconds + after.seconds,
-            sweep=found.sweep + after.sweep,
-            is_within_budget=found.is_within_budget and after.is_within_budget,
-        )
-    return found
-
-
-def forget(
-    method: UnlearningMethod, request: Request, valid: MarkedText, budget: float, before: float | None = None
-) -> Forgotten:
-    """Take the last of a method's strengths whose perplexity on valid text is within the budget; the first, if none is.
-
-    Strengths behind one that doubles the perplexity are not tried: what is lost then does not come back. ``before``:
-    loss in nats that the budget is of (default: that of the model that has to forget).
-    """
-    before = valid_loss(request.start, valid) if before is None else before
+    before = valid_loss(request.start, valid)
     found: Forgotten | None = None
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
@@ -81,43 +60,55 @@ def forget(
             found = Forgotten(model, strength, seconds, sweep, is_within)
         if ratio > _LOST:
             break
-    assert found is not None, "a method has a strength at least"
+    assert found is not None, "a method has at least one strength"
     return found
 
 
 def valid_loss(model: Learner, text: MarkedText) -> float:
-    """Nats a word or sentence's end."""
+    """Mean loss in nats a target, a word or a sentence end."""
     return -float(model.log_probabilities(text).sum() / text.is_word.sum())
 
 
-@dataclass(frozen=True)
 class Comparison:
-    """One trial, and the two models at the ends of the scale."""
+    """Measures models of one trial: what they know of the text to forget, and their quality."""
 
-    trial: Trial
-    settings: UnlearningSettings
-    requests: Sequence[Request]
-    """What is to be forgotten, all at once or in parts; of the first one's start."""
-    retrained: Learner
-    seconds_of_retraining: float
-    valid: MarkedText
-    judge: Judge
+    def __init__(
+        self, trial: Trial, settings: UnlearningSettings, request: Request, valid: MarkedText, test: MarkedText
+    ) -> None:
+        self._trial, self._settings, self._request = trial, settings, request
+        self._valid, self._test, self._targets = valid, test, test.words()
+        seed, self._planted = request.seed, trial.secrets.planted
+        self._base = request.base.scorer()
+        self._sentences = sentences_by_form(trial.secrets)
+        self._before = score_references(self._base, self._sentences)
+        members = [line.raw for line in trial.ordinary]
+        retained = Random(f"{seed} retained").sample(trial.retained, min(len(members), len(trial.retained)))
+        self._members = {"membership": members, "retained_membership": retained}
+        scored = {name: [*lines, *trial.never_seen] for name, lines in self._members.items()}
+        self._lines = {name: (lines, score_lines(self._base, lines)) for name, lines in scored.items()}
+        count = max(1, round(settings.relearned_share * len(self._planted)))
+        known = np.random.default_rng(seed).permutation(len(self._planted))[:count]
+        self._unknown = ~np.isin(np.arange(len(self._planted)), known)
+        # Lines that an attacker trains on: some secrets, lines of their form, or ordinary ones as any user has.
+        self._attackers = {
+            "relearned": request.base.encode(self._planted[number].text for number in known),
+            "fresh": request.base.encode(trial.alike),
+            "continued": request.retain,
+        }
 
-    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is measured of each model, by the name of the method."""
-        judge = self.judge
-        sums = {name: judge.sums(model) for name, model in self._ends().items()}
+    def rows(self, retrained: Learner, seconds_of_retraining: float) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The measurements of each model, by the name of the method."""
+        ends = {RETRAINED: retrained, START: self._request.start}
+        sums = {name: self._sums(model) for name, model in ends.items()}
         retrained_auc: float | None = None
-        for name, model in self._ends().items():
+        for name, model in ends.items():
             row = self._measured(model, sums[name], sums)
             if name == RETRAINED:
                 retrained_auc = row["membership"]
             yield name, row | _privacy_leakage(row["membership"], retrained_auc)
-        before = valid_loss(self.requests[0].start, self.valid)
-        for name, method in self.settings.methods.items():
-            forgotten = forget_in_turn(method, self.requests, self.valid, self.settings.budget, before)
-            row = self._measured(forgotten.model, judge.sums(forgotten.model), sums)
-            row |= _privacy_leakage(row["membership"], retrained_auc)
+        for name, method in self._settings.methods.items():
+            forgotten = forget(method, self._request, self._valid, self._settings.budget)
+            row = self._measured(forgotten.model, self._sums(forgotten.model), sums)
             yield (
                 name,
                 {
@@ -125,45 +116,75 @@ class Comparison:
                     "strength": forgotten.strength,
                     "within_budget": forgotten.is_within_budget,
                     "seconds": round(forgotten.seconds, 2),
-                    "share_of_retraining": forgotten.seconds / self.seconds_of_retraining,
+                    "share_of_retraining": forgotten.seconds / seconds_of_retraining,
                     "sweep": forgotten.sweep,
                     **row,
+                    **_privacy_leakage(row["membership"], retrained_auc),
                 },
             )
 
-    def _ends(self) -> dict[str, Learner]:
-        return {RETRAINED: self.retrained, START: self.requests[0].start}
-
     def _measured(self, model: Learner, sums: np.ndarray, ends: dict[str, np.ndarray]) -> dict[str, Any]:
-        judge, settings, seed = self.judge, self.settings, self.requests[0].seed
-        row: dict[str, Any] = {"perplexity": judge.perplexity(sums)}
+        settings, seed = self._settings, self._request.seed
+        row: dict[str, Any] = {"perplexity": float(np.exp(-sums.sum() / self._targets.sum()))}
         for name, to in ends.items():
-            row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = judge.ratio(sums, to)
-        row |= judge.secrets(model).medians(settings, seed)
-        row["membership"], row["membership_ci"] = judge.membership(model)
-        row["retained_membership"], row["retained_membership_ci"] = judge.membership(model, retained=True)
-        attacker, unknown = self._attacker
-        for name, attack in ATTACKS.items():
-            found = judge.secrets(attack(model, attacker)).medians(settings, seed, unknown)
-            row |= {f"{name}.{key}": value for key, value in found.items()}
+            logs, targets = np.stack([sums, to], axis=1), np.stack([self._targets] * 2, axis=1)
+            chance = settings.bootstrap_samples, settings.confidence, seed
+            row[f"ratio_to_{name}"], row[f"ratio_to_{name}_ci"] = perplexity_ratio(logs, targets, *chance)
+        row |= self._exposures(model)
+        for name in self._lines:
+            row[name], row[f"{name}_ci"] = self._membership(model, name)
+        attacked = ((name, relearned(model, lines, settings, seed)) for name, lines in self._attackers.items())
+        for attack, found in (*attacked, ("four_bits", four_bits(model))):
+            row |= {f"{attack}.{key}": value for key, value in self._exposures(found, self._unknown).items()}
         return row
 
-    @cached_property
-    def _attacker(self) -> tuple[Attacker, np.ndarray]:
-        """Who knows a few of the secrets, and which of them (C,) he does not know."""
-        secrets, settings, seed = self.trial.secrets, self.settings, self.requests[0].seed
-        count = max(1, round(settings.relearned_share * len(secrets.planted)))
-        known = np.random.default_rng(seed).permutation(len(secrets.planted))[:count]
-        lines = [secrets.planted[number].text for number in known]
-        unknown = np.ones(len(secrets.planted), dtype=bool)
-        unknown[known] = False
-        base, retained = self.requests[0].base, self.requests[0].retain
-        return Attacker(settings, seed, base.encode(lines), base.encode(self.trial.alike), retained), unknown
+    def _exposures(self, model: Learner, chosen: np.ndarray | None = None) -> dict[str, Any]:
+        """Median bits of exposure by kind and repetitions, with intervals from a bootstrap over secrets.
+
+        The exposure of a secret is extrapolated (Carlini et al. 2019): its rank among sentences of its form, by the
+        gain in log-probability since before adaptation. ``chosen`` (C,), bool, selects secrets.
+        """
+        settings, planted = self._settings, self._planted
+        after = score_references(model.scorer(), self._sentences)
+        bits = np.empty(len(planted))
+        for form, references in self._trial.secrets.references.items():
+            gain = after[form] - self._before[form]
+            numbers = [number for number, secret in enumerate(planted) if (secret.family, secret.form) == form]
+            bits[numbers] = extrapolated_exposures(gain[len(references) :], gain[: len(references)], MOST_BITS)
+        found: dict[str, Any] = {}
+        for kind in dict.fromkeys(secret.family for secret in planted):
+            for times in settings.repetitions:
+                of_kind = np.array([(secret.family, secret.repetitions) == (kind, times) for secret in planted])
+                own = bits[of_kind if chosen is None else of_kind & chosen]
+                if not len(own):
+                    continue
+                drawn = np.random.default_rng(self._request.seed).choice(own, (settings.bootstrap_samples, len(own)))
+                name = f"exposure_{kind}_{times}"
+                found[name] = float(np.median(own))
+                found[f"{name}_ci"] = percentile_interval(np.median(drawn, axis=1), settings.confidence)
+        return found
+
+    def _sums(self, model: Learner) -> np.ndarray:
+        """The log-probabilities (S,) of the test sentences, in nats."""
+        return np.add.reduceat(model.log_probabilities(self._test), self._test.text.offsets[:-1])
+
+    def _membership(self, model: Learner, name: str) -> tuple[float | None, tuple[float, float] | None]:
+        """The AUC of membership inference, with its interval. Members are the ordinary lines to forget, or as many
+        retained lines; non-members are lines of no training text."""
+        settings, (lines, before) = self._settings, self._lines[name]
+        is_member = np.arange(len(lines)) < len(self._members[name])
+        audit = AuditSettings(
+            bootstrap_samples=settings.bootstrap_samples, confidence=settings.confidence, seed=self._request.seed
+        )
+        documents = [str(number) for number in range(len(lines))]
+        attacked = AttackedModel(model.scorer(), lines, is_member, documents, audit, before=before)
+        found = membership(attacked)["membership_auc"]
+        return found.value, found.interval
 
 
 def _privacy_leakage(auc: float | None, of_retrained: float | None) -> dict[str, float | None]:
-    """PrivLeak of MUSE (Shi et al. 2024): below 0 what was forgotten is still told from what was never seen, above 0
-    its absence is; 0 is retraining."""
+    """PrivLeak of MUSE (Shi et al. 2024). 0: as after retraining; below 0: membership inference still finds the
+    forgotten lines; above 0: their absence shows."""
     if auc is None or of_retrained is None or of_retrained == 1:
         return {"privacy_leakage": None}
     return {"privacy_leakage": (of_retrained - auc) / (1 - of_retrained)}

@@ -1,4 +1,4 @@
-"""The section ``unlearning``: ways to forget, and how they are compared."""
+"""The section ``unlearning``: the unlearning methods and the settings of their comparison."""
 
 from typing import Annotated, Literal
 
@@ -8,42 +8,39 @@ from tasks.settings.base import Settings
 from tasks.unlearning.methods import AnyUnlearning
 
 MOST_BITS = 33.0
-"""Of exposure: no secret is above the number of secrets there are, three of some 2,000 words."""
+"""Upper limit of exposure in bits, from the number of possible secrets: three of some 2,000 words."""
 
 
 class UnlearningSettings(Settings):
-    """What is planted, how far a method may go, and the methods by name."""
+    """Planted secrets, the budget of a method, and the methods by name."""
 
     methods: dict[str, AnyUnlearning] = Field(default_factory=dict)
-    """Ways to forget by name; ``compare.unlearned`` says which are compared."""
+    """Unlearning methods by name; ``compare.unlearned`` selects those to compare."""
     budget: float = Field(default=0.05, ge=0)
-    """Of a method's strengths the last is taken whose perplexity on valid text is at most so much above that of the
-    model before, as a share of it; the first one, if none is."""
+    """Largest rise of the perplexity on valid text, as a share of the perplexity before. The last strength within it is
+    used, or the first if none is."""
     technique: str = "allow_list"
-    """Masking technique, one of ``compare.techniques``, that says which words of ordinary lines are private; of planted
-    lines the planted words are."""
+    """Masking technique, one of ``compare.techniques``, that marks the private words of ordinary lines. In planted
+    lines the planted words are private."""
     fill: str = "unigram"
-    """Filling method without a filler, a key of ``filling``, that fills the private words anew."""
+    """Filling method without a filler, a key of ``filling``, that fills the private words again."""
     copies: int = Field(default=3, ge=1)
-    """How often each line is filled anew."""
+    """Number of refilled copies of each line."""
     secrets: int = Field(default=20, ge=2)
-    """Planted sentences of each kind and each number of repetitions."""
+    """Number of planted sentences of each kind and each number of repetitions."""
     repetitions: list[Annotated[int, Field(ge=1)]] = Field(default=[1, 4, 16], min_length=1)
-    """How often they stand in the text."""
+    """Numbers of times that planted sentences occur in the text."""
     references: int = Field(default=1000, ge=255)
-    """Sentences of the same form that are never trained on, by which a planted one is ranked."""
+    """Number of sentences of the same form, in no training text, among which a planted one is ranked."""
     lines: int = Field(default=400, ge=20)
-    """Ordinary lines that are to be forgotten, drawn by lot; as many others are never trained on."""
+    """Number of ordinary lines to forget, drawn at random; as many others are in no training text."""
     unit: Literal["line", "document"] = "line"
-    """What is drawn: lines, or all lines of documents, as many documents as it takes."""
-    requests: int = Field(default=1, ge=1)
-    """In so many parts all that is to be forgotten is asked for, one after the other: each time the model forgets that
-    has forgotten what was asked before. A planted sentence is of one part, however often it stands in the text."""
+    """Unit of the draw: lines, or whole documents until they have enough lines."""
     relearned_share: float = Field(default=0.1, gt=0, lt=1)
-    """Share of the planted sentences that an attacker knows, and trains the model on again."""
+    """Share of the planted sentences that an attacker knows and trains the model on again."""
     relearning_steps: int = Field(default=10, ge=1)
     relearning_rate: float = Field(default=1e-3, gt=0)
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
-    """Resamples for each confidence interval."""
+    """Number of resamples for each confidence interval."""
     confidence: float = Field(default=0.95, gt=0.5, lt=1)
     """Level of the confidence intervals."""

@@ -1,8 +1,8 @@
-"""The steps of a gradient method, and those of ordinary training that other methods need."""
+"""Training steps of gradient methods, and ordinary ones for other methods."""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
@@ -12,18 +12,25 @@ from tasks.errors import ModelError, ParameterError
 from tasks.language_model.learners import Learner, MarkedText, PlacedBatch, batches
 from tasks.language_model.transformer.batching import Batch
 from tasks.training.optimiser import ADAM_BETAS
-from tasks.unlearning.method import ForgetBatch, GradientMethod
-from tasks.unlearning.request import Request
+
+if TYPE_CHECKING:
+    from tasks.unlearning.method import GradientMethod, Request
 
 _LONGEST_GRADIENT = 1.0
 _BRANCHES = 4
-"""Of a seed: each text has an order of its own."""
+"""Number of derived seeds of a seed, so that each text has its own order."""
+Forgetting = Callable[[Learner, PlacedBatch], Tensor]
+"""The loss of a model on a batch of the text to forget."""
 
 
-def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[float, Learner]]:
-    """The models of a method's strengths.
+def gradient_steps(
+    method: "GradientMethod",
+    request: "Request",
+    forgetting: Callable[[Learner, Iterator[PlacedBatch]], Tensor] | None = None,
+) -> Iterator[tuple[float, Learner]]:
+    """The strengths of a method and their models. ``forgetting``: the loss on the next batches of the text to forget.
 
-    Raises ``ModelError`` where a weight is no longer a number, ``ParameterError`` where the refilled text is missing.
+    Raises ``ModelError`` where a gradient is not finite, ``ParameterError`` where the refilled text is missing.
     """
     if method.refilled_weight and request.refilled is None:
         raise ParameterError(
@@ -31,19 +38,18 @@ def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[f
             "in the private places; give --refilled, or another method"
         )
     model = request.start.copy()
-    reference = (request.base if method.reference == "base" else request.start).log_probabilities(request.forget)
-    forget, retain, refilled = drawn_batches(
-        model, (request.forget, request.retain, request.refilled or request.retain), method.batch_tokens, request.seed
+    forget, retain, refilled = (
+        batches(text, model.longest, method.batch_tokens, _BRANCHES * request.seed + branch)
+        for branch, text in enumerate((request.forget, request.retain, request.refilled or request.retain))
     )
-    kept = mean_loss if method.retain == "loss" else _divergence_from(request.start)
 
     def losses() -> Iterator[Tensor]:
-        if method.reads_forgotten and method.attack_steps:
-            yield _behind_attack(model, method, request.forget, forget, reference)
-        elif method.reads_forgotten:
-            yield _forgetting(model, method, request.forget, next(forget), reference)
+        if forgetting is not None:
+            yield forgetting(model, forget)
         if method.retain_weight:
-            yield method.retain_weight * kept(model, next(retain).batch)
+            batch = next(retain).batch
+            loss = mean_loss(model, batch) if method.retain == "loss" else _divergence(request.start, model, batch)
+            yield method.retain_weight * loss
         if method.refilled_weight:
             yield method.refilled_weight * mean_loss(model, next(refilled).batch)
 
@@ -55,19 +61,12 @@ def gradient_steps(method: GradientMethod, request: Request) -> Iterator[tuple[f
 def trained_on(
     start: Learner, marked: MarkedText, steps: int, learning_rate: float, batch_tokens: int, seed: int
 ) -> Learner:
-    """A copy of a model after so many steps of ordinary training."""
+    """A copy of a model after this many steps of ordinary training."""
     model = start.copy()
     drawn = batches(marked, model.longest, batch_tokens, seed)
     for _ in trained_steps(model, lambda: iter([mean_loss(model, next(drawn).batch)]), learning_rate, steps):
         pass
     return model
-
-
-def drawn_batches(
-    model: Learner, texts: tuple[MarkedText, ...], batch_tokens: int, seed: int
-) -> list[Iterator[PlacedBatch]]:
-    """Of each of up to four texts, batches in an order of its own."""
-    return [batches(text, model.longest, batch_tokens, _BRANCHES * seed + branch) for branch, text in enumerate(texts)]
 
 
 def trained_steps(
@@ -77,10 +76,10 @@ def trained_steps(
     steps: int,
     parameters: list[nn.Parameter] | None = None,
 ) -> Iterator[int]:
-    """Numbers of the steps, from 1, each after it is done: down the sum of the losses, of which one is in memory at a
-    time. ``parameters``: those that learn, where not all do.
+    """Minimise the sum of the losses with AdamW; yields the number of each step, from 1, after it is done. Only one
+    loss is in memory at a time. ``parameters``: the trained ones, by default all.
 
-    Raises ``ModelError`` where a gradient is no longer a number.
+    Raises ``ModelError`` where a gradient is no longer finite.
     """
     learned = list(model.network.parameters()) if parameters is None else parameters
     optimiser = AdamW(learned, lr=learning_rate, betas=ADAM_BETAS, weight_decay=0.0)
@@ -97,49 +96,27 @@ def trained_steps(
 
 
 def mean_loss(model: Learner, batch: Batch) -> Tensor:
-    """Nats a target."""
+    """Mean loss in nats a target."""
     return model.loss(batch) / len(batch.targets)
 
 
-def _divergence_from(start: Learner) -> Callable[[Learner, Batch], Tensor]:
+def _divergence(start: Learner, model: Learner, batch: Batch) -> Tensor:
     """KL(start || model), in nats a target."""
-
-    def divergence(model: Learner, batch: Batch) -> Tensor:
-        with torch.no_grad():
-            before = start.scores(batch).log_softmax(1)  # (N, V)
-        now = model.scores(batch).log_softmax(1)
-        return (before.exp() * (before - now)).sum() / len(batch.targets)
-
-    return divergence
+    with torch.no_grad():
+        before = start.scores(batch).log_softmax(1)  # (N, V)
+    now = model.scores(batch).log_softmax(1)
+    return (before.exp() * (before - now)).sum() / len(batch.targets)
 
 
-def _forgetting(
-    model: Learner, method: GradientMethod, marked: MarkedText, drawn: PlacedBatch, reference: np.ndarray
+def after_attack(
+    loss: Forgetting, model: Learner, drawn: Iterator[PlacedBatch], learning_rate: float, steps: int
 ) -> Tensor:
-    """The part of the loss that forgets."""
-    batch = drawn.batch
-    own = model.log_probability(batch)
-    weights = method.weights(
-        ForgetBatch(
-            log_probability=own,
-            reference=torch.from_numpy(reference[drawn.places]).to(own),
-            is_private=torch.from_numpy(marked.is_private[drawn.places]).to(own.device),
-            sentence=batch.rows.to(own.device),
-        )
-    )
-    return model.loss(batch, weights.to(own)) / len(batch.targets)
-
-
-def _behind_attack(
-    model: Learner, method: GradientMethod, marked: MarkedText, drawn: Iterator[PlacedBatch], reference: np.ndarray
-) -> Tensor:
-    """A loss whose gradient is that of the forgetting part behind training on another batch."""
+    """A loss of the model with the gradient that ``loss`` has after an attack: training on another batch."""
     attacked, known = model.copy(), next(drawn).batch
-    rest = method.attack_rate, method.attack_steps
-    for _ in trained_steps(attacked, lambda: iter([mean_loss(attacked, known)]), *rest):
+    for _ in trained_steps(attacked, lambda: iter([mean_loss(attacked, known)]), learning_rate, steps):
         pass
     attacked.network.zero_grad()
     with attacked.learning():
-        _forgetting(attacked, method, marked, next(drawn), reference).backward()
+        loss(attacked, next(drawn)).backward()
     pairs = zip(model.network.parameters(), attacked.network.parameters(), strict=True)
     return torch.stack([(own * other.grad).sum() for own, other in pairs if other.grad is not None]).sum()

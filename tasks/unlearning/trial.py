@@ -1,9 +1,8 @@
-"""What ways to forget are tried on: a private text with planted secrets, of which one part is to be forgotten.
+"""The data of a comparison: a private text with planted secrets, of which one part is to be forgotten.
 
-Three parts of the corpus are drawn by lot: lines to forget, lines that nobody is ever trained on, and all others, which
-are kept. What is planted is to be forgotten too. A secret is three common words behind words that lead up to them:
-those of a template, or the beginning of a line of the corpus, so that nothing ordinary tells where it is (Meeus et al.
-2025, "The Canary's Echo").
+The corpus is divided at random into lines to forget, lines of no training text, and all others, which are retained.
+Planted lines are also to be forgotten. A secret is three common words after a context: a template, or the beginning of
+a line of the corpus. So no unusual context reveals its place (Meeus et al. 2025, "The Canary's Echo").
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +10,14 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from tasks.audit.canaries import Canaries, Canary, Family, make_secrets
+from tasks.audit.canaries import Canaries, Canary, Family, make_canaries
 from tasks.corpora.masked_text import Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
 from tasks.language_model.normalisation import normalise
 
 if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
+    from tasks.filling.prepared_fill import PreparedFill
     from tasks.unlearning.settings import UnlearningSettings
 
 _SECRET = " {common} {common} {common}"
@@ -28,29 +27,29 @@ _BEGINNINGS, _BEGINNING_WORDS, _ALIKE = 4, 4, 3
 
 @dataclass(frozen=True)
 class PrivateLine:
-    """A line to forget, and what is private in it."""
+    """A line to forget, its masked form and its private spans."""
 
     raw: str
     masked: str
     spans: Sequence[MaskedSpan]
     document: str = ""
-    """That it stands in, where documents are drawn."""
+    """Name of its document, where documents are drawn."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """All parts, each in the order of the corpus."""
+    """All parts of the corpus, each in the order of the corpus."""
 
     secrets: Canaries
     planted: Sequence[PrivateLine]
-    """Each as often as it stands in the text."""
+    """Planted lines, each repeated as often as it occurs in the text."""
     ordinary: Sequence[PrivateLine]
-    """Lines of the corpus that are to be forgotten."""
+    """Lines of the corpus to forget."""
     retained: Sequence[str]
     never_seen: Sequence[str]
-    """As many as the ordinary ones, of the same draw."""
+    """Lines of no training text, as many as the ordinary ones and drawn with them."""
     alike: Sequence[str]
-    """Sentences of the forms of the secrets that nobody is trained on, and nothing is ranked by."""
+    """Sentences of the secrets' forms that are in no training text and in no ranking."""
 
     @classmethod
     def drawn(
@@ -60,13 +59,13 @@ class Trial:
         settings: "UnlearningSettings",
         seed: int,
     ) -> "Trial":
-        """Equal arguments draw the same; ``CorpusError`` for a corpus that is too small or unlike any language."""
+        """Draw a trial, the same for equal arguments; ``CorpusError`` for a corpus too small or unlike a language."""
         chance = Random(f"{seed} forgetting")
         with_words = [line for line in lines if normalise(line.raw)]
         if len(with_words) < 4 * settings.lines:
             raise CorpusError(
-                f"the corpus has {len(with_words):,} lines with a word, and half of it has to stay beside "
-                f"{settings.lines:,} to forget and as many that nobody sees; set unlearning.lines to "
+                f"the corpus has {len(with_words):,} lines with a word, and unlearning.lines {settings.lines!r} needs "
+                f"{4 * settings.lines:,}: a quarter to forget, a quarter unseen, half to retain. Set it to "
                 f"{len(with_words) // 4:,} at most"
             )
         if settings.unit == "line":
@@ -76,7 +75,12 @@ class Trial:
             forgotten, unseen = _of_documents([line.document for line in with_words], settings.lines, chance)
         retained = [line.raw for n, line in enumerate(with_words) if n not in forgotten and n not in unseen]
         forms: dict[Family, list[str]] = {"template": [*_TEMPLATES], "ordinary": list(_beginnings(retained, chance))}
-        drawn = make_secrets(ranks, forms, settings.secrets, settings.repetitions, settings.references + _ALIKE, seed)
+        wanted = settings.secrets, settings.repetitions, settings.references + _ALIKE
+        drawn = make_canaries(ranks, *wanted, None, seed, forms)
+        if not drawn.planted:
+            raise CorpusError(
+                "the word counts have too few common words for secrets; give counts of the text's language"
+            )
         references = {form: sentences[_ALIKE:] for form, sentences in drawn.references.items()}
         secrets = replace(drawn, references=references)
         return cls(
@@ -90,33 +94,22 @@ class Trial:
 
     @property
     def forgotten(self) -> list[PrivateLine]:
-        """All lines to forget."""
+        """All lines to forget: planted and ordinary ones."""
         return [*self.planted, *self.ordinary]
 
-    def in_turn(self, requests: int, seed: int) -> list[list[PrivateLine]]:
-        """Lines to forget, in so many parts; equal lines are of one."""
-        if requests == 1:
-            return [self.forgotten]
-        texts = list(dict.fromkeys(line.raw for line in self.forgotten))
-        Random(f"{seed} requests").shuffle(texts)
-        part = {text: number % requests for number, text in enumerate(texts)}
-        return [[line for line in self.forgotten if part[line.raw] == number] for number in range(requests)]
+    def refilled(self, prepared: "PreparedFill", corpus_lines: int, copies: int) -> list[str]:
+        """The lines to forget with other words in the private places, in this many copies."""
+        from tasks.filling.filled_lines import Part
 
-    @staticmethod
-    def refilled(forgotten: Sequence[PrivateLine], context: "FillContext", copies: int) -> list[str]:
-        """Lines to forget with other words in the private places, in so many copies."""
-        from tasks.filling.filled_corpus import Shard
-
-        lines = list(forgotten) * copies
-        # Lines behind those of the corpus, each a document of its own: no draw is one of the corpus' own.
+        lines = self.forgotten * copies
+        # Numbered after the lines of the corpus, each its own document: no draw repeats one of the corpus.
         names = [f"forgotten {number}" for number in range(len(lines))]
         masked, spans = [line.masked for line in lines], [list(line.spans) for line in lines]
-        shard = Shard(0, 1 + len(context.masked), masked, spans, names)
-        return context.corpus_filler().fill_shard(shard).lines
+        return prepared.fill(Part(1 + corpus_lines, masked, spans, names))
 
 
 def _of_documents(documents: Sequence[str], lines: int, chance: Random) -> tuple[set[int], set[int]]:
-    """Numbers of the lines of documents drawn by lot, twice: as many documents as have so many lines."""
+    """Draw documents at random twice, each time until they have enough lines; returns the numbers of their lines."""
     by_name: dict[str, list[int]] = {}
     for number, name in enumerate(documents):
         by_name.setdefault(name, []).append(number)
@@ -131,13 +124,13 @@ def _of_documents(documents: Sequence[str], lines: int, chance: Random) -> tuple
 def _beginnings(lines: Sequence[str], chance: Random) -> Iterator[str]:
     found = list(dict.fromkeys(tuple(words[:_BEGINNING_WORDS]) for words in map(normalise, lines) if len(words) > 7))
     if len(found) < _BEGINNINGS:
-        raise CorpusError(f"the corpus has {len(found)} lines of eight words and more, and {_BEGINNINGS} are needed")
+        raise CorpusError(f"the corpus has {len(found)} lines of at least eight words and needs {_BEGINNINGS}")
     for words in chance.sample(found, _BEGINNINGS):
         yield " ".join(words) + _SECRET
 
 
 def _private(secret: Canary) -> PrivateLine:
-    """A planted line, whose drawn words are private; they are the last ones, one blank between two."""
+    """A planted line with its drawn words as private spans; they are the last words, separated by single blanks."""
     words = secret.text[secret.drawn[0] :].split(" ")
     spans = [
         MaskedSpan(start, start + len(word), Marker().label, "planted", word, number)

@@ -10,11 +10,12 @@ of the others back. Only a model that never read the text is free of it: one tha
 without it.
 
 examples:
-  palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --sidecar leave.jsonl
-  palimpsest unlearn --method private_words --model models/adapted --base models/pretrained --forget leave.txt \\
-    --sidecar leave.jsonl --retain stay.txt --valid valid.txt --output models/forgotten
-  palimpsest unlearn --method negative_preference --set retain_weight=5 --model models/adapted \\
-    --base models/pretrained --forget leave.txt --retain stay.txt --valid valid.txt --output models/forgotten
+  palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --kept-words kept.txt
+  palimpsest fill --method unigram --input leave_masked.txt --kept-words kept.txt --word-counts word_counts.tsv \\
+    --output refilled.txt
+  palimpsest unlearn --method negative_preference --set retain=divergence --set refilled_weight=0.3 \\
+    --model models/adapted --base models/pretrained --forget leave.txt --refilled refilled.txt --retain stay.txt \\
+    --valid valid.txt --output models/forgotten
 """
 
 from typing import Annotated
@@ -27,14 +28,14 @@ from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.unlearning.method import UnlearningMethod
+from tasks.unlearning.method import Request, UnlearningMethod
 from tasks.unlearning.methods import METHODS_HELP, AnyUnlearning, settings_named
 
 SUMMARY = "make a language model forget a text that it was trained on"
 
 
 class UnlearnFiles(StageFiles):
-    """A model, what it has to forget, and what it keeps."""
+    """A model, the text to forget and the text to retain."""
 
     model: Annotated[str, READ_MODEL]
     """model that must forget: a Transformer of palimpsest or a causal model of Hugging Face"""
@@ -42,8 +43,6 @@ class UnlearnFiles(StageFiles):
     """model that --model was adapted from"""
     forget: Annotated[str, READ]
     """text to forget, one sentence a line"""
-    sidecar: Annotated[str | None, READ] = None
-    """private words of --forget, as 'palimpsest mask --sidecar' writes them (default: all words)"""
     refilled: Annotated[str | None, READ] = None
     """--forget with other words in the private places, in one copy or several, as 'palimpsest fill' writes it"""
     retain: Annotated[str, READ]
@@ -57,48 +56,39 @@ class UnlearnFiles(StageFiles):
 
 
 def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Forget, and write the model.
+    """Make a model forget a text, and write it.
 
-    Raises ``ModelError`` where the models are not of one vocabulary or cannot be trained, ``CorpusError`` where a text
-    has no word, a sidecar is of another one, or nothing is to be forgotten but what is kept.
+    Raises ``ModelError`` where the models have different vocabularies or cannot be trained. Raises ``CorpusError``
+    where a text has no word, or every line to forget is also one to retain.
     """
     import math
-    from dataclasses import replace
 
-    import numpy as np
-
-    from tasks.corpora.sidecar import read_sidecar
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.evaluation.reference_text import reference_text_of
-    from tasks.language_model.learners import open_learner
     from tasks.language_model.model_folder import check_replaceable
+    from tasks.language_model.opening import open_learner
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.comparison import forget, valid_loss
-    from tasks.unlearning.request import Request
 
     check_replaceable(files.output)
     set_up_torch(resources.threads)
     start, base = open_learner(files.model), open_learner(files.base, "--base")
     if start.vocabulary_hash != base.vocabulary_hash:
         raise ModelError(f"--model {files.model!r} and --base {files.base!r} have different vocabularies")
-    lines, kept, valid = (read_corpus(path) for path in (files.forget, files.retain, files.valid))
-    both = set(lines) & set(kept)
+    lines, retained, valid = (read_corpus(path) for path in (files.forget, files.retain, files.valid))
+    both = set(lines) & set(retained)
     if both == set(lines):
         raise CorpusError(
-            f"every line of --forget {files.forget!r} is one of --retain {files.retain!r} too; take them out there"
+            f"every line of --forget {files.forget!r} is one of --retain {files.retain!r} too; remove it there"
         )
-    # That texts have words, and that the sidecar is one of this very text.
-    reference_text_of(kept, files.retain)
-    reference_text_of(valid, files.valid)
-    reference_text_of(lines, files.forget, {"private": files.sidecar} if files.sidecar else None)
-    marked = start.encode(lines, read_sidecar(files.sidecar) if files.sidecar else None)
-    if not files.sidecar:
-        marked = replace(marked, is_private=np.ones_like(marked.is_private))
+    for text, path in ((retained, files.retain), (valid, files.valid), (lines, files.forget)):
+        reference_text_of(text, path)
+    marked = start.encode(lines)
     request = Request(
         start=start,
         base=base,
         forget=marked,
-        retain=start.encode(kept),
+        retain=start.encode(retained),
         refilled=start.encode(read_corpus(files.refilled)) if files.refilled else None,
         seed=cell.seed or 0,
     )
@@ -118,10 +108,10 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     if known["before"] >= known["base"]:
         report.warn("the model finds the text to forget no more probable than its base does: it has hardly read it")
     if both:
-        report.warn(f"{len(both):,} lines of --forget stand in --retain too, and are trained on")
+        report.warn(f"{len(both):,} lines of --forget are in --retain too, and are trained on")
     if not found.is_within_budget:
         report.warn(
-            f"even strength {found.strength:g}, the first one, costs more than {files.budget:.0%} of perplexity"
+            f"even the first strength, {found.strength:g}, raises the perplexity by more than {files.budget:.0%}"
         )
     tried = next(each for each in found.sweep if each["strength"] == found.strength)
     print(

@@ -1,11 +1,11 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from tasks.audit.canaries import make_canaries
-from tasks.audit.twin import Obfuscated, twin_text
+from tasks.audit.twin import TwinText
 from tasks.corpora.sources.published_frequencies import published_counts
-from tasks.errors import CorpusError
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +63,14 @@ def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
     members = [f"line {number}" for number in range(400)]
     text = [f"{line} filled {copy}" for copy in range(2) for line in members]
 
-    def shout(lines):
-        return Obfuscated([line.upper() for line in lines], [[] for _ in lines])
-
-    documents = [str(number // 10) for number in range(400)]
-    twin = twin_text(members, documents, text, canaries, shout, held_out_share=0.25, seed=1)
+    repeated = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
+    named = [(line.upper(), f"canary {line}") for line in repeated]
+    is_member = np.random.default_rng(1).random(400) >= 0.25
+    twin = TwinText(text, [str(number // 10) for number in range(400)], is_member, named, seed=1)
     lines, names = zip(*twin.of(twin.is_member), strict=True)
     own = [line for line in lines if line.startswith("line ")]
     # Every copy of a line is out, or none; the order stays.
     assert own == [line for number, line in enumerate(text) if twin.is_member[number % 400]]
-    assert 60 < (~twin.is_member).sum() < 140
     planted = Counter(line for line in lines if not line.startswith("line "))
     assert planted == Counter(
         {canary.text.upper(): canary.repetitions for canary in canaries.planted if canary.repetitions}
@@ -83,5 +81,3 @@ def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
     places = [number for number, line in enumerate(lines) if not line.startswith("line ")]
     assert places[0] < 30
     assert places[-1] > len(lines) - 30
-    with pytest.raises(CorpusError, match="7 lines, and the private one 400"):
-        twin_text(members, documents, text[:7], canaries, shout, held_out_share=0.25, seed=1)

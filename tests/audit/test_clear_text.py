@@ -3,12 +3,12 @@
 import pytest
 from marked_text import MaskedText, Names
 
-from tasks.audit.attacked import AttackSettings, AuditFiles
+from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
+from tasks.audit.attacks import figures_of_text
 from tasks.audit.clear_text import masked_words, missing_words, verbatim_lines
 from tasks.audit.figure import share_figure
-from tasks.audit.text_attacks import text_figures
 from tasks.errors import CorpusError
-from tasks.filling.methods.paraphrase import Paraphrase
+from tasks.filling.methods.distilled import Distilled
 from tasks.masking.every_tagger import EveryTagger
 from tasks.records.cell import Cell
 from tasks.review.reader import accuracies
@@ -49,7 +49,8 @@ def test_a_text_without_a_sidecar_is_read_by_the_reference_reader(tmp_path):
     """Of three direct identifiers one is left in two lines: 500 per 1,000, before what the reader gets wrong."""
     text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "carla slept"])
     other = text.other("other.txt", ["Eve saw Hans at noon", "carla slept"])
-    found = text_figures(AttackSettings(), AuditFiles(members=str(text.raw), text=str(other)), Cell(), RESOURCES, [])
+    files = AuditFiles(members=str(text.raw), text=str(other))
+    found = figures_of_text(AttackedText(AttackSettings(), files, Cell(), RESOURCES))
     direct, quasi = found["unmasked_direct"], found["unmasked_quasi"]
     ends = [1000 * (k.precision + 3 * k.precision * (1 - k.recall) / k.recall) / 2 for k in accuracies("direct")]
     assert direct.interval == pytest.approx((min(ends), max(ends)))
@@ -57,7 +58,7 @@ def test_a_text_without_a_sidecar_is_read_by_the_reference_reader(tmp_path):
     assert "precision" in direct.attacker
     nothing = text.other("nothing.txt", ["somebody spoke", "somebody slept"])
     files = AuditFiles(members=str(text.raw), text=str(nothing))
-    less = text_figures(AttackSettings(), files, Cell(), RESOURCES, [])
+    less = figures_of_text(AttackedText(AttackSettings(), files, Cell(), RESOURCES))
     assert 0 < less["unmasked_direct"].value < direct.value, "what the reader misses is still counted"
 
 
@@ -67,15 +68,16 @@ def test_lines_that_were_written_anew_are_no_fill_of_the_masked_ones(tmp_path):
     text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "{carla} slept"])
     anew = text.other("anew.txt", ["At noon Anna was there", "somebody slept"])
     masks = text.other("gone.txt", ["At dusk Eve was there", "somebody slept"])
-    settings = AttackSettings(filling=Paraphrase(kind="paraphrase"))
-    cell = Cell(technique="list", method="paraphrase")
+    settings = AttackSettings(filling=Distilled(kind="distilled"))
+    cell = Cell(technique="list", method="distilled")
     told, nothing = (
-        text_figures(
-            settings,
-            AuditFiles(members=str(text.raw), text=str(one), masked=str(tmp_path / "masked")),
-            cell,
-            RESOURCES,
-            [],
+        figures_of_text(
+            AttackedText(
+                settings,
+                AuditFiles(members=str(text.raw), text=str(one), masked=str(tmp_path / "masked")),
+                cell,
+                RESOURCES,
+            )
         )
         for one in (anew, masks)
     )

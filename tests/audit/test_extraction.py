@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tasks.audit.attacked import AttackedModel
 from tasks.audit.canaries import Canaries, Canary
 from tasks.audit.extraction import extraction
 from tasks.audit.settings import AuditSettings
@@ -36,15 +37,16 @@ class Writer:
 
 def attacked(written, **options):
     settings = AuditSettings(bootstrap_samples=200)
-    return extraction(Writer(written), LINES, IS_MEMBER, list("abcd"), settings, **options)
+    return extraction(AttackedModel(Writer(written), LINES, IS_MEMBER, list("abcd"), settings, **options))
 
 
-def test_a_run_counts_that_one_line_alone_has():
+def test_a_run_counts_that_one_line_alone_has(tmp_path):
     found = attacked(WRITTEN)["extracted"]
     # Two of six of members; two of others, who have two runs where members have four.
     assert (found.value, found.blind, found.places) == (pytest.approx(2 / 6), pytest.approx(2 * 2 / 6), 6)
     assert found.interval[0] < 2 / 6 < found.interval[1]
-    options = {"public": ["Nobody knows who wrote it, they say."], "planted": ["a b c d e"]}
+    (tmp_path / "public.txt").write_text("Nobody knows who wrote it, they say.\n", encoding="utf-8")
+    options = {"public": str(tmp_path / "public.txt"), "planted": ["a b c d e"]}
     found = attacked(WRITTEN, **options, text=["one two", "two three four five nine", "red", "nobody"])
     assert (found["extracted"].value, found["extracted"].blind) == (pytest.approx(2 / 5), pytest.approx(2 * 1 / 5))
     assert found["extracted_masked"].value == pytest.approx(1 / 5)

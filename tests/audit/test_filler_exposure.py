@@ -66,6 +66,5 @@ def test_a_filler_remembers_what_it_was_tuned_on(planted, tmp_path):
     resources = ResourceSettings(threads=1, parallel_stages=1)
     found = filler_exposure(tuning, files, text, lines, canaries, settings, resources)
     figure = found["exposure_filler"]
-    assert np.isclose(figure.blind, null_exposure(512, 8, 0.95)[0], atol=0.01)
-    low, high = null_exposure(512, 8, 0.9999)[1]
-    assert low < figure.value < high if not planted else figure.interval[0] > figure.blind
+    assert np.isclose(figure.blind, null_exposure(512), atol=0.01)
+    assert abs(figure.value - figure.blind) < 2.2 if not planted else figure.interval[0] > figure.blind

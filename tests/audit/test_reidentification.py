@@ -98,15 +98,6 @@ def test_a_second_reader_sees_lines_without_markers(tmp_path):
         assert tuple(form.format(HIDDEN[0], HIDDEN[7]).split()) in lines
 
 
-def test_what_a_returning_fill_writes_is_tried_first(tmp_path):
-    text = MaskedText.write(tmp_path, [f"clue0 {{{HIDDEN[9]}}} said", f"said {{{HIDDEN[40]}}}"])
-    fill = text.other("fill.txt", [f"clue0 {HIDDEN[9]} said", f"said {HIDDEN[0]}"])
-    uniform = {word: 1 / 60 for word in HIDDEN}
-    places = masked_places(text.masked, text.sidecar, 10, 1, returning_fill=fill)
-    figures = attacked(places, lambda words, _: uniform)
-    assert (figures["reidentified_1"].value, figures["reidentified_1"].blind) == (0.5, 0.0)
-
-
 def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(tmp_path):
     lines = [f"clue{n} said {{{word}}}" for n, word in enumerate(("Multipiece", "unheardof", HIDDEN[5]))]
     text = MaskedText.write(tmp_path, lines)

@@ -10,7 +10,7 @@ import zstandard
 from tasks.corpora import text_lines
 from tasks.corpora.sources import compressed_lines
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.wikitext import WikiText
+from tasks.corpora.sources.wikitext import WikiTextCorpus
 from tasks.errors import CorpusError
 
 LINES = ["first line", "second, with an é", "", "last line"]
@@ -55,10 +55,10 @@ def test_a_file_that_is_cut_off_or_damaged_is_an_error(tmp_path):
         whole = COMPRESSIONS[name](TEXT)
         # compress has no end mark: only what breaks inside its head can be told.
         (tmp_path / "file").write_bytes(whole[:2] if name == "compress" else whole[:-6])
-        with pytest.raises(CorpusError, match=r"is damaged or cut off behind line \d .*; fetch it again"):
+        with pytest.raises(CorpusError, match=r"is damaged or cut off after line \d .*; fetch it again"):
             list(read_compressed_lines(tmp_path / "file"))
     (tmp_path / "file").write_bytes(zstandard.compress(TEXT)[:8] + b"\xff" * 40)
-    with pytest.raises(CorpusError, match="is damaged or cut off behind line 0"):
+    with pytest.raises(CorpusError, match="is damaged or cut off after line 0"):
         list(read_compressed_lines(tmp_path / "file"))
 
 
@@ -86,7 +86,7 @@ def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch, name, bomb
             for part in ("train", "valid", "test"):
                 text = bomb.replace(b"short\n", b"") if part == "train" else b""
                 archive.writestr(f"wiki.{part}.tokens", b"= Title =\n" + text)
-        documents = WikiText(str(tmp_path / "file")).documents("train")
+        documents = WikiTextCorpus(kind="wikitext", source=str(tmp_path / "file")).open().documents("train")
         read = lambda: list(documents)  # noqa: E731
     else:
         (tmp_path / "file").write_bytes(COMPRESSIONS[name](bomb))

@@ -56,13 +56,15 @@ def test_an_earlier_corpus_stays_when_the_source_is_bad(tmp_path, capsys):
 
 
 def test_text_of_installed_packages_is_what_was_pinned():
-    from tasks.corpora.sources.chitchat import Chitchat
-    from tasks.corpora.sources.encyclopedia import Encyclopedia
+    from tasks.corpora.sources.chitchat import ChitchatCorpus
+    from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
 
-    conversations = list(Chitchat().documents())
+    conversations = list(ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents())
     assert len(conversations) == 7168
     assert sum(len(conversation.texts) for conversation in conversations) == 258_145
-    articles = list(Encyclopedia(questions=False).documents())
+    articles = list(
+        EncyclopediaCorpus(kind="encyclopedia", source="constraints.txt", questions=False).open().documents()
+    )
     assert len(articles) == 490
     assert sum(len(article.texts) for article in articles) > 90_000
 

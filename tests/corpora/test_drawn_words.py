@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from tasks.corpora.sources import drawn_words
 from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
 from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.errors import ParameterError
@@ -50,14 +51,16 @@ def test_limits_in_the_wrong_order_are_named():
         drawn(shortest=5, longest=3)
 
 
-def test_rows_of_two_languages_switch_where_they_should():
-    """English and Russian words tell themselves apart by their letters."""
+def test_rows_of_two_languages_switch_where_they_should(monkeypatch):
+    """English and Russian words differ in their letters."""
+    words = {"en": [f"w{letter}" for letter in "abcdefghij"], "ru": [f"с{letter}" for letter in "абвгдежзик"]}
+    monkeypatch.setattr(drawn_words, "published_frequencies", lambda codes: dict.fromkeys(words[codes[0]], 0.1))
 
     def changes(switches):
-        rows = rows_of(drawn(rows=1000, words=100, languages=["en", "ru"], switches=switches, shortest=5, longest=5))
+        rows = rows_of(drawn(rows=1000, words=10, languages=["en", "ru"], switches=switches, shortest=5, longest=5))
         languages = [[word.isascii() for word in row.split()] for row in rows]
         assert 400 < sum(row[0] for row in languages) < 600
-        return [sum(before != behind for before, behind in pairwise(row)) for row in languages]
+        return [sum(before != after for before, after in pairwise(row)) for row in languages]
 
     assert set(changes("never")) == {0}
     assert set(changes("once")) == {1}

@@ -2,8 +2,13 @@
 
 import pytest
 
-from tasks.corpora.sources.fisher import Fisher
+from tasks.corpora.sources.fisher import FisherCorpus
 from tasks.errors import CorpusError
+
+
+def opened(source, **settings):
+    return FisherCorpus(kind="fisher", source=source, **settings).open()
+
 
 LDC = """# fe_03_00001.sph
 # Transcribed at the LDC
@@ -51,7 +56,7 @@ def releases(tmp_path):
 
 
 def test_calls_are_documents_without_comments_and_sounds(releases):
-    documents = list(Fisher(str(releases)).documents())
+    documents = list(opened(str(releases)).documents())
     assert [document.texts for document in documents] == [
         ["and i generally prefer", "eating at home", "hi my name is andy", "the f.b.i. called   me"],
         ["hello"],
@@ -60,20 +65,20 @@ def test_calls_are_documents_without_comments_and_sounds(releases):
 
 
 def test_guesses_of_the_transcriber_can_stay_but_gaps_do_not(releases):
-    documents = list(Fisher(str(releases), unclear="keep").documents())
+    documents = list(opened(str(releases), unclear="keep").documents())
     assert documents[1].texts == ["hello", "oh yeah"]
     assert documents[0].left_out["unclear"] == 1
 
 
 def test_what_is_no_transcript_is_said_without_its_text(releases, tmp_path):
     with pytest.raises(CorpusError, match="put the folders of LDC2004T19 and LDC2005T19 there"):
-        Fisher(str(tmp_path / "nothing"))
+        opened(str(tmp_path / "nothing"))
     with pytest.raises(CorpusError, match=r"holds no fe_03_\*\.txt"):
-        Fisher(str(releases / "LDC2004T19" / "fe_03_p1_tran" / "doc"))
+        opened(str(releases / "LDC2004T19" / "fe_03_p1_tran" / "doc"))
     path = releases / "LDC2004T19" / "fe_03_p1_tran" / "data" / "trans" / "000" / "fe_03_00001.txt"
     path.write_text(LDC + "L: secret text\n")
     with pytest.raises(CorpusError, match="line 16 is no utterance") as caught:
-        list(Fisher(str(releases)).documents())
+        list(opened(str(releases)).documents())
     assert "secret" not in str(caught.value)
 
 
@@ -81,4 +86,4 @@ def test_the_same_call_twice_is_refused(releases):
     (releases / "copy").mkdir()
     (releases / "copy" / "fe_03_00001.txt").write_text(LDC)
     with pytest.raises(CorpusError, match=r"holds 'fe_03_00001\.txt' twice"):
-        Fisher(str(releases))
+        opened(str(releases))

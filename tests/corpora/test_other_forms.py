@@ -102,7 +102,7 @@ def test_another_encoding_is_refused_with_a_command_that_names_it(tmp_path, enco
 
 def test_utf_16_that_breaks_off_is_named_by_its_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8a\x00b")
-    with pytest.raises(CorpusError, match=r"begins as UTF-16, and behind line [0-2] "):
+    with pytest.raises(CorpusError, match=r"begins as UTF-16, and changes after line [0-2]"):
         list(read_lines(tmp_path / "a.txt"))
 
 

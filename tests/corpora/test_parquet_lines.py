@@ -112,8 +112,8 @@ def test_what_would_be_lost_is_no_output(tmp_path, capsys):
         write_table(Path("mail.parquet/a.parquet"), text=[SECRET])
         for source, output, message in (
             ("mail.parquet", "other.parquet", "it holds 'notes.txt', which is no Parquet file and would be lost"),
-            ("mail.parquet/a.parquet", "mail.parquet", "lies in --output 'mail.parquet', which is replaced as a whole"),
-            ("mail.parquet", "mail.parquet", "which is read; what is there would be lost"),
+            ("mail.parquet/a.parquet", "mail.parquet", "is in --output 'mail.parquet', which is replaced as a whole"),
+            ("mail.parquet", "mail.parquet", "which is read; its content would be lost"),
         ):
             assert main(["mask", "--technique", "allow_list", "--input", source, "--output", output]) == 1
             assert message in capsys.readouterr().err

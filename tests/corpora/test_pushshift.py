@@ -8,8 +8,12 @@ from random import Random
 import pytest
 import zstandard
 
-from tasks.corpora.sources.pushshift import Pushshift, plain_text
+from tasks.corpora.sources.pushshift import PushshiftCorpus, plain_text
 from tasks.errors import CorpusError
+
+
+def opened(source, **settings):
+    return PushshiftCorpus(kind="pushshift", source=source, **settings).open()
 
 
 def comment(body, thread="t3_aaaaaa", author="somebody", subreddit="AskReddit", score=3):
@@ -44,7 +48,7 @@ def write(path, *comments, window_log=None):
 
 
 def read(path, **options):
-    found = list(Pushshift(str(path), **options).documents())
+    found = list(opened(str(path), **options).documents())
     left_out = {}
     for document in found:
         for reason, count in document.left_out.items():
@@ -67,7 +71,7 @@ def test_comments_become_sentences_and_the_rest_is_counted(tmp_path):
     )
     texts, left_out = read(tmp_path / "RC_2019-01.zst")
     assert texts == [["I live in Leeds.", "It rains a lot there, but I like it!"]]
-    assert next(Pushshift(str(tmp_path)).documents()).name == "t3_aaaaaa"
+    assert next(opened(str(tmp_path)).documents()).name == "t3_aaaaaa"
     assert left_out == {"removed": 2, "bot": 3, "not_english": 1, "no_text": 1}
 
 
@@ -100,7 +104,7 @@ def test_a_sample_takes_whole_threads_and_the_seed_says_which(tmp_path):
         tmp_path / "RC_2019-01.zst",
         *(comment(f"comment {number} of this thread", thread=f"t3_{number % 200}") for number in range(600)),
     )
-    found = {seed: read(tmp_path, sample_share=0.25, sample_seed=seed) for seed in (1, 2)}
+    found = {seed: read(tmp_path, sample_share=0.25, cleaning={"seed": seed}) for seed in (1, 2)}
     for texts, left_out in found.values():
         threads = {int(text.split()[1]) % 200 for (text,) in texts}
         assert len(texts) == 3 * len(threads)
@@ -108,7 +112,7 @@ def test_a_sample_takes_whole_threads_and_the_seed_says_which(tmp_path):
         assert 26 <= len(threads) <= 74
         assert left_out == {"beyond_sample": 600 - len(texts)}
     assert found[1] != found[2]
-    assert found[1] == read(tmp_path, sample_share=0.25, sample_seed=1)
+    assert found[1] == read(tmp_path, sample_share=0.25, cleaning={"seed": 1})
 
 
 def test_memory_does_not_grow_with_the_dump(tmp_path):
@@ -120,7 +124,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
             f"This is comment number {number} and it is here {random.randbytes(20).hex()}" for number in range(count)
         )
         write(path, *(comment(body, f"t3_{random.randbytes(4).hex()}") for body in bodies))
-        source = Pushshift(str(path))
+        source = opened(str(path))
         sum(1 for _ in source.documents())
         tracemalloc.start()
         sum(1 for _ in source.documents())
@@ -150,9 +154,9 @@ def test_markdown_and_entities_become_text():
 
 def test_what_is_no_dump_of_comments_is_said_without_its_text(tmp_path):
     with pytest.raises(CorpusError, match=r"put one or more RC_YYYY-MM\.zst there"):
-        Pushshift(str(tmp_path / "nothing"))
+        opened(str(tmp_path / "nothing"))
     with pytest.raises(CorpusError, match=r"holds no dump of comments such as RC_2019-01\.zst"):
-        Pushshift(str(tmp_path))
+        opened(str(tmp_path))
     path = tmp_path / "RC_2019-01.zst"
     write(path, comment("fine"), {"title": "secret", "selftext": "secret"})
     with pytest.raises(CorpusError, match=r"line 2 has no field 'body'; .* not of submissions") as caught:

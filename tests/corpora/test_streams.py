@@ -15,7 +15,7 @@ from tasks.cli import main
 from tasks.corpora import text_lines
 from tasks.corpora.text_lines import is_stream, read_lines, write_lines
 from tasks.errors import CorpusError
-from tasks.filling import filled_corpus
+from tasks.filling import filled_lines
 
 MASKED = "the [MASK] sat\n" * 7
 COUNTS = "the\t90\ndog\t3\n"
@@ -42,7 +42,7 @@ def process_substitution(content):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(filled_corpus, "PART_LINES", 2)
+    monkeypatch.setattr(filled_lines, "PART_LINES", 2)
     (tmp_path / "masked.txt").write_text(MASKED, encoding="utf-8")
     (tmp_path / "counts.tsv").write_text(COUNTS, encoding="utf-8")
     return tmp_path

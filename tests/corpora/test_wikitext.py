@@ -4,8 +4,13 @@ import zipfile
 
 import pytest
 
-from tasks.corpora.sources.wikitext import WikiText, put_together
+from tasks.corpora.sources.wikitext import WikiTextCorpus, put_together
 from tasks.errors import CorpusError
+
+
+def opened(source, **settings):
+    return WikiTextCorpus(kind="wikitext", source=source, **settings).open()
+
 
 PARAGRAPHS = [
     "= Mill Creek Lighthouse =",
@@ -42,7 +47,7 @@ ARTICLES = [
 
 
 def test_articles_are_documents_and_text_is_put_together(folder):
-    documents = list(WikiText(str(folder)).documents("train"))
+    documents = list(opened(str(folder)).documents("train"))
     assert [document.texts for document in documents] == ARTICLES
     assert {document.part for document in documents} == {"train"}
     # A heading counts with the article that it ends before or stands in: the title of the second is read there.
@@ -51,7 +56,7 @@ def test_articles_are_documents_and_text_is_put_together(folder):
 
 
 def test_sentences_with_unknown_words_can_stay(folder):
-    first = next(WikiText(str(folder), unknown_words="keep").documents("train"))
+    first = next(opened(str(folder), unknown_words="keep").documents("train"))
     assert first.texts[0] == "Mill Creek Lighthouse is a lighthouse on the <unk> coast, built in 1889."
 
 
@@ -59,7 +64,7 @@ def test_the_published_zip_file_is_read_as_it_is(folder, tmp_path):
     with zipfile.ZipFile(tmp_path / "wikitext-103-v1.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted((folder / "wikitext-103").iterdir()):
             archive.write(path, f"wikitext-103/{path.name}")
-    from_zip = WikiText(str(tmp_path / "wikitext-103-v1.zip"))
+    from_zip = opened(str(tmp_path / "wikitext-103-v1.zip"))
     assert [document.texts for document in from_zip.documents("train")] == ARTICLES
     assert from_zip.files == [str(tmp_path / "wikitext-103-v1.zip")]
 
@@ -77,17 +82,17 @@ def test_tokens_are_put_together():
 
 def test_what_is_no_wikitext_is_said(folder, tmp_path):
     with pytest.raises(CorpusError, match=r"does not exist; put the WikiText-103 folder or zip file there"):
-        WikiText(str(tmp_path / "nothing"))
+        opened(str(tmp_path / "nothing"))
     (folder / "wikitext-103" / "wiki.valid.tokens").unlink()
     with pytest.raises(CorpusError, match=r"lacks wiki\.valid\.tokens"):
-        WikiText(str(folder))
+        opened(str(folder))
     (tmp_path / "bad.zip").write_bytes(b"no zip")
     with pytest.raises(CorpusError, match="neither a folder nor a readable zip file"):
-        WikiText(str(tmp_path / "bad.zip"))
+        opened(str(tmp_path / "bad.zip"))
     for part in ("train", "valid", "test"):
         (folder / "wikitext-103" / f"wiki.{part}.tokens").write_text("secret text without a title .\n")
-    with pytest.raises(CorpusError, match="before the first '= Title =' line") as caught:
-        list(WikiText(str(folder)).documents("train"))
+    with pytest.raises(CorpusError, match="precedes the first '= Title =' line") as caught:
+        list(opened(str(folder)).documents("train"))
     assert "secret" not in str(caught.value)
 
 
@@ -95,4 +100,4 @@ def test_both_variants_at_once_are_refused(folder):
     for part in ("train", "valid", "test"):
         (folder / f"wiki.{part}.raw").write_text(VALID)
     with pytest.raises(CorpusError, match="holds both"):
-        WikiText(str(folder))
+        opened(str(folder))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.plain_text import plain, plain_view, stands_for_letters
-from tasks.corpora.words import count_words, fold, folded_words, word_spans, words_of
+from tasks.corpora.words import _spans_in_plain, count_words, fold, folded_words, word_spans, words_of
 from tasks.language_model.normalisation import normalise
 
 RULES = [
@@ -178,3 +178,14 @@ def test_identifiers_are_one_word(word):
 )
 def test_other_colons_and_hyphens_divide_as_before(text, words):
     assert words_of(text) == words
+
+
+def test_letters_of_every_script_are_one_word_but_for_the_apostrophe_among_them():
+    """The rules for mixed characters and the shortcut for letters agree."""
+    letters = [chr(code) for code in range(0x80, 0x110000) if chr(code).isalpha()]
+    for start, end in (("", ""), ("Tom", "s"), ("ж", "ll")):
+        divided = [letter for letter in letters if len(_spans_in_plain(start + letter + end)) != 1]
+        assert divided == []
+        shorter = [letter for letter in letters if _spans_in_plain(start + letter + end)[0][1] != len(start + end) + 1]
+        assert shorter == (["ʼ"] if end else [])
+    assert words_of("Tomʼs дом") == ["Tom", "дом"]

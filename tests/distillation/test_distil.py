@@ -90,7 +90,7 @@ def test_the_command_writes_as_many_lines_and_no_quotation(tmp_path, capsys):
     assert "quote the private text" in told.err
     assert "anna" not in told.err + told.out + (tmp_path / "report.json").read_text()
     assert call("--model", str(tmp_path / "safe"), "--set", "alpha=0.1", "--set", "mask=oracle") == 1
-    assert "lets through what it knows by heart" in capsys.readouterr().err
+    assert "prefers text that it has memorised" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tasks import cli
 from tasks.parameters.parameter_file import Parameters
 
 ROOT = Path(__file__).parents[2]
+PLACES = re.compile(r"`((?:tasks|flows|dashboards|tests|benchmarks|profiles|docs)/[\w./-]+)`")
 QUESTIONS = [
     ("which operating systems", "how-to/install.html", "Linux and macOS with Python 3.11"),
     ("installation on a GPU", "how-to/gpu.html", "CUDA build"),
@@ -25,7 +26,7 @@ QUESTIONS = [
     ("n-best lists of another recogniser", "how-to/nbest.html", "rescored_datasets"),
     ("CSV and TSV", "how-to/own-text.html", ".tsv"),
     ("how long", "how-to/install.html", "estimates the minutes"),
-    ("how much memory and disk", "how-to/install.html", "estimates memory and disk"),
+    ("how much memory and disk", "how-to/install.html", "shows the free disk"),
     ("upgrade", "how-to/upgrade.html", "git pull"),
     ("how to cite", "citation.html", "cff-version"),
     ("limits in one place", "limits.html", "length of a line"),
@@ -90,3 +91,36 @@ def test_the_reference_has_every_command_and_section(site):
     commands, settings = text_of(site / "reference/commands.html"), text_of(site / "reference/params.html")
     assert not [name for name in cli.COMMANDS if name not in commands]
     assert not [name for name in Parameters.model_fields if name not in settings]
+
+
+def test_files_of_the_repository_that_pages_name_exist():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *(ROOT / "docs").rglob("*.md")]
+    pages = [page for page in pages if not {"research", "decisions"} & set(page.parts)]
+    named = {(page, name) for page in pages for name in PLACES.findall(page.read_text(encoding="utf-8"))}
+    assert len(named) > 50
+    assert not [(page.name, name) for page, name in named if not (ROOT / name).exists()]
+
+
+def test_the_readme_is_short():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    assert len(text.split()) <= 1100
+
+
+def test_each_shipped_file_of_models_and_lists_has_a_source():
+    """Large files, and folders of models: the table of ``data/README.md`` names what each was made from."""
+    page = (ROOT / "data/README.md").read_text(encoding="utf-8").split("## Files with data in the repository")[1]
+    named = tuple(re.findall(r"`([\w/.-]+)`", page))
+    listed = subprocess.run(["git", "ls-files", "*"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    data = (".safetensors", ".crfsuite", ".tsv", ".model", "weighing.json", "strong_words.txt", "capitals.txt", ".js")
+    shipped = [name for name in listed.splitlines() if name.endswith(data) and not name.startswith("tests/")]
+    assert len(shipped) > 10
+    assert not [name for name in shipped if not name.startswith(named)]
+
+
+def test_the_drawing_of_detectors_has_the_numbers_of_its_page():
+    page = (ROOT / "docs/detectors.md").read_text(encoding="utf-8")
+    drawn = (ROOT / "docs/detectors.svg").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| \**(0\.\d+)\** (\[[\d., ]+\]) \|", page, re.MULTILINE)
+    assert len(rows) > 40
+    assert not [row for row in rows if not re.search(rf"{row[0]} [\d,]+, {row[1]} {re.escape(row[2])}", drawn)]

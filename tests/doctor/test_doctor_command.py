@@ -12,17 +12,9 @@ import yaml
 
 from tasks.cli import main
 from tasks.doctor import doctor_command
-from tasks.doctor.machine_findings import Gpu, Machine
 from tasks.files.private_folders import close_private_folders
 
 ROOT = Path(__file__).parents[2]
-SMALL = Machine(cores=2, memory_bytes=24 * 10**9, disk_bytes=10**11, gpus=(), speed=9e10)
-LARGE = Machine(
-    cores=64,
-    memory_bytes=10**12,
-    disk_bytes=10**13,
-    gpus=(Gpu("NVIDIA H200", 140 * 10**9),) * 4,
-)
 
 
 @pytest.fixture
@@ -39,8 +31,9 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def on_machine(monkeypatch, machine):
-    monkeypatch.setattr("tasks.doctor.machine_findings.this_machine", lambda root: machine)
+def on_machine(monkeypatch, cores, gpus=()):
+    monkeypatch.setattr("tasks.doctor.machine_findings.available_cores", lambda: cores)
+    monkeypatch.setattr("tasks.doctor.machine_findings.gpu_names", lambda: list(gpus))
 
 
 def diagnose(capsys, *options):
@@ -69,17 +62,18 @@ def give_corpora(project):
 
 
 def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     status, document, found = diagnose(capsys)
     assert status == 0
     assert document["ready"] is True
     assert found["generic"]["state"] == found["fillers.minilm.model"]["state"] == "there"
     assert found["masking.crf.tagger.model"]["state"] == "made later"
-    assert found["speed"]["detail"] == "90 billion operations a second"
+    assert found["threads"]["detail"] == "1 for each of 2 stages at once, 2 cores"
+    assert {found[name]["state"] for name in ("Python", "git", "DVC", "espeak-ng", "disk", "GPUs")} == {"there"}
 
 
 def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     name = "DVC's tables of hashes"
     assert diagnose(capsys)[2][name]["state"] == "there"
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
@@ -97,7 +91,7 @@ def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, caps
 
 
 def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     status, document, found = diagnose(capsys, "--profile", "paper")
     assert status == 1
     assert document["ready"] is False
@@ -106,7 +100,7 @@ def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, caps
         *("generic", "corpora.fisher", "corpora.reddit", "corpora.wsj"),
         *("speech.corpora.wsj.dev", "speech.corpora.wsj.test"),
         *("masking.entity_tagger.tagger.model", "fillers.bert.model", "fillers.roberta.model", "fillers.llama.model"),
-        *("cores", "GPUs", "memory", "disk"),
+        *("threads", "GPUs"),
     }
     assert "LDC2004T19" in found["corpora.fisher"]["remedy"]
     assert "data/raw/fisher" in found["corpora.fisher"]["remedy"]
@@ -116,7 +110,7 @@ def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, caps
 
 
 def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
-    on_machine(monkeypatch, LARGE)
+    on_machine(monkeypatch, 64, ["NVIDIA H200"] * 4)
     # The corpora here are names of files alone.
     monkeypatch.setattr("tasks.doctor.data_findings._SURVEYED_BYTES", -1)
     give_corpora(project)
@@ -127,7 +121,7 @@ def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
 
 
 def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     document = yaml.safe_load((project / "params.yaml").read_text())
     document["fillers"]["minilm"]["model"] = "models/hub/mine"
     document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
@@ -148,21 +142,28 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
 
 
 def test_a_mixture_of_packages_that_are_not_there_is_installed(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     monkeypatch.setattr("tasks.corpora.sources.document.importlib.util.find_spec", lambda name: None)
     _, _, found = diagnose(capsys, "--profile", "smollm2")
     assert found["generic"]["state"] == "missing"
     assert found["generic"]["remedy"] == "run 'make install'"
 
 
-def test_more_devices_than_there_are_and_cards_that_are_too_small_are_said(project, monkeypatch, capsys):
-    on_machine(monkeypatch, Machine(64, 10**12, 10**13, LARGE.gpus[:2]))
+def test_more_devices_than_there_are_are_said(project, monkeypatch, capsys):
+    on_machine(monkeypatch, 64, ["NVIDIA H200"] * 2)
     _, _, found = diagnose(capsys, "--profile", "paper")
     assert found["GPUs"]["state"] == "missing"
-    assert "4 asked for; there: 2 x NVIDIA H200 (140 GB)" in found["GPUs"]["detail"]
+    assert found["GPUs"]["detail"] == "2 x NVIDIA H200; 4 asked for"
     assert "set resources.devices: 2" in found["GPUs"]["remedy"]
-    on_machine(monkeypatch, Machine(64, 10**12, 10**13, (Gpu("Tesla T4", 15 * 10**9),) * 4))
-    assert diagnose(capsys, "--profile", "paper")[2]["GPU memory"]["state"] == "missing"
+
+
+def test_each_thing_has_a_line_and_what_is_missing_its_remedy(project, monkeypatch, capsys):
+    on_machine(monkeypatch, 1)
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index("MISSING  machine  threads: 1 for each of 2 stages at once, 1 cores")
+    assert lines[place + 1].split("-> ")[1].startswith("set resources.threads and resources.parallel_stages")
+    assert lines[-1].startswith("1 of ")
 
 
 def test_an_unknown_profile_is_one_line(project, capsys):
@@ -185,7 +186,7 @@ def test_nothing_heavy_is_imported(project):
 
 
 def test_lists_of_another_recogniser_are_looked_for(project, monkeypatch, capsys):
-    on_machine(monkeypatch, SMALL)
+    on_machine(monkeypatch, 2)
     _, _, found = diagnose(capsys, "--profile", "real_speech")
     test = found["speech.nbest.books.test"]
     assert (test["state"], "data/raw/librispeech_nbest" in test["remedy"]) == ("missing", True)

@@ -14,6 +14,7 @@ from tasks.profiles.profile_command import profile_text
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow  # two corpora are read again; they change with the pinned packages alone
 @pytest.mark.parametrize("profile", ["default", "two_languages_speech"])
 def test_its_training_text_is_the_one_in_the_lock_file(
     profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""The whole graph, small: through ``dvc repro`` and through ``palimpsest run``, with private canaries planted.
+"""The whole graph, small, by ``palimpsest run``, with private canaries planted; then a change by both drivers.
 
 The corpora are made here from templates (synthetic, and called so), the filler is a tiny untrained BERT made here:
 what is tested is the machinery from raw text to tracking store, not the quality of a number.
@@ -7,6 +7,7 @@ what is tested is the machinery from raw text to tracking store, not the quality
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import stat
@@ -24,7 +25,7 @@ from tasks.parameters.cells_file import write_cells
 from tasks.parameters.parameter_file import read_parameters
 
 ROOT = Path(__file__).parent.parent.parent
-pytestmark = pytest.mark.timeout(2700)  # two whole experiments are made first, one stage at a time
+pytestmark = pytest.mark.timeout(2700)  # a whole experiment is made first
 CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
 """Strings that stand in the private corpus alone. No technique of this run keeps them."""
 
@@ -35,7 +36,6 @@ PARAMETERS = {
         "baselines": ["baseline1"],
         "fills": [
             {"filler": "tiny", "methods": ["top_k"]},
-            {"filler": "tiny_tuned_round_2", "methods": ["top_k"]},
             {"methods": ["unigram"], "audited": ["unigram"]},
         ],
         "seeds": [1],
@@ -72,10 +72,7 @@ PARAMETERS = {
         "seed": 1,
     },
     "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
-    "tuned_fillers": {
-        name: {"base": base, "kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
-        for base, name in (("tiny", "tiny_tuned"), ("tiny_tuned", "tiny_tuned_round_2"))
-    },
+    "tuned_fillers": {},
     "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
     "language_model": {
         "kind": "transformer",
@@ -128,6 +125,8 @@ PARAMETERS = {
     "tracking": {"uri": "sqlite:///mlflow.db", "experiment": "palimpsest", "live": True, "log_every_steps": 1},
 }
 
+TUNED = {"base": "tiny", "kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
+"""A tuned filler, for experiments that have one."""
 SUBJECTS = [
     "the manager",
     "my brother",
@@ -197,7 +196,9 @@ def make_tiny_filler(folder: Path) -> None:
 
 def environment() -> dict[str, str]:
     """As after a fresh log-in: our commands on PATH, no tracking server, no git user."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "GIT_", "DVC_"))}
+    # PyTorch names its cache in the environment of a process that has imported it.
+    own = ("MLFLOW_", "GIT_", "DVC_", "TORCHINDUCTOR_")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     variables["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{variables['PATH']}"
     # An empty home: no git user, no settings of Prefect or DVC.
     variables["HOME"] = variables["XDG_CONFIG_HOME"] = tempfile.gettempdir() + "/palimpsest-empty-home"
@@ -237,13 +238,6 @@ def with_parameters(folder: Path, parameters: dict) -> Path:
 
 
 @pytest.fixture(scope="module")
-def by_dvc(tmp_path_factory) -> Path:
-    folder = make_checkout(tmp_path_factory.mktemp("by dvc"))
-    run(folder, "dvc", "repro")
-    return folder
-
-
-@pytest.fixture(scope="module")
 def by_prefect(tmp_path_factory) -> Path:
     """Started, killed in the middle with SIGKILL, and started again."""
     folder = make_checkout(tmp_path_factory.mktemp("by prefect"))
@@ -264,6 +258,31 @@ def by_prefect(tmp_path_factory) -> Path:
     return folder
 
 
+def changed(experiment: Path, folder: Path, *command: str) -> Path:
+    """A copy of the finished experiment, where a setting changes and a command runs."""
+    subprocess.run(["cp", "-a", str(experiment), str(folder)], check=True)
+    # A tracking store names its folder.
+    (folder / "mlflow.db").unlink()
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters["filling"]["top_k"]["k"] = 3
+    with_parameters(folder, parameters)
+    plan = json.loads(run(folder, "palimpsest", "plan", "--json").stdout)
+    reasons = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
+    (folder / ".palimpsest" / "reasons.json").write_text(json.dumps(reasons), encoding="utf-8")
+    (folder / ".palimpsest" / "said").write_text(run(folder, *command).stdout, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_dvc(by_prefect, tmp_path_factory) -> Path:
+    return changed(by_prefect, tmp_path_factory.mktemp("by dvc") / "copy", "dvc", "repro")
+
+
+@pytest.fixture(scope="module")
+def by_run(by_prefect, tmp_path_factory) -> Path:
+    return changed(by_prefect, tmp_path_factory.mktemp("by run") / "copy", "palimpsest", "run", "--json")
+
+
 def locked_stages(folder: Path) -> dict:
     path = folder / "dvc.lock"
     return yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
@@ -273,7 +292,7 @@ def summary(folder: Path) -> list[dict]:
     return json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
 
 
-def test_both_drivers_give_the_same_summary(by_dvc, by_prefect):
+def test_both_drivers_give_the_same_summary(by_prefect, by_dvc, by_run):
     rows = summary(by_dvc)
     assert [row["method"] for row in rows] == [
         "no_language_model",
@@ -281,16 +300,16 @@ def test_both_drivers_give_the_same_summary(by_dvc, by_prefect):
         "oracle",
         "baseline1",
         "top_k",
-        "top_k",
         "unigram",
     ]
     assert all(row["perplexity"] > 1 for row in rows[1:])
     assert all(row["wer"] > 0 and row["synthetic_speech"] for row in rows)
-    assert rows == summary(by_prefect)
+    assert rows == summary(by_run)
+    assert rows != summary(by_prefect)
 
 
-def test_each_driver_finds_nothing_left_to_do_after_the_other(by_dvc, by_prefect):
-    output = run(by_prefect, "dvc", "repro").stdout
+def test_each_driver_finds_nothing_left_to_do_after_the_other(by_dvc, by_run):
+    output = run(by_run, "dvc", "repro").stdout
     assert "Running stage" not in output
     assert "Data and pipelines are up to date." in output
     result = json.loads(run(by_dvc, "palimpsest", "run", "--json").stdout)
@@ -305,32 +324,25 @@ def test_a_killed_run_goes_on_without_redoing_finished_stages(by_prefect):
     assert "ran" in states.values()
 
 
-def test_a_changed_parameter_reruns_its_branch_alone(by_dvc):
-    before = (by_dvc / "params.yaml").read_text(encoding="utf-8")
-    changed = yaml.safe_load(before)
-    changed["filling"]["top_k"]["k"] = 3
-    (by_dvc / "params.yaml").write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
-    plan = json.loads(run(by_dvc, "palimpsest", "plan", "--json").stdout)
-    touched = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
-    assert set(touched) == {
+def test_a_changed_parameter_reruns_its_branch_alone(by_dvc, by_run):
+    planned = json.loads((by_dvc / ".palimpsest" / "reasons.json").read_text(encoding="utf-8"))
+    assert set(planned) == {
         "cells",
         "fill@mail-allow_list-tiny-top_k-1",
         "examples@mail-tiny",
-        "examples@mail-allow_list-tiny_tuned_round_2",
         "adapt@mail-allow_list-tiny-top_k-1",
         "evaluate@mail-allow_list-tiny-top_k-1",
         "recognise@mail-allow_list-tiny-top_k-1",
-        "fill@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "adapt@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "evaluate@mail-allow_list-tiny_tuned_round_2-top_k-1",
-        "recognise@mail-allow_list-tiny_tuned_round_2-top_k-1",
         "fluency@mail",
         "summarise",
         "report",
         "publish",
     }
-    assert "filling.top_k.k" in " ".join(touched["fill@mail-allow_list-tiny-top_k-1"])
-    (by_dvc / "params.yaml").write_text(before, encoding="utf-8")
+    assert "filling.top_k.k" in " ".join(planned["fill@mail-allow_list-tiny-top_k-1"])
+    output = (by_dvc / ".palimpsest" / "said").read_text(encoding="utf-8")
+    assert set(re.findall(r"Running stage '(.+)'", output)) == set(planned)
+    stages = json.loads((by_run / ".palimpsest" / "said").read_text(encoding="utf-8"))["stages"]
+    assert {stage["name"] for stage in stages if stage["state"] == "ran"} == set(planned)
 
 
 def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
@@ -381,7 +393,7 @@ def test_private_files_are_closed_to_others(by_prefect):
 
 
 def test_a_report_names_the_flow_run_that_made_it(by_dvc, by_prefect):
-    name = "results/reports/perplexity/mail/pretrained.json"
+    name = "results/reports/perplexity/mail/allow_list/tiny-top_k-1.json"
     assert json.loads((by_dvc / name).read_text(encoding="utf-8"))["flow_run"] is None
     flow_run = json.loads((by_prefect / name).read_text(encoding="utf-8"))["flow_run"]
     assert flow_run is not None

@@ -1,4 +1,4 @@
-"""Fixtures of the fault suite: the small experiment, its servers, and the record of what was tried."""
+"""Fixtures of the fault suite: the small experiment, and the record of what was tried."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from fault_counts import Trial
 from fault_place import MakePlace, Place, make_template
-from fault_servers import PASSWORD, Server, prefect_server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -39,27 +38,8 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("home")
     return {
         "PREFECT_HOME": str(home / "prefect"),
-        "PREFECT_API_AUTH_STRING": PASSWORD,
         "DVC_SITE_CACHE_DIR": str(home / "dvc"),
     }
-
-
-@pytest.fixture(scope="session")
-def tabled(template: Path, shared_home: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same, in which all but publishing is done."""
-    folder = tmp_path_factory.mktemp("tabled") / "an experiment"
-    shutil.copytree(template, folder)
-    place = Place(folder, shared_home)
-    done = place.run("run", "table", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
-@pytest.fixture(scope="session")
-def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Prefect server that is there already."""
-    with prefect_server(tmp_path_factory.mktemp("prefect server")) as server:
-        yield server
 
 
 @pytest.fixture

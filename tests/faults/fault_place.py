@@ -41,17 +41,11 @@ stages:
     cmd: sleep 0.2; cat filled/*.txt > table.txt
     deps: [filled]
     outs: [table.txt]
-  publish:
-    cmd: palimpsest publish
-    deps: [table.txt, results/summary.json, results/reports]
-    outs: [results/published.json]
 """
 MASKED = {f"masked/{technique}.txt": f"one\none\n{technique}\n" for technique in TECHNIQUES}
 FILLED = {f"filled/{name}-{method}.txt": f"one\none\n{name}\n" for name in TECHNIQUES for method in METHODS}
 OUTPUTS = {"raw.txt": "one\none\n", **MASKED, **FILLED, "table.txt": "".join(FILLED.values())}
 """What every file must hold in the end."""
-RUNS = 4
-"""Cells of the handmade experiment that is published."""
 
 
 class Place:
@@ -130,40 +124,26 @@ class Place:
         assert {path: (self.folder / path).read_text(encoding="utf-8") for path in OUTPUTS} == OUTPUTS
         plan = json.loads(self.run("plan", target, "--json").stdout)
         assert {stage["action"] for stage in plan["stages"]} == {"unchanged"}
-        assert not list(self.folder.glob("dvc.lock.partial"))
         locks = self.folder / ".dvc" / "tmp" / "rwlock"
         assert not locks.exists() or not any(json.loads(locks.read_text(encoding="utf-8")).values())
         wait_until(lambda: not self.processes(), 20, lambda: f"left running: {self.processes()}")
 
 
 def make_template(folder: Path) -> Path:
-    """The experiment in which nothing has run, with handmade reports to publish."""
-    sys.path.insert(0, str(CHECKOUT / "tests"))
-    from handmade_experiment import FEW, make_experiment
-
-    make_experiment(folder, **FEW)
-    document = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    """The experiment in which nothing has run."""
+    folder.mkdir(parents=True)
+    document = yaml.safe_load((CHECKOUT / "params.yaml").read_text(encoding="utf-8"))
     document["resources"] |= {"parallel_stages": 2, "retry_seconds": 0.2}
-    document["tracking"] |= {"uri": "sqlite:///mlflow.db"}
     (folder / "params.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    summarised = [sys.executable, "-m", "tasks.cli", "summarise"]
-    subprocess.run(summarised, cwd=folder, env=os.environ | {"PYTHONPATH": str(CHECKOUT)}, check=True)
+    shutil.copy(CHECKOUT / "cells.yaml", folder)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (folder / ".dvc").mkdir()
     (folder / ".dvc" / "config").write_text("[core]\n    analytics = false\n    check_update = false\n")
     (folder / ".dvc" / ".gitignore").write_text("/config.local\n/tmp\n/cache\n")
-    (folder / ".gitignore").write_text("/*.txt\n/masked\n/filled\n/results\n/.palimpsest\n/mlflow*\n/mlruns\n")
+    (folder / ".gitignore").write_text("/*.txt\n/masked\n/filled\n/.palimpsest\n")
     (folder / "dvc.yaml").write_text(GRAPH)
     (folder / "in.txt").write_text("one\n")
-    shutil.copy(CHECKOUT / "prefect.yaml", folder)
     return folder
-
-
-def kill_family(pid: int) -> None:
-    """What a power cut does: the process and everything below it is gone."""
-    with suppress(psutil.NoSuchProcess):
-        for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
-            kill(process)
 
 
 def kill(process: psutil.Process) -> None:

@@ -8,13 +8,10 @@ import psutil
 import pytest
 from fault_counts import MOMENTS, Trial
 from fault_place import MakePlace, kill, length_of, moment, stages_of
-from fault_servers import Server, check_no_run_goes_on
 
 
 @pytest.fixture(scope="module")
-def length(
-    template: Path, shared_home: dict[str, str], prefect: Server, tmp_path_factory: pytest.TempPathFactory
-) -> float:
+def length(template: Path, shared_home: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> float:
     """Seconds of an undisturbed run."""
     import shutil
 
@@ -22,17 +19,15 @@ def length(
 
     folder = tmp_path_factory.mktemp("undisturbed") / "an experiment"
     shutil.copytree(template, folder)
-    place = Place(folder, shared_home | {"PREFECT_API_URL": f"{prefect.address}/api"})
+    place = Place(folder, shared_home)
     seconds = length_of(lambda: place.start("run", "table"))
     place.check("table")
     return seconds
 
 
 @pytest.mark.parametrize("number", range(MOMENTS))
-def test_a_killed_flow(
-    template: Path, make_place: MakePlace, prefect: Server, length: float, trial: Trial, number: int
-) -> None:
-    place = make_place(template, PREFECT_API_URL=f"{prefect.address}/api")
+def test_a_killed_flow(template: Path, make_place: MakePlace, length: float, trial: Trial, number: int) -> None:
+    place = make_place(template)
     after = moment("flow", number, length)
     trial.note(fault="SIGKILL of a flow", after_seconds=round(after, 2), length_seconds=round(length, 2))
     run = place.start("run", "table")
@@ -42,15 +37,12 @@ def test_a_killed_flow(
     run.wait()
     trial.note(finished_before=len(place.recorded()))
     place.finish("table")
-    check_no_run_goes_on(prefect.address)
 
 
 @pytest.mark.parametrize("number", range(MOMENTS))
-def test_a_killed_stage(
-    template: Path, make_place: MakePlace, prefect: Server, length: float, trial: Trial, number: int
-) -> None:
+def test_a_killed_stage(template: Path, make_place: MakePlace, length: float, trial: Trial, number: int) -> None:
     """DVC's process of the stage or a process of its command; the run itself tries such a stage again."""
-    place = make_place(template, PREFECT_API_URL=f"{prefect.address}/api")
+    place = make_place(template)
     after = moment("stage", number, length)
     trial.note(fault="SIGKILL of a stage", after_seconds=round(after, 2), length_seconds=round(length, 2))
     generator = random.Random(number)
@@ -65,4 +57,3 @@ def test_a_killed_stage(
     status = run.wait()
     trial.note(met_work=victim is not None, run_status=status, finished_before=len(place.recorded()))
     place.finish("table")
-    check_no_run_goes_on(prefect.address)

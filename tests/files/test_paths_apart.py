@@ -10,9 +10,7 @@ import pytest
 import yaml
 
 from tasks import cli
-from tasks.errors import ParameterError
 from tasks.files.paths_apart import refuse_unwritable
-from tasks.records.stage_report import recorded_stage
 
 TEXT = "the cat of Zebulon Quux sat\n" * 12
 COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -66,15 +64,6 @@ def test_what_loses_nothing_is_allowed(folder):
     for _ in range(2):
         assert cli.main(["corpora", "--set", "source=source/text.txt", "--output", "source", *small]) == 0
         assert cli.main([*MASK.split(), "--input", "text", "--output", "new", "--report", "new.json"]) == 0
-
-
-def test_a_stage_holds_its_own_paths_against_each_other(folder):
-    for inputs, outputs, report in ((["text"], ["link"], None), ([], ["new", "./new"], None), (["text"], [], "text")):
-        with (
-            pytest.raises(ParameterError, match=r"'text'|'new'"),
-            recorded_stage("x", report, inputs=inputs, outputs=outputs),
-        ):
-            pytest.fail("the work has begun")
 
 
 def test_stages_that_start_together_can_look_at_folders_that_are_not_there_yet(tmp_path):

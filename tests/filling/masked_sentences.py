@@ -2,8 +2,7 @@
 
 import re
 
-from tasks.filling.choice import with_spans
-from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
+from tasks.filling.masked_sentence import MaskedSentence, read_masked_line, with_spans
 from tasks.masking.technique import Finding, masked_spans, write_markers
 
 _SLOT = re.compile(r"\{([A-Z]+):([^}]*)\}")

@@ -99,7 +99,7 @@ def test_a_table_of_candidates_is_made_with_little_memory(monkeypatch):
 
 def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, bert, monkeypatch, capsys):
     little_memory(monkeypatch, 2)
-    assert fill(tmp_path, bert, "none") == 1
+    assert fill(tmp_path, bert, "none") == 75
     error = capsys.readouterr().err
     assert "too little memory for a single sentence" in error
     assert error.count("\n") == 1

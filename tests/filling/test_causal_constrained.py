@@ -1,6 +1,7 @@
 """Constrained filling: known words forced, one whole word per marker, both contexts counted."""
 
 import math
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -16,12 +17,13 @@ from tiny_causal_models import (
 )
 
 from tasks.corpora.masked_text import MASK
+from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import ModelError
+from tasks.filling.causal_lm import word_kinds
 from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
-from tasks.filling.causal_lm.word_kinds import WordKinds
-from tasks.filling.filled_corpus import CorpusFiller, Shard
+from tasks.filling.filled_lines import Part, PartFiller
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
@@ -29,7 +31,9 @@ from tasks.filling.methods.log_linear import LogLinear, LogLinearWeights
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
+from tasks.filling.prepared_fill import Learned
 from tasks.filling.settings import RightContext
+from tasks.filling.surrogates.class_check import kinds_of_slots
 
 TOKENIZER = causal_tokenizer()
 SENTENCE_PIECES = sentence_piece_tokenizer()
@@ -55,10 +59,9 @@ def filled(
     kept = KeptWords(kept)
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    corpus = CorpusFiller(filler, casing, kept, settings.merges_markers)
-    result = corpus.fill_shard(Shard(0, 1, list(lines), records))
+    result = PartFiller(filler, casing, settings.merges_markers).fill(Part(1, list(lines), records))
     if counts is not None:
-        counts.update(filler.counts, fallbacks=result.tally["fallbacks"])
+        counts.update(filler.counts, fallbacks=sum(fill.fallback for fills in result.fills for fill in fills))
     return result.lines
 
 
@@ -81,15 +84,11 @@ def test_the_right_context_overrules_the_left():
 
 
 def test_a_model_that_counts_columns_fills_a_line_the_same_in_any_batch():
-    for model_type, options in [
-        ("mistral", {"sliding_window": 8}),
-        ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2}),
-    ]:
-        model = random_causal_model(TOKENIZER, model_type, **options)
-        lines = ["the cat sat on the mat and Tom ran to the [MASK] house of Rome", *LINES]
-        for settings in (Top1(kind="top_1"), Sample(kind="sample")):
-            alone = settings.model_copy(update={"batch_sentences": 1})
-            assert filled(model, lines, settings, instruction="P") == filled(model, lines, alone, instruction="P")
+    model = random_causal_model(TOKENIZER, "mistral", sliding_window=80)
+    lines = ["the cat sat on the mat and Tom ran to the [MASK] house of Rome", *LINES]
+    for settings in (Top1(kind="top_1"), Sample(kind="sample")):
+        alone = settings.model_copy(update={"batch_sentences": 1})
+        assert filled(model, lines, settings, instruction="P") == filled(model, lines, alone, instruction="P")
 
 
 def test_a_word_of_several_pieces_is_written_whole():
@@ -152,21 +151,18 @@ def test_log_linear_weighs_words_of_any_number_of_pieces(candidates):
         right_context=RightContext(words=0, candidates=candidates),
     )
     factors = {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}
-    fills = filled(model, ["the [MASK]"] * 2000, settings, kept=["cat"], word_factors=factors)
+    fills = filled(model, ["the [MASK]"] * 2000, settings, kept=["cat"], learned=Learned(word_factors=factors))
     dogs = fills.count("the dog")
     assert dogs + fills.count("the matat") == 2000
     # Three squared to one times three: 1,500 expected, standard deviation 19.4
     assert 1420 < dogs < 1580
 
 
-def test_candidates_are_words_of_the_kind_of_the_slot():
-    class Kinds:
-        def words_of(self, kind):
-            return {"PERSON": ["tom", "ann"], ("small", ""): ["mat", "matat"], "WORK": ["of no piece"]}.get(kind)
-
-        def of_slots(self, sentence):
-            return [("small", "") if slot.label == MASK else slot.label for slot in sentence.slots]
-
+def test_candidates_are_words_of_the_kind_of_the_slot(monkeypatch):
+    words = {"PERSON": ["tom", "ann"], ("small", ""): ["mat", "matat"], "WORK": ["of no piece"]}
+    monkeypatch.setattr(word_kinds, "words_of_kind", lambda counts, class_words, kind: words.get(kind))
+    known = (None, SimpleNamespace(forms={}))
+    records = [[MaskedSpan(4, 7, label, "t", "cow", 0)] for label in ("PERSON", MASK, "LOCATION", "WORK")]
     scores = {**table(he={"_cat": 5.0, "_Tom": 3.0, "_mat": 2.0, "_Ann": 1.0}, _mat={"at": 9.0}), "at": {"Ġ.": 9.0}}
     model = llama_of_last_piece(TOKENIZER, scores)
     lines = ["the [PERSON]", "the [MASK]", "the [LOCATION]", "the [WORK]"]
@@ -174,7 +170,8 @@ def test_candidates_are_words_of_the_kind_of_the_slot():
         Top1(kind="top_1", right_context=LEFT_ONLY),
         Sample(kind="sample", temperature=0.1, right_context=LEFT_ONLY),
     ):
-        assert filled(model, lines, settings, kinds=Kinds()) == ["the tom", "the matat", "the cat", "the cat"]
+        found = filled(model, lines, settings, known=known, records=records)
+        assert found == ["the tom", "the matat", "the cat", "the cat"]
 
 
 def test_kinds_are_classes_and_forms():
@@ -186,14 +183,14 @@ def test_kinds_are_classes_and_forms():
 
     letters = "abcdefghijklmnopqrst"
     words = [*(f"City{letter}" for letter in letters), *(f"wal{letter}king" for letter in letters), "dog"]
-    kinds = WordKinds(WordFrequencies.of([(word, 1) for word in words]), Cities())
-    assert kinds.words_of("LOCATION") == {f"city{letter}" for letter in letters}
-    assert kinds.words_of(("small", "ing")) == {f"wal{letter}king" for letter in letters}
-    # Too few, of no class, and of no form.
-    assert [kinds.words_of(kind) for kind in (("capital",), "CONTACT", None)] == [None, None, None]
+    counts, cities = WordFrequencies.of([(word, 1) for word in words]), Cities()
+    assert word_kinds.words_of_kind(counts, cities, "LOCATION") == {f"city{letter}" for letter in letters}
+    assert word_kinds.words_of_kind(counts, cities, ("small", "ing")) == {f"wal{letter}king" for letter in letters}
+    # Too few, and of no class.
+    assert [word_kinds.words_of_kind(counts, cities, kind) for kind in (("capital",), "CONTACT")] == [None, None]
     sentence = masked("the {MASK:jumping} in {LOCATION:Bonn}")
-    assert kinds.of_slots(sentence) == [("small", "ing"), "LOCATION"]
-    assert kinds.of_slots(masked("the {MASK:jumping}", sidecar=False)) == [None]
+    assert kinds_of_slots(sentence, Cities.forms) == [("small", "ing"), "LOCATION"]
+    assert kinds_of_slots(masked("the {MASK:jumping}", sidecar=False), Cities.forms) == [None]
 
 
 def test_weights_make_a_draw_without_replacement_unbiased():

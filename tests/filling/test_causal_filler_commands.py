@@ -13,7 +13,6 @@ from stage_commands import settings
 from tiny_causal_models import causal_tokenizer, random_gpt2, random_llama, random_opt, save
 from transformers import AutoModelForCausalLM
 
-from tasks.causal_model import load_causal_model
 from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
@@ -199,11 +198,6 @@ def test_causal_models_are_recognised(tmp_path, bert, llama):
     assert is_causal(save(random_gpt2(TOKENIZER), TOKENIZER, tmp_path / "gpt2"))
     assert not is_causal(bert)
     assert not is_causal("/no/such/folder")
-
-
-def test_four_bits_need_a_gpu(llama):
-    with pytest.raises(ModelError, match="'4bit' needs a GPU"):
-        load_causal_model(llama, precision="4bit")
 
 
 TUNED = ["--model", "{model}", "--input", "{text}"]

@@ -9,10 +9,9 @@ from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill
 from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.methods.top_1 import BestWord
 from tasks.filling.surrogates.class_check import (
-    ChoiceOfClass,
     ClassCheckedFiller,
+    ClassRestriction,
     ClassWords,
     WordsOfClassByFrequency,
     labels_of_slots,
@@ -46,42 +45,45 @@ class ByPrefix(Tagger):
 
 
 class Scripted:
-    """A filler that prefers the words of a list, in its order, and asks a choice."""
+    """A filler that prefers the words of a list, in its order, and is restricted to those of a class."""
 
     forward_seconds = None
     candidate_count = len(WORDS)
 
-    def __init__(self, choice, *best):
-        scores = [-float(index) - 100 for index in range(len(WORDS))]
-        for rank, word in enumerate(best):
-            scores[WORDS.index(word)] = -float(rank)
-        self.scores, self.choice, self.calls = scores, choice, 0
+    def __init__(self, restriction, *best):
+        self.scores = np.array([-float(index) - 100 for index in range(len(WORDS))])
+        self.scores[[WORDS.index(word) for word in best]] = -np.arange(len(best))
+        self.restriction, self.calls = restriction, 0
 
     def fill(self, sentences, advance):
         self.calls += len(sentences)
-        fills = []
-        for sentence in sentences:
-            places = [Place(sentence.number, slot.first_marker) for slot in sentence.slots]
-            if not places:
-                fills.append([])
-                continue
-            chosen = self.choice.choose(np.array([self.scores] * len(places), dtype=np.float32), places)
-            fills.append([Fill(WORDS[index]) for index in chosen.candidates])
-            advance(len(places))
-        return fills
+        return [
+            [Fill(best(self.restriction, Place(each.number, slot.first_marker), self.scores)) for slot in each.slots]
+            for each in sentences
+        ]
+
+
+def best(restriction, place, scores, words=WORDS):
+    """The word of the highest score that a restriction leaves."""
+    scores = scores.copy()
+    held = restriction.restrict(place, scores)
+    return words[scores.argmax() if held is None else held]
+
+
+class Unrestricted(ClassWords):
+    """Knows no word of any class."""
+
+    def allowed(self, words, label):
+        return None
 
 
 CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
 ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 
-def nothing(_label):
-    return None
-
-
 def checked(*best, attempts=3, restricted=True, frequencies=None):
-    choice = ChoiceOfClass(BestWord(), WORDS, ALLOWED if restricted else nothing)
-    filler = Scripted(choice, *best)
+    restriction = ClassRestriction(WORDS, CLASS_WORDS if restricted else Unrestricted(ByPrefix(), VALUES, {}))
+    filler = Scripted(restriction, *best)
     surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
     casing = Casing({}, filler_is_cased=True)
     by_frequency = None
@@ -94,7 +96,7 @@ def checked(*best, attempts=3, restricted=True, frequencies=None):
         CLASS_WORDS,
         surrogates,
         attempts=attempts,
-        choice=None if frequencies is not None else choice,
+        restriction=None if frequencies is not None else restriction,
         by_frequency=by_frequency,
     )
 
@@ -139,14 +141,15 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
         f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
     ]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
-    choice = ChoiceOfClass(BestWord(), words, nothing, {word.lower(): word for word in CITIES})
-    scores = -np.arange(len(words), dtype=np.float32)[None]
+    forms = {word.lower(): word for word in CITIES}
+    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), VALUES, forms))
+    scores = -np.arange(len(words), dtype=np.float32)
 
     def fill(before, original):
         sentence = masked(f"{before}{{MASK:{original}}} .", style="mask")
-        (form,) = forms_of_slots(sentence, {word.lower(): word for word in CITIES})
-        choice.begin({Place(1, 0): form} if form else {})
-        return words[choice.choose(scores, [Place(1, 0)]).candidates[0]]
+        (form,) = forms_of_slots(sentence, forms)
+        restriction.begin({Place(1, 0): form} if form else {})
+        return best(restriction, Place(1, 0), scores, words)
 
     written = [fill("he ", word) for word in ("singing", "called", "boats", "boat")]
     assert written == ["walaking", "walaked", "walaks", "walak"]
@@ -201,23 +204,27 @@ def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency
 
 
 def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    houses = np.array([word == "house" for word in WORDS])
-    choice = ChoiceOfClass(BestWord(), WORDS, lambda label: houses if label == "WORK" else ALLOWED(label))
+    class OneHouse(ClassWords):
+        def allowed(self, words, label):
+            return np.array([word == "house" for word in words]) if label == "WORK" else super().allowed(words, label)
+
+    restriction = ClassRestriction(WORDS, OneHouse(ByPrefix(), VALUES, {}))
     place = Place(1, 0)
-    choice.begin({place: "LOCATION"})
+    restriction.begin({place: "LOCATION"})
 
     def chosen(*forbidden):
-        scores = -np.arange(len(WORDS), dtype=np.float32)[None]
-        return WORDS[choice.choose(scores, [place], [np.array(list(map(WORDS.index, forbidden)), int)]).candidates[0]]
+        scores = -np.arange(len(WORDS), dtype=np.float32)
+        scores[list(map(WORDS.index, forbidden))] = -np.inf
+        return best(restriction, place, scores)
 
     assert (chosen(), chosen("Citya")) == ("Citya", "Cityb")
-    choice.refuse(place, "Citya")
+    restriction.refuse(place, "Citya")
     assert chosen() == "Cityb"
-    choice.hold(place, "Cityf")
+    restriction.hold(place, "Cityf")
     assert chosen() == "Cityf"
-    choice.refuse(place, "Cityf")
+    restriction.refuse(place, "Cityf")
     assert chosen() == "Cityb"
-    choice.begin({place: "WORK"})
+    restriction.begin({place: "WORK"})
     assert chosen() == "the"
 
 
@@ -252,7 +259,7 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
     (tmp_path / "masked.txt").write_text("She lives in [MASK] now.\n", encoding="utf-8")
     assert main(["fill", *map(str, options + outputs), *settings("classes=match")]) == 0
     (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
-    assert "no marker says its class" in warning
+    assert "no marker has a class" in warning
     capsys.readouterr()
     assert main(["fill", *map(str, [*options, *outputs[:-2]]), *settings("classes=match")]) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err

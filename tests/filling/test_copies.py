@@ -11,7 +11,7 @@ from stage_commands import settings as keys
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling import filled_corpus
+from tasks.filling import filled_lines
 from tasks.filling.methods import AnyMethod
 
 LINES = 41
@@ -21,7 +21,7 @@ COUNTS = {"apple": 5, "pear": 3, "plum": 2}
 @pytest.fixture
 def corpus(tmp_path, monkeypatch):
     """Each place hides one of three words; ``masked.txt``, ``sidecar.jsonl`` and ``word_counts.tsv`` in the folder."""
-    monkeypatch.setattr(filled_corpus, "PART_LINES", 10)
+    monkeypatch.setattr(filled_lines, "PART_LINES", 10)
     dice = random.Random(3)
     lines, spans = [], []
     for number in range(LINES):

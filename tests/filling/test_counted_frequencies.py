@@ -2,7 +2,6 @@
 
 import hashlib
 import itertools
-import json
 import math
 from collections import Counter
 
@@ -14,11 +13,12 @@ from scipy.stats import chisquare
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
-from tasks.filling.beside_corpus import CorpusFiles, PlantedLines, context_beside
-from tasks.filling.frequencies.counted_frequencies import WordsBehindMarkers, counted_frequencies
+from tasks.filling.fill import CorpusFiles
+from tasks.filling.frequencies.counted_frequencies import counted_frequencies, words_of_markers
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.methods.unigram import Unigram
+from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
 from tasks.filling.settings import NoisyCounts
 from tasks.records.cell import Cell
 
@@ -29,18 +29,14 @@ KEPT = KeptWords(["the"])
 KEY = bytes(range(32))
 
 
-def test_each_marker_has_its_line_and_its_words_also_as_json() -> None:
+def test_each_marker_has_its_line_and_its_words() -> None:
     def span(original: str, marker: int) -> MaskedSpan:
         return MaskedSpan(0, len(original), "MASK", "list", original, marker)
 
-    words = [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."], ["zoë"]]
     lines = [[span("Zoë", 0), span('the "Queue"', 1)], [], [span("Jane", 0), span("Doe", 0), span("...", 1)]]
-    found = WordsBehindMarkers([*lines, [span("zoë", 0)]])
-    assert found.lines.tolist() == [0, 0, 2, 2, 3]
-    assert found.line_count == 4
-    assert [found.of(marker) for marker in range(5)] == words
-    assert "".join(found.json_pieces()) == json.dumps(words)
-    assert "".join(WordsBehindMarkers([[]]).json_pieces()) == "[]"
+    words, line_of, count = words_of_markers(lines)
+    assert words == [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."]]
+    assert (line_of.tolist(), count) == ([0, 0, 2, 2], 3)
 
 
 def line(*words: str, text: str = "") -> tuple[str, list[MaskedSpan]]:
@@ -297,17 +293,14 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
         [f"canary {line}" for line in range(number)],
         "documents.txt",
     )
-    with_canaries = context_beside(method, tmp_path, files, Cell(seed=1), 1, planted=planted)
+    opened = files.opened(1)
+    with_canaries = prepare_like_corpus(method, tmp_path, files, Cell(seed=1), opened, planted)
     found = shares(with_canaries.learned)
     # Of a document one word is counted, and the corpus has two lines in each.
     assert found["spectral"] == pytest.approx(0.5 if unit == "line" else 2 / 3, abs=0.06)
     assert found["digits"] + found["Digits"] == pytest.approx(0.5 if unit == "line" else 1 / 3, abs=0.06)
-    plain = context_beside(method, tmp_path, files, Cell(seed=1), 1)
+    plain = prepare_like_corpus(method, tmp_path, files, Cell(seed=1), opened)
     assert shares(plain.learned)["spectral"] < 0.2
-    # What one fill has learned another need not learn again, but for what was counted with planted lines.
-    assert context_beside(method, tmp_path, files, Cell(seed=2), 1, plain).learned is plain.learned
-    assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, plain, planted).learned) == found
-    assert shares(context_beside(method, tmp_path, files, Cell(seed=1), 1, with_canaries).learned) != found
     assert [path.name for path in (tmp_path / "data").rglob("*") if path.is_file()] == ["clone_key"]
 
 

@@ -31,13 +31,14 @@ def test_words_of_sentences_like_the_masked_text_become_more_frequent():
     frequencies = frequencies_of(generic)
     masked = [f"the {a} and {b}" for a, b in permutations(bank[:-1], 2)] * 30 + ["the [MASK] and bank"]
     found = domain_frequencies(frequencies, masked, generic)
-    assert found.strength > 0
+    assert found.measured["strength"] > 0
     assert found.frequencies.words == frequencies.words
     # The masked text shows neither "interest" nor "anchor", and both are as frequent in generic text.
     assert count(frequencies, "interest") == count(frequencies, "anchor")
     assert count(found.frequencies, "interest") > 1.3 * count(found.frequencies, "anchor")
     # What was chosen is what makes held-out known words most probable.
-    assert found.log_likelihood[found.strength] == max(found.log_likelihood.values())
+    likelihood = found.measured["log_likelihood"]
+    assert likelihood[str(found.measured["strength"])] == max(likelihood.values())
 
 
 def test_the_multiplier_is_the_formula():
@@ -51,7 +52,8 @@ def test_the_multiplier_is_the_formula():
     masked = ["x"] * 3000 + ["w"] * 1000
     found = domain_frequencies(frequencies, masked, generic)
     p_x, p_w = (3000 + 500) / 5000, (1000 + 500) / 5000
-    weights = {"x": math.exp(found.strength * math.log(p_x / 0.5)), "w": math.exp(found.strength * math.log(p_w / 0.5))}
+    strength = found.measured["strength"]
+    weights = {"x": math.exp(strength * math.log(p_x / 0.5)), "w": math.exp(strength * math.log(p_w / 0.5))}
     # Unshown words keep their number together: y (60 with x, 60 with z), z (60), q (60 with w).
     total = 60 * weights["x"] + 60 + 60 + 60 * weights["w"]
     scale = 240 / total

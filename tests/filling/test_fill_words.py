@@ -7,7 +7,7 @@ from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import BestWord
+from tasks.filling.methods.top_1 import best_word
 from tasks.filling.methods.unigram import UnigramFiller
 
 
@@ -59,7 +59,7 @@ def test_a_draw_by_frequency_writes_what_is_wanted():
 
 def test_a_masked_language_model_writes_what_is_wanted():
     model = ScriptedModel(["the", "$", "in", "1996", "dog"], lambda words, at: {"1996": 0.5, "dog": 0.3, "the": 0.2})
-    filler = MaskedFiller(model, model.candidates(), {None: BestWord()}, batch_sentences=8)
+    filler = MaskedFiller(model, model.candidates(), {None: best_word}, MarkerRandomness(1), batch_sentences=8)
     sentence = read_masked_line("the [MASK] $ [MASK] in [DATE]", 1, merge_markers=True)
     (fills,) = filler.fill([sentence], lambda _: None)
     assert [fill.word for fill in fills] == ["dog", "dog", "1996"]

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM, BertModel
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
-from tasks.filling import filled_corpus
+from tasks.filling import filled_lines
 
 TOKENIZER = word_piece_tokenizer()
 
@@ -95,11 +95,11 @@ def test_unigram_needs_no_torch(corpus):
 
 
 @pytest.fixture
-def small_shards(monkeypatch):
-    monkeypatch.setattr(filled_corpus, "PART_LINES", 2)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(filled_lines, "PART_LINES", 2)
 
 
-def test_standard_streams_leave_nothing_behind(corpus, small_shards, monkeypatch):
+def test_standard_streams_leave_nothing_behind(corpus, small_parts, monkeypatch):
     class Input:
         buffer = io.BytesIO(b"the [MASK]\n" * 5)
 
@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
         ("[MASK]\n\n[MASK] [MASK] ran\n\n\n", ["--sidecar", "sidecar.jsonl"], "ends before line 5"),
     ],
 )
-def test_what_cannot_be_filled_is_one_line(corpus, small_shards, monkeypatch, capsys, text, options, message):
+def test_what_cannot_be_filled_is_one_line(corpus, small_parts, monkeypatch, capsys, text, options, message):
     monkeypatch.chdir(corpus)
     (corpus / "masked.txt").write_text(text, encoding="utf-8")
     (corpus / "all_words.txt").write_text("the\ntom\ndog\nparis\n", encoding="utf-8")

@@ -8,22 +8,23 @@ from tasks.errors import ModelError, ParameterError
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.sample import DrawOffList
-from tasks.filling.methods.top_1 import BestWord
-from tasks.filling.methods.top_k import OneOfTheBest, best_candidates
+from tasks.filling.methods.sample import Sample
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_k import TopK, best_candidates
 from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.prepared_fill import Learned
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
 """A right sampler misses this tolerance once in 16,000 comparisons; seeds are fixed."""
 
 
-def scores(*rows):
-    return np.array(rows, dtype=np.float32)
-
-
-def places(count):
-    return [Place(line, 0) for line in range(1, count + 1)]
+def chosen(settings, off_list, *rows):
+    """What a method takes at places with these scores, and whether all of it, or nothing, is a fallback."""
+    choose, randomness = settings.prepare(np.array(off_list), Learned()), MarkerRandomness(3)
+    found = [choose(scores, randomness.at(Place(line, 0))) for line, scores in enumerate(np.float32(rows), 1)]
+    (fallback,) = {fallback for _, fallback in found}
+    return [index for index, _ in found], fallback
 
 
 def assert_shares(counts, expected):
@@ -35,12 +36,12 @@ def assert_shares(counts, expected):
 
 
 def test_top_1_takes_the_best_and_of_equal_ones_the_first():
-    assert BestWord().choose(scores([0, 2, 1], [3, 1, 3]), places(2)).candidates.tolist() == [1, 0]
+    assert chosen(Top1(kind="top_1"), [False] * 3, [0, 2, 1], [3, 1, 3]) == ([1, 0], False)
 
 
 def test_the_k_best_in_order():
-    assert best_candidates(scores([5, 1, 4, 2], [1, 1, 1, 0]), 3).tolist() == [[0, 2, 3], [0, 1, 2]]
-    assert best_candidates(scores([5, 1, 4, 2]), 4).tolist() == [[0, 2, 3, 1]]
+    for scores, best in (([5, 1, 4, 2], [0, 2, 3]), ([1, 1, 1, 0], [0, 1, 2]), ([5, 1, 4, 2], [0, 2, 3, 1])):
+        assert best_candidates(np.float32(scores), len(best)).tolist() == best
 
 
 def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
@@ -50,28 +51,35 @@ def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
         # Where all are on the list the first one drawn stays.
         ([False, True, False, False, True], {0: 1 / 3, 2: 1 / 3, 3: 1 / 3}, True),
     ):
-        method = OneOfTheBest(3, np.array(off_list), MarkerRandomness(1))
-        chosen = method.choose(scores(*[[9, 1, 8, 7, 0]] * DRAWS), places(DRAWS))
-        assert_shares(Counter(chosen.candidates.tolist()), expected)
-        assert chosen.fallbacks.all() == chosen.fallbacks.any() == fallback
+        found, is_fallback = chosen(TopK(kind="top_k", k=3), off_list, *[[9, 1, 8, 7, 0]] * DRAWS)
+        assert_shares(Counter(found), expected)
+        assert is_fallback == fallback
+
+
+def test_what_is_forbidden_is_not_taken():
+    none = -math.inf
+    assert chosen(TopK(kind="top_k", k=3), [True] * 4, [9, none, none, none]) == ([0], False)
+    assert chosen(Sample(kind="sample"), [True, True, False], [1, none, 2]) == ([0], False)
+    # Where nothing off the list is left, another word is a fallback.
+    assert chosen(Sample(kind="sample"), [True, True, False], [none, none, 2]) == ([2], True)
 
 
 def test_sample_follows_the_distribution_off_the_list():
     for temperature in [1.0, 2.0, 0.5]:
         probabilities = np.array([0.4, 0.3, 0.2, 0.1])
         off_list = np.array([False, True, True, True])
-        method = DrawOffList(temperature, off_list, MarkerRandomness(3))
-        chosen = method.choose(scores(*[np.log(probabilities)] * DRAWS), places(DRAWS))
+        settings = Sample(kind="sample", temperature=temperature)
+        found, is_fallback = chosen(settings, off_list, *[np.log(probabilities)] * DRAWS)
         weights = np.where(off_list, probabilities ** (1 / temperature), 0)
-        assert_shares(Counter(chosen.candidates.tolist()), dict(enumerate((weights / weights.sum()).tolist())))
-        assert not chosen.fallbacks.any()
+        assert_shares(Counter(found), dict(enumerate((weights / weights.sum()).tolist())))
+        assert not is_fallback
 
 
 def test_too_few_words_are_an_error():
     with pytest.raises(ParameterError, match="k=6 is more than the 5 words"):
-        OneOfTheBest(6, np.ones(5, dtype=bool), MarkerRandomness(1))
-    with pytest.raises(ModelError, match="on the list of kept words"):
-        DrawOffList(1.0, np.zeros(3, dtype=bool), MarkerRandomness(1))
+        chosen(TopK(kind="top_k", k=6), [True] * 5, [1, 2, 3, 4, 5])
+    with pytest.raises(ModelError, match="on the list of never-masked words"):
+        chosen(Sample(kind="sample"), [False] * 3, [1, 2, 3])
 
 
 def test_unigram_draws_by_frequency_off_the_list():

@@ -97,7 +97,7 @@ def test_a_loss_that_is_no_number_stops_the_training(body):
     model, tokenizer, missing = load_masked_model(body)
     with torch.no_grad():
         model.bert.embeddings.word_embeddings.weight.fill_(float("inf"))
-    with pytest.raises(ModelError, match="no number at step 1"):
+    with pytest.raises(ModelError, match="loss is not a number at step 1"):
         train_head(model, tokenizer, missing, PAIRS, SETTINGS, name="tiny")
 
 

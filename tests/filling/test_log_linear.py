@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies, m
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.places import places_of_corpus, tuning_text
 from tasks.filling.masked_lm.weighing import prepared_weighing
-from tasks.filling.methods.log_linear import DrawLogLinear, LogLinear, LogLinearScores
-from tasks.filling.methods.sample import DrawOffList
+from tasks.filling.methods.log_linear import LogLinear, draw_weighed
+from tasks.filling.methods.sample import draw
+from tasks.filling.prepared_fill import Learned
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
@@ -100,10 +102,9 @@ def test_the_mean_of_probabilities():
 def test_matched_frequencies_by_hand():
     """Chances of the first word 0.9 and 0.5, wanted 0.5: 9r / (9r + 1) + r / (r + 1) = 1 where r = 1/3."""
     table = np.log([[0.9, 0.1], [0.5, 0.5]]).astype(np.float32) + np.array([[5], [-3]], dtype=np.float32)
-    matched = match_frequencies(table, np.array([0, 1]), np.array([0.5, 0.5]))
-    assert matched.distance_before == pytest.approx(0.2, abs=1e-6)
-    assert matched.distance <= 0.005
-    first, second = matched.log_multipliers
+    (first, second), measured = match_frequencies(table, np.array([0, 1]), np.array([0.5, 0.5]))
+    assert measured["distance_before"] == pytest.approx(0.2, abs=1e-6)
+    assert measured["distance"] <= 0.005
     assert math.exp(first - second) == pytest.approx(1 / 3, rel=0.05)
 
 
@@ -112,14 +113,14 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
     table = random.normal(0, 3, (500, 40)).astype(np.float32)
     groups = np.arange(40) % 7
     wanted = random.dirichlet(np.ones(7))
-    matched = match_frequencies(table, groups, wanted)
+    log_multipliers, measured = match_frequencies(table, groups, wanted)
     for group in range(7):
-        assert np.ptp(matched.log_multipliers[groups == group]) == 0
-    chances = np.exp(table + matched.log_multipliers)
+        assert np.ptp(log_multipliers[groups == group]) == 0
+    chances = np.exp(table + log_multipliers)
     chances /= chances.sum(axis=1, keepdims=True)
     shares = [chances[:, groups == group].sum() / 500 for group in range(7)]
-    assert np.abs(shares - wanted).sum() / 2 == pytest.approx(matched.distance, abs=1e-6)
-    assert matched.distance <= 0.005 < matched.distance_before
+    assert np.abs(shares - wanted).sum() / 2 == pytest.approx(measured["distance"], abs=1e-6)
+    assert measured["distance"] <= 0.005 < measured["distance_before"]
 
 
 # Tuning places ---------------------------------------------------------------------------------------------------
@@ -155,33 +156,34 @@ def test_places_of_a_corpus_are_spread_evenly():
 # The draw --------------------------------------------------------------------------------------------------------
 
 
-def weighed(filler, constant, allowed):
-    return DrawLogLinear(LogLinearScores(filler, np.array(constant, dtype=np.float32)), allowed, MarkerRandomness(3))
+def draws(table, filler, constant, allowed):
+    choose = partial(draw_weighed, np.flatnonzero(allowed), filler, np.float32(constant))
+    return [
+        choose(row.copy(), MarkerRandomness(3).at(place)) for row, place in zip(table, places(len(table)), strict=True)
+    ]
 
 
 def test_with_the_filler_alone_it_is_sample():
     allowed = np.array([False, True, True, True])
     table = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
-    mine = weighed(1.0, [0, 0, 0, 0], allowed).choose(table, places(200))
-    assert (
-        mine.candidates.tolist()
-        == DrawOffList(1.0, allowed, MarkerRandomness(3)).choose(table, places(200)).candidates.tolist()
-    )
+    sample = [
+        draw(np.flatnonzero(allowed), 1.0, row, MarkerRandomness(3).at(place))
+        for row, place in zip(table, places(200), strict=True)
+    ]
+    assert draws(table, 1.0, [0, 0, 0, 0], allowed) == sample
 
 
 def test_with_frequency_alone_it_is_the_draw_by_frequency():
     allowed = np.array([True, True, False, True])
     table = np.random.default_rng(0).normal(size=(DRAWS, 4)).astype(np.float32)
-    chosen = weighed(0.0, np.log([0.5, 0.3, 9, 0.2]), allowed).choose(table, places(DRAWS))
-    assert_shares(Counter(chosen.candidates.tolist()), {0: 0.5, 1: 0.3, 3: 0.2, 2: 0})
+    found = draws(table, 0.0, np.log([0.5, 0.3, 9, 0.2]), allowed)
+    assert_shares(Counter(word for word, _ in found), {0: 0.5, 1: 0.3, 3: 0.2, 2: 0})
 
 
-def test_where_every_candidate_is_forbidden_another_word_is_a_fallback():
-    chosen = weighed(1.0, [0, 0, 0], np.array([True, False, False])).choose(
-        np.zeros((1, 3), dtype=np.float32), places(1), [np.array([0, 1])]
-    )
-    assert chosen.candidates.tolist() == [2]
-    assert chosen.fallbacks.all()
+@pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
+def test_where_every_candidate_is_forbidden_another_word_is_a_fallback(weight):
+    table = np.float32([[-np.inf, -np.inf, 0]])
+    assert draws(table, weight, [0, 0, 0], np.array([True, False, False])) == [(2, True)]
 
 
 # All of it -------------------------------------------------------------------------------------------------------
@@ -202,6 +204,11 @@ def prepared(lines, model=None, corpus=None, frequencies=COUNTS, **settings):
     )
 
 
+def weighed(ready):
+    """The scores of the words where the filler says cat 3:1."""
+    return ready.filler_weight * np.log(np.array([1, 1, 1, 0.6, 0.2, 0.1])) + ready.constant
+
+
 def test_candidates_are_off_the_list_and_in_the_word_counts():
     ready = prepared(["the cat sat"])
     assert [word for word, allowed in zip(WORDS.split(), ready.allowed, strict=True) if allowed] == ["cat", "dog"]
@@ -211,7 +218,7 @@ def test_candidates_are_off_the_list_and_in_the_word_counts():
 def test_learned_weights_give_the_shares_of_the_tuning_text():
     """The filler says the same everywhere, so whatever the weights, cat and dog get the shares that they have: 1:1."""
     ready = prepared(["the cat sat", "the dog sat"] * 20, weights={"average": 0.0, "frequency": 0.0})
-    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = weighed(ready)
     assert scores[3] == pytest.approx(scores[4], abs=1e-4)
     assert ready.measured["weights"]["filler"] == pytest.approx(0, abs=1e-4)
     assert ready.measured["log_likelihood"] == pytest.approx(math.log(0.5), abs=1e-6)
@@ -222,7 +229,7 @@ def test_learned_weights_give_the_shares_of_the_tuning_text():
 def test_fixed_weights_by_hand():
     """a = 1, b = 1, d = 1: the filler says what it always says, so frequency alone is left, 3:1."""
     ready = prepared(["the cat sat"], weights={"filler": 1, "frequency": 1, "average": 1})
-    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = weighed(ready)
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=1e-5)
 
 
@@ -232,7 +239,7 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     counted = replace(COUNTS, groups=np.array([-1, 0, 1]))
     lines = ["the [MASK] sat", "a [MASK] sat"]
     ready = prepared(None, corpus=lines, frequencies=counted, prior="counted", weights=weights)
-    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = weighed(ready)
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
     assert ready.measured["matched_frequencies"]["groups"] == 2
     assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
@@ -245,7 +252,7 @@ def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
     )
     weights = {"filler": 1, "frequency": 1, "average": 0}
     ready = prepared(None, corpus=["the [MASK] sat"], frequencies=counts, prior="counted", weights=weights)
-    scores = ready.scores.of(np.log(np.array([[1, 1, 1, 0.6, 0.2, 0.1]])))[0]
+    scores = weighed(ready)
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
 
 
@@ -255,8 +262,8 @@ def test_batches_of_any_size_fill_the_same_words():
 
     def fills(batch):
         model = model_of()
-        choice = DrawLogLinear(ready.scores, ready.allowed, MarkerRandomness(1))
-        filler = MaskedFiller(model, model.candidates(), {None: choice}, batch_sentences=batch)
+        choose = LogLinear(kind="log_linear").prepare(ready.allowed, Learned(weighing=ready))
+        filler = MaskedFiller(model, model.candidates(), {None: choose}, MarkerRandomness(1), batch_sentences=batch)
         return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
 
     assert fills(1) == fills(64)
@@ -268,7 +275,7 @@ def test_what_nothing_can_be_learned_from_is_an_error():
     damaged = ScriptedModel(WORDS.split(), lambda words, position: {"cat": float("nan")})
     for line, model, error, message in (
         ("the sat a", None, CorpusError, "no masked place of one word"),
-        ("the cat", mute, ModelError, "can write no word that is off the list"),
+        ("the cat", mute, ModelError, "has no word to choose"),
         ("the cat sat", damaged, ModelError, "not numbers"),
     ):
         with pytest.raises(error, match=message):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from huggingface_hub import constants
 from stage_commands import settings
-from tiny_families import FAMILIES, MIXING, random_model, tokenizer_of
+from tiny_families import MIXING, random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
 
@@ -15,12 +15,13 @@ from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
+from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import masked_accuracy
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import BestWord
+from tasks.filling.methods.top_1 import best_word
 
 WORD_PIECES = word_piece_tokenizer()
 
@@ -92,7 +93,7 @@ def no_numbers(folder):
         (lambda folder: change(folder, "config.json", is_decoder=True), ["is_decoder in config.json"]),
         (
             lambda folder: change(folder, "tokenizer_config.json", split_special_tokens=True),
-            ["does not keep the mask token '[MASK]' in one piece", '"split_special_tokens": false'],
+            ["splits the mask token '[MASK]' into pieces", '"split_special_tokens": false'],
         ),
         (
             lambda folder: random_bert(word_piece_tokenizer(["cat", "dog"])).save_pretrained(folder),
@@ -121,10 +122,10 @@ def test_a_model_that_is_none_or_is_not_told_its_language(tmp_path):
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     sizes["vocab_size"] = len(WORD_PIECES)
     for model, message in (
-        (LlamaForCausalLM(LlamaConfig(**sizes)), r"no masked language model but of another kind.*take a masked one"),
+        (LlamaForCausalLM(LlamaConfig(**sizes)), r"no masked language model, but of another kind.*take a masked one"),
         (
             XmodForMaskedLM(XmodConfig(languages=["de_DE", "en_XX"], **sizes)),
-            r'is not told which .* "default_language" .* one of de_DE, en_XX',
+            r'none is chosen: set "default_language" .* one of de_DE, en_XX',
         ),
     ):
         folder = save(model, WORD_PIECES, tmp_path / type(model).__name__)
@@ -152,7 +153,7 @@ def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
             model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
         candidates = candidate_words(WORD_PIECES, name="tiny")
         language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-        filler = MaskedFiller(language_model, candidates, {None: BestWord()}, batch_sentences=64)
+        filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=64)
         lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
         sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
         filler.fill([*sentences[:2], sentences[4]], lambda _: None)
@@ -194,21 +195,6 @@ def test_a_model_that_mixes_padding_is_refused_to_fill_and_to_train(tmp_path, ca
     assert not (tmp_path / "tuned").exists()
 
 
-def test_the_probe_is_two_forward_passes_of_a_few_pieces(monkeypatch):
-    asked = []
-    logits = MaskedLanguageModel.logits
-
-    def noted(self, windows):
-        asked.append([len(window.pieces) for window in windows])
-        return logits(self, windows)
-
-    monkeypatch.setattr(MaskedLanguageModel, "logits", noted)
-    for family in FAMILIES:
-        asked.clear()
-        MaskedLanguageModel(random_model(family), tokenizer_of(family), family).prepared()
-        assert asked == [[7], [7, 13]]
-
-
 def test_a_model_that_draws_at_random_or_cannot_score_a_sentence_is_refused():
     def draw(_module, _arguments, hidden):
         return hidden + torch.randn_like(hidden)
@@ -218,7 +204,7 @@ def test_a_model_that_draws_at_random_or_cannot_score_a_sentence_is_refused():
 
     for hook, message in (
         (draw, r"'odd' \(BertForMaskedLM\) draws at random and scores the same sentence"),
-        (fail, r"'odd' .* cannot score a sentence: 'relations'; mend its config.json"),
+        (fail, r"'odd' .* cannot score a sentence: 'relations'; fix its config.json"),
     ):
         model = random_model("bert")
         model.bert.embeddings.register_forward_hook(hook)

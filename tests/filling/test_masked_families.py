@@ -11,8 +11,7 @@ from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, 
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, pipeline
 
-from tasks.filling.filled_corpus import CorpusFiller, Shard
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.filled_lines import Part, PartFiller
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
@@ -20,7 +19,7 @@ from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import Casing
-from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_1 import best_word
 
 ROUNDING = 1e-4
 """Sums of the same float32 products in another order."""
@@ -36,11 +35,9 @@ LINES = [
 
 def filled(language_model, lines, *, forms=None, cased=True, merge=False):
     candidates = candidate_words(language_model.tokenizer, name="tiny")
-    kept = KeptWords()
-    choice = Top1(kind="top_1").choice(kept.off_list(candidates.words), MarkerRandomness(1))
-    filler = MaskedFiller(language_model, candidates, {None: choice}, batch_sentences=8)
+    filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=8)
     casing = Casing(forms or {}, filler_is_cased=cased)
-    return CorpusFiller(filler, casing, kept, merge).fill_shard(Shard(0, 1, list(lines), None)).lines
+    return PartFiller(filler, casing, merge).fill(Part(1, list(lines), None)).lines
 
 
 def ready(family, model):

@@ -13,12 +13,11 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.choice import with_spans
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line
-from tasks.filling.methods.top_1 import BestWord, Top1
+from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line, with_spans
+from tasks.filling.methods.top_1 import Top1, best_word
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.languages.word_lists import word_list
@@ -124,7 +123,8 @@ def test_a_masked_language_model_chooses_among_words_of_the_language():
     filler = MaskedFiller(
         model,
         model.candidates(),
-        {"en": BestWord(), "es": BestWord()},
+        {"en": best_word, "es": best_word},
+        MarkerRandomness(1),
         shares={"en": np.array([0.3, 1.0, 0.0]), "es": np.array([0.7, 0.0, 1.0])},
         batch_sentences=8,
     )

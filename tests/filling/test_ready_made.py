@@ -96,7 +96,7 @@ def test_the_default_language_model_need_not_be_trained(tmp_path, monkeypatch, c
     """What makes its texts may not change, or everybody waits half an hour for a model of nearly the same ones."""
     root = Path(__file__).parents[2]
     monkeypatch.chdir(tmp_path)
-    train = "tasks.language_model.training.stage.train_transformer"
+    train = "tasks.language_model.training.train_transformer"
     monkeypatch.setattr(train, lambda *_, **__: pytest.fail("it is trained"))
     for source in ("params.yaml", "constraints.txt"):
         Path(source).symlink_to(root / source)

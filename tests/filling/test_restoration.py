@@ -4,9 +4,8 @@ import random
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.choice import originals_of_slots, with_spans
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import originals_of_slots, read_masked_line, with_spans
 from tasks.filling.restoration import GenericWords, Restoration, Rounding, frequency_bucket, wilson_interval
 
 
@@ -37,8 +36,8 @@ def test_places_are_counted_by_source_class_and_frequency():
     )
     for _ in range(20):
         # The first place is restored by the tagger's word, not by the list's; the second is not; the third is.
-        restoration.add(line, ["york", "Sam", "dog"])
-    restoration.add(sentence("[GROUP]", span("Cat", 0, "GROUP")), ["mouse"])
+        restoration.add([line], [["york", "Sam", "dog"]])
+    restoration.add([sentence("[GROUP]", span("Cat", 0, "GROUP"))], [["mouse"]])
     measured = restoration.measured(exactly)
     overall = measured["overall"]
     assert (overall["places"], overall["restored"], overall["rate"]) == (61, 40, 0.656)
@@ -60,31 +59,16 @@ def test_places_are_counted_by_source_class_and_frequency():
 def test_a_span_of_several_words_is_restored_by_one_of_them():
     restoration = Restoration(GENERIC)
     for _ in range(20):
-        restoration.add(sentence("in [LOCATION]", span("New York", 0, "LOCATION")), ["new"])
+        restoration.add([sentence("in [LOCATION]", span("New York", 0, "LOCATION"))], [["new"]])
     overall = restoration.measured(exactly)["overall"]
     assert (overall["rate"], overall["expected_by_frequency"]) == (1.0, 0.05)
-
-
-def test_parts_add_up_to_the_whole():
-    whole, first, second, total = (Restoration(GENERIC) for _ in range(4))
-    lines = [
-        (sentence("[MASK]", span("dog", 0)), ["dog"]),
-        (sentence("[MASK] x [MASK]", span("cat", 0), span("rare", 1, source="tagger")), ["dog", "rare"]),
-    ]
-    for part, (line, words) in zip((first, second), lines, strict=True):
-        for _ in range(20):
-            whole.add(line, words)
-            part.add(line, words)
-    for part in (first, second):
-        total.add_plain(json.loads(json.dumps(part.as_plain())))
-    assert total.measured(exactly) == whole.measured(exactly)
 
 
 def test_a_share_of_too_few_places_is_not_told_and_without_word_counts_nothing_is_expected():
     for places, known in [(0, False), (19, False), (20, True)]:
         restoration = Restoration(None)
         for _ in range(places):
-            restoration.add(sentence("[MASK]", span("dog", 0)), ["dog"])
+            restoration.add([sentence("[MASK]", span("dog", 0))], [["dog"]])
         measured = restoration.measured(exactly)
         assert measured["overall"] == {
             "places": places, "restored": 20 if known else None, "rate": 1.0 if known else None,
@@ -114,8 +98,8 @@ def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     def report(originals):
         restoration = Restoration(generic)
         for original in originals:
-            restoration.add(sentence("[MASK]", span(original, 0)), ["word7"])
-        return restoration.measured(Rounding(b"the clone's", restoration.as_plain()))
+            restoration.add([sentence("[MASK]", span(original, 0))], [["word7"]])
+        return restoration.measured(Rounding(b"the clone's", restoration.counted()))
 
     def of_places(measured, name):
         share = measured["overall"][name]

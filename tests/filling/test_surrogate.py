@@ -332,7 +332,7 @@ def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsy
     assert len(set(lines[:4000])) == len(set(lines[4000:])) == 1
     assert lines[0] != lines[-1]
     assert main([*map(str, arguments)]) == 1
-    assert "--sidecar is needed to know what was masked" in capsys.readouterr().err
+    assert "needs the masked words; give --sidecar" in capsys.readouterr().err
     (corpus / "documents.txt").write_text("a\n" * 8999, encoding="utf-8")
     assert main([*map(str, surrogate)]) == 1
     assert "the documents file ends before line 9000" in capsys.readouterr().err

@@ -284,7 +284,7 @@ def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(tmp_pa
     assert found["lines_with_marker_strings"] == found["lines_left_out"] >= 18
     (tmp_path / "masked.txt").write_text("\n".join(lines[:20]), encoding="utf-8")
     assert tune(llama, "never", *lora) == 1
-    assert "(19 of 19 lines have such a string)" in capsys.readouterr().err
+    assert "19 of 19 lines have markers, or strings that look like them" in capsys.readouterr().err
 
 
 def test_a_line_that_stands_everywhere_is_held_out_everywhere():
@@ -304,15 +304,15 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
         (["--base", "./absent"], "'./absent' does not exist"),
         (["--base", "{torn}"], "lacks weights (model.safetensors)"),
         (["--base", "{body}"], "has no masked-LM head"),
-        (["--base", "{base}", *keys("kind=causal_lm")], "kind 'causal_lm' is not that of the base"),
-        (["--base", "{llama}", *keys("kind=masked_lm")], "kind 'masked_lm' is not that of the base"),
+        (["--base", "{base}", *keys("kind=causal_lm")], "kind is 'causal_lm', but base"),
+        (["--base", "{llama}", *keys("kind=masked_lm")], "kind is 'masked_lm', but base"),
         (["--base", "{llama}", *keys("target_modules=[nope]")], "name the layers in target_modules"),
         (["--base", "{base}", *keys("rank=64")], "rank: unknown key"),
         (["--base", "{base}", *keys("text=filled")], "needs a method that fills"),
         (["--base", "{base}", *keys("method.kind=top_1")], "text 'unmasked' fills nothing"),
         (["--base", "{base}", *keys("text=filled", "method.kind=free")], "'free' needs a causal language model"),
-        (["--base", "{base}", *keys("learning_rate=1.0e+30")], "the loss is no number"),
-        (["--base", "{base}", "--output", "{base}"], "which is read; what is there would be lost"),
+        (["--base", "{base}", *keys("learning_rate=1.0e+30")], "loss is not a number"),
+        (["--base", "{base}", "--output", "{base}"], "which is read; its content would be lost"),
         (["--base", "{base}", "--output", "empty.txt"], "is a file; name a folder"),
     ],
 )
@@ -363,7 +363,7 @@ def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeyp
     assert tune(llama, "first", *lora, *keys("merge=false")) == 0
     assert tune("first", "merged", *lora) == 0
     assert tune("first", "second", *lora, *keys("merge=false")) == 1
-    assert "holds an update alone" in capsys.readouterr().err
+    assert "has only an update" in capsys.readouterr().err
 
 
 def test_the_report_page_says_what_a_tuned_filler_is():

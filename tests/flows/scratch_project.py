@@ -94,7 +94,7 @@ class Project:
             env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
         )
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
@@ -110,7 +110,7 @@ class Project:
 
     def wait_for(self, path: str, run: subprocess.Popen[str]) -> None:
         """Wait until a command that was started has written a file."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not (self.folder / path).exists():
             assert run.poll() is None, run.communicate()
             assert time.monotonic() < deadline

@@ -194,7 +194,7 @@ def test_runs_are_started_checked_and_cancelled_in_prefect(served: Project, pref
     assert {task["name"] for task in tasks} == {"fill@list-top_k", "fill@tagger-top_k"}
     assert served.read("params.yaml") == before
     assert "k: 20" in git(
-        served, "grep", "top_k: {kind", git(served, "for-each-ref", "--format=%(objectname)", "refs/exps")
+        served, "grep", "top_k: {kind", git(served, "for-each-ref", "--format=%(objectname)", "refs/exps/??/**")
     )
 
     # No source of data changed since the last run: nothing is run.

@@ -65,14 +65,10 @@ def test_selection_includes_what_a_stage_needs(project: Project) -> None:
         assert list(graph.select(Selection(patterns)).nodes) == expected
 
 
-def test_longest_chains_count_the_stage_itself_and_long_stages_by_their_weight(project: Project) -> None:
+def test_steps_left_count_the_stage_itself() -> None:
     # a -> b -> d and a -> c: what starts at a is three stages long.
     graph = Graph({"a": node("a"), "b": node("b", "a"), "c": node("c", "a"), "d": node("d", "b")})
-    assert graph.longest_chains() == {"a": 3, "b": 2, "c": 1, "d": 1}
-    project.replace("dvc.yaml", "    outs: [table.txt]", "    outs: [table.txt]\n    meta: {weight: 5}")
-    chains = graph_of(project).longest_chains()
-    assert (chains["table"], chains["fill@list-top_k"]) == (5, 6)
-    assert graph.downstream() == {"a": ["b", "c"], "b": ["d"], "c": [], "d": []}
+    assert graph.steps_left() == {"a": 3, "b": 2, "c": 1, "d": 1}
 
 
 def test_the_project_is_found_from_a_folder_inside_it_or_refused_in_one_line(tmp_path, project: Project) -> None:

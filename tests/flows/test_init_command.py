@@ -3,11 +3,11 @@
 import json
 import random
 import re
+import resource
 import shutil
 import stat
 import subprocess
 import sys
-import time
 from itertools import islice
 from pathlib import Path
 
@@ -163,10 +163,10 @@ def type_in(command: str, status: int = 0) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(5400)
 @pytest.mark.parametrize(
-    ("text", "minutes"), [(300, 12), (1300, 12), (20_000, 30), ("mail in two languages", 12)], ids=str
+    ("text", "minutes"), [(300, 24), (1300, 24), (20_000, 60), ("mail in two languages", 24)], ids=str
 )
 def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(clone, tmp_path, text, minutes):
-    """Minutes on two quiet cores, from a clone with its environment. A reviewer reads all lines, and marks none."""
+    """Minutes of all cores together, in a clone with its environment. A reviewer reads all lines, and marks none."""
     close_private_folders(clone)
     if isinstance(text, int):
         chats = texts_of(ChitchatCorpus(kind="chitchat", source="constraints.txt").open())
@@ -174,10 +174,11 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(cl
     else:
         mail(tmp_path, 150).rename("mail.txt")
     init, run, release = readme_steps()
-    started = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     type_in(init)
     type_in(run)
-    seconds = time.monotonic() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     if asked := re.search(r"palimpsest review (mail)/(\w+)", Path("results/verdict.txt").read_text(encoding="utf-8")):
         type_in(release, status=1)
         reading = Reading(*asked.groups(), "Ada", read_parameters().release.unmasked_direct)
@@ -190,7 +191,7 @@ def test_the_steps_of_readme_and_the_command_that_they_print_end_in_a_release(cl
     assert printed.endswith("--name mail-1")
     type_in(printed)
     assert Path("releases/mail-1/DOSSIER.md").is_file()
-    assert seconds < 60 * minutes
+    assert 60 < seconds < 60 * minutes
 
 
 @pytest.mark.parametrize("name", ["2024", "no", "1e5", "null", "0x1F", "On"])

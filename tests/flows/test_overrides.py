@@ -60,7 +60,7 @@ def test_a_section_that_has_only_defaults_can_be_overridden(project: Project) ->
         (["filling"], r"'filling' is not of the form KEY=VALUE"),
         (["filling..k=1"], r"is not of the form KEY=VALUE"),
         (["evaluation.seed=[1"], "the value '\\[1' of 'evaluation.seed' is not YAML"),
-        (["evaluation.seed=1", "evaluation.seed=2"], "'evaluation.seed' stands twice"),
+        (["evaluation.seed=1", "evaluation.seed=2"], "'evaluation.seed' occurs twice"),
     ],
 )
 def test_what_is_not_allowed_is_told_with_its_key_path(project: Project, texts: list[str], message: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scratch_project import CHECKOUT, Project
+from scratch_project import CHECKOUT
 
 from flows.checkout.run_lock import is_alive
 from flows.stages.processes import SUPERVISOR_ENDED, Processes, child_environment
@@ -99,24 +99,6 @@ def test_a_killed_supervisor_is_noticed(tmp_path: Path) -> None:
     assert process.wait(20) == SUPERVISOR_ENDED
     until(lambda: not is_alive(sleeper))
     processes.close()
-
-
-def test_the_lock_file_of_dvc_is_never_half_written(project: Project) -> None:
-    """While stages end, every reader sees a whole file."""
-    from ruamel.yaml import YAML
-
-    with Processes(project.folder) as processes:
-        lock, seen = project.folder / "dvc.lock", set()
-        for name in ("raw", "mask@list", "mask@tagger"):
-            process = processes.start_dvc(["repro", "--single-item", name], project.folder / "log")
-            while process.status is None:
-                if lock.exists():
-                    seen.add(len(YAML(typ="safe").load(lock.read_text())["stages"]))
-            assert process.status == 0
-    seen.add(len(YAML(typ="safe").load(lock.read_text())["stages"]))
-    assert seen == {1, 2, 3}
-    assert lock.stat().st_mode & 0o777 == 0o644
-    assert not (project.folder / "dvc.lock.partial").exists()
 
 
 def test_the_environment_of_stages() -> None:

@@ -61,7 +61,7 @@ def test_ctrl_c_ends_within_seconds_and_leaves_a_resumable_state(project: Projec
     output, errors = run.communicate(timeout=60)
     assert time.monotonic() - started < 12
     assert run.returncode == 128 + signal.SIGINT
-    assert "stopped; finished stages are kept" in errors
+    assert "stopped; finished stages are saved" in errors
     assert "7 ran, 1 failed" in output
     assert output.splitlines()[-1] == "1 stopped before it had finished: table"
     assert processes_in(project.folder) == []
@@ -127,7 +127,7 @@ def test_all_problems_of_the_parameters_are_told_before_anything_starts(project:
     assert "filling.top_k.k" in done.stderr
     assert "evaluation.colour" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert not (project.folder / ".palimpsest").exists()
+    assert not (project.folder / ".palimpsest" / "logs").exists()
 
 
 def test_wrong_options_are_one_line_errors(committed: Project) -> None:

@@ -9,48 +9,47 @@ from pathlib import Path
 import pytest
 from scratch_project import CHECKOUT
 
-from flows.checkout.run_lock import RunLock, is_alive
+from flows.checkout import run_lock as lock_of_runs
+from flows.checkout.run_lock import is_alive, run_lock
 from tasks.errors import ResourceError
 
-HOLD = (
-    "import time; from flows.checkout.run_lock import RunLock; lock = RunLock('.'); lock.acquire(); "
-    "print('held', flush=True); "
+KILLED = (
+    "import os, subprocess; from pathlib import Path; from flows.checkout.run_lock import run_lock\n"
+    "with run_lock(Path()) as handle:\n"
+    "    subprocess.Popen(['sleep', '1'], pass_fds=[handle], stdout=subprocess.DEVNULL); os._exit(0)"
 )
 
 
-def start_holder(folder: Path, then: str = "time.sleep(300)") -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD + then], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    return holder
-
-
-def test_a_lock_that_stages_of_a_killed_run_still_hold_is_waited_for(tmp_path: Path) -> None:
+def test_a_lock_that_stages_of_a_killed_run_hold_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The holder dies, and a child that has inherited the lock lives on for a second."""
-    then = (
-        "import os, subprocess; "
-        "subprocess.Popen(['sleep', '1'], pass_fds=[lock.handle], stdout=subprocess.DEVNULL); os._exit(0)"
-    )
-    holder = start_holder(tmp_path, then)
-    holder.wait()
-    with pytest.raises(ResourceError):
-        RunLock(tmp_path).acquire(patience=0.0)
-    started = time.monotonic()
-    with RunLock(tmp_path):
-        assert 0.3 < time.monotonic() - started < 15
-
-
-def test_releasing_frees_the_lock_for_an_inheritor_too(tmp_path: Path) -> None:
-    first = RunLock(tmp_path)
-    first.acquire()
-    inherited = os.dup(first.handle)
-    first.release()
-    with RunLock(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, check=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(lock_of_runs, "PATIENCE_SECONDS", 0.0)
+        with pytest.raises(ResourceError, match="is at work in this checkout"), run_lock(tmp_path):
+            pass
+    with run_lock(tmp_path):
         pass
-    os.close(inherited)
+
+
+def test_a_second_run_is_refused_or_waits(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Waits(Exception):
+        pass
+
+    def wait(reason: str) -> None:
+        said.append(reason)
+        raise Waits
+
+    with run_lock(tmp_path):
+        with pytest.raises(ResourceError, match=f"process {os.getpid()}"), run_lock(tmp_path):
+            pass
+        with pytest.raises(Waits), run_lock(tmp_path, wait):
+            pass
+    assert len(said) == 1
+    with run_lock(tmp_path, wait):
+        assert len(said) == 1
 
 
 def test_a_process_that_has_ended_is_not_alive_though_nobody_has_collected_it() -> None:

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,41 +12,59 @@ import pytest
 from flows.graph.graph import Graph, Node
 from flows.graph.plan import Action, Plan, PlannedStage
 from flows.prefect_flow import experiment
-from flows.prefect_flow.experiment import Scheduler
-from flows.runs.session import Session, open_session, session_open
+from flows.runs.preparation import Run
 from flows.stages.executor import Outcome, State
 from tasks.errors import StageError
+from tasks.settings.resources import ResourceSettings
 
 RAN, FAILED, SKIPPED, UNCHANGED = State.RAN, State.FAILED, State.SKIPPED, State.UNCHANGED
+waited_for: dict[str, list[Any]] = {}
+"""Futures that each started stage waited for."""
+
+
+class ThreadFuture(Future[Any]):
+    """A future with Prefect's ``wait``."""
+
+    def wait(self) -> None:
+        self.exception()
 
 
 class ThreadTask:
-    """Stands for the Prefect task: the same calls, on a plain thread pool."""
+    """A Prefect task on threads: the same calls, without a server."""
 
-    def __init__(self) -> None:
-        self.pool = ThreadPoolExecutor(8)
-        self.waited_for: dict[str, list[Any]] = {}
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self._function = function
 
-    def with_options(self, **_options: str) -> "ThreadTask":
+    def with_options(self, **_options: Any) -> "ThreadTask":
         return self
 
-    def submit(self, name: str, *, return_state: bool, wait_for: list[Future[Any]]) -> Future[Any]:
+    def submit(self, name: str, *, return_state: bool, wait_for: list[Future[Any]]) -> ThreadFuture:
         assert not return_state
         assert all(future.done() for future in wait_for)
-        self.waited_for[name] = wait_for
-        return self.pool.submit(run_quietly, name, open_session())
+        waited_for[name] = wait_for
+        future = ThreadFuture()
+
+        def run() -> None:
+            try:
+                future.set_result(self._function(name))
+            except StageError as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run).start()
+        return future
 
 
-def run_quietly(name: str, session: Session) -> None:
-    session.outcomes[name] = session.run_stage(name)
+@pytest.fixture(autouse=True)
+def _threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited_for.clear()
+    monkeypatch.setattr(experiment, "task", lambda **_options: ThreadTask)
 
 
-@pytest.fixture
-def thread_task(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadTask]:
-    task = ThreadTask()
-    monkeypatch.setattr(experiment, "stage", task)
-    yield task
-    task.pool.shutdown()
+class Executor:
+    """Runs a function for each stage."""
+
+    def __init__(self, function: Callable[[str], Outcome]) -> None:
+        self.run = function
 
 
 def graph(**upstream: str) -> Graph:
@@ -56,10 +75,21 @@ def plan(of: Graph, **actions: Action) -> Plan:
     return Plan(of, {name: PlannedStage(name, actions.get(name, Action.RUN), (), (), False) for name in of.nodes})
 
 
-def scheduled(session: Session) -> dict[str, State]:
-    with session_open(session):
-        Scheduler(session).run()
-    return {name: outcome.state for name, outcome in session.outcomes.items()}
+def scheduled(
+    plan: Plan,
+    function: Callable[[str], Outcome],
+    jobs: int,
+    observer: Callable[[Run, str, Outcome | None], None] | None = None,
+) -> Run:
+    run = Run(Path(), plan, ResourceSettings(threads=1, parallel_stages=1, retries=0), jobs, -1)
+    if observer is not None:
+        run.observer = lambda name, outcome: observer(run, name, outcome)
+    experiment._run_stages(run, Executor(function), {})  # type: ignore[arg-type]
+    return run
+
+
+def states(run: Run) -> dict[str, State]:
+    return {name: outcome.state for name, outcome in run.outcomes.items()}
 
 
 def always(state: State) -> Callable[[str], Outcome]:
@@ -70,24 +100,23 @@ def always(state: State) -> Callable[[str], Outcome]:
 FORK = graph(a="", b="a", c="a", d="b", e="")
 
 
-def test_every_stage_runs_after_what_it_needs_and_the_longest_chain_goes_first(thread_task: ThreadTask) -> None:
+def test_every_stage_runs_after_its_inputs_and_the_longest_chain_goes_first() -> None:
     order = []
 
-    def run(name: str) -> Outcome:
+    def function(name: str) -> Outcome:
         order.append(name)
         return Outcome(name, RAN)
 
-    assert scheduled(Session(plan(FORK), run, 1)) == dict.fromkeys("abcde", RAN)
-    assert order == ["a", "b", "c", "d", "e"]
-    assert len(thread_task.waited_for["d"]) == 1
-    assert thread_task.waited_for["e"] == []
+    assert states(scheduled(plan(FORK), function, 1)) == dict.fromkeys("abcde", RAN)
+    assert order == ["a", "b", "c", "d", "e"] or order == ["a", "b", "e", "c", "d"]
+    assert len(waited_for["d"]) == 1
+    assert waited_for["e"] == []
 
 
-@pytest.mark.usefixtures("thread_task")
 def test_no_more_stages_run_at_once_than_allowed() -> None:
     running, most, lock = 0, 0, threading.Lock()
 
-    def run(name: str) -> Outcome:
+    def function(name: str) -> Outcome:
         nonlocal running, most
         with lock:
             running += 1
@@ -97,70 +126,55 @@ def test_no_more_stages_run_at_once_than_allowed() -> None:
             running -= 1
         return Outcome(name, RAN)
 
-    wide = graph(**{f"s{number}": "" for number in range(9)})
-    scheduled(Session(plan(wide), run, 3))
+    scheduled(plan(graph(**{f"s{number}": "" for number in range(9)})), function, 3)
     assert most == 3
 
 
-@pytest.mark.usefixtures("thread_task")
-def test_a_waiting_stage_keeps_no_ready_one_from_running() -> None:
+def test_a_waiting_stage_does_not_block_a_ready_one() -> None:
     """Two places, a long stage, one that waits for it, and one that is ready: the ready one runs meanwhile."""
     free_ended = threading.Event()
 
-    def run(name: str) -> Outcome:
+    def function(name: str) -> Outcome:
         if name == "long":
             assert free_ended.wait(10)
         if name == "free":
             free_ended.set()
         return Outcome(name, RAN)
 
-    assert scheduled(Session(plan(graph(long="", waits="long", free="")), run, 2)) == dict.fromkeys(
-        ["long", "waits", "free"], RAN
-    )
+    run = scheduled(plan(graph(long="", waits="long", free="")), function, 2)
+    assert states(run) == dict.fromkeys(["long", "waits", "free"], RAN)
 
 
-@pytest.mark.usefixtures("thread_task")
 def test_a_failed_stage_stops_its_branch_alone() -> None:
-    session = Session(plan(FORK), lambda name: Outcome(name, FAILED if name == "b" else RAN, error="broken"), 2)
-    assert scheduled(session) == {"a": RAN, "b": FAILED, "c": RAN, "d": SKIPPED, "e": RAN}
-    assert session.outcomes["d"].error == "b did not finish"
+    run = scheduled(plan(FORK), lambda name: Outcome(name, FAILED if name == "b" else RAN, error="broken"), 2)
+    assert states(run) == {"a": RAN, "b": FAILED, "c": RAN, "d": SKIPPED, "e": RAN}
+    assert run.outcomes["d"].error == "b did not finish"
+    assert run.attempts == dict.fromkeys("abce", 1)
 
 
-def test_unchanged_stages_are_not_given_to_dvc(thread_task: ThreadTask) -> None:
-    """Neither those that the plan knows, nor those that depended on inputs which turned out unchanged."""
-    made = plan(FORK, a=Action.RUN, b=Action.PERHAPS, c=Action.PERHAPS, d=Action.PERHAPS, e=Action.UNCHANGED)
-    session = Session(made, always(UNCHANGED), 2)
-    assert scheduled(session) == dict.fromkeys("abcde", UNCHANGED)
-    assert list(thread_task.waited_for) == ["a"]
-
-
-def test_a_stage_behind_one_that_ran_is_given_to_dvc(thread_task: ThreadTask) -> None:
+def test_dvc_is_asked_only_about_stages_whose_inputs_may_have_changed() -> None:
     made = plan(FORK, b=Action.PERHAPS, c=Action.PERHAPS, d=Action.PERHAPS, e=Action.UNCHANGED)
-    scheduled(Session(made, lambda name: Outcome(name, RAN if name == "a" else UNCHANGED), 2))
-    assert sorted(thread_task.waited_for) == ["a", "b", "c"]
+    assert states(scheduled(made, always(UNCHANGED), 2)) == dict.fromkeys("abcde", UNCHANGED)
+    assert list(waited_for) == ["a"]
+    scheduled(made, lambda name: Outcome(name, RAN if name == "a" else UNCHANGED), 2)
+    assert sorted(waited_for) == ["a", "b", "c"]
 
 
-@pytest.mark.usefixtures("thread_task")
 def test_a_stopped_run_starts_nothing_more() -> None:
-    session = Session(plan(FORK, e=Action.UNCHANGED), always(RAN), 1)
-    session.observer = lambda name, outcome: session.stopped.set() if outcome and name == "a" else None
-    assert scheduled(session) == {"a": RAN, "b": SKIPPED, "c": SKIPPED, "d": SKIPPED, "e": UNCHANGED}
-    assert session.outcomes["b"].error == "the run was stopped"
+    def stop(run: Run, name: str, outcome: Outcome | None) -> None:
+        if outcome and name == "a":
+            run.stopped.set()
+
+    run = scheduled(plan(FORK, e=Action.UNCHANGED), always(RAN), 1, stop)
+    assert states(run) == {"a": RAN, "b": SKIPPED, "c": SKIPPED, "d": SKIPPED, "e": UNCHANGED}
+    assert run.outcomes["b"].error == "the run was stopped"
 
 
-@pytest.mark.usefixtures("thread_task")
-def test_who_watches_hears_of_every_stage() -> None:
-    heard: list[tuple[str, str]] = []
-    session = Session(plan(graph(a="", b="a")), always(RAN), 1)
-    session.observer = lambda name, outcome: heard.append((name, outcome.state if outcome else "starts"))
-    scheduled(session)
-    assert heard == [("a", "starts"), ("a", "ran"), ("b", "starts"), ("b", "ran")]
+def test_the_observer_gets_the_start_and_the_end_of_every_stage() -> None:
+    seen: list[tuple[str, str]] = []
 
+    def observe(_run: Run, name: str, outcome: Outcome | None) -> None:
+        seen.append((name, outcome.state if outcome else "starts"))
 
-def test_the_prefect_task_fails_with_the_stage() -> None:
-    session = Session(plan(FORK), always(FAILED), 1)
-    with session_open(session), pytest.raises(StageError, match="stage 'a' failed: broken"):
-        experiment.stage.fn("a")
-    assert session.outcomes["a"].state is FAILED
-    with session_open(Session(plan(FORK), always(RAN), 1)):
-        assert experiment.stage.fn("a") == "ran"
+    scheduled(plan(graph(a="", b="a")), always(RAN), 1, observe)
+    assert seen == [("a", "starts"), ("a", "ran"), ("b", "starts"), ("b", "ran")]

@@ -39,9 +39,11 @@ def test_each_further_try_waits_twice_as_long() -> None:
 
 def test_a_name_that_fits_no_step_is_an_error() -> None:
     shared: dict[str, Any] = {"concurrency": {"gpu": {"limit": 1, "steps": ["adapt_*"]}}}
+    on_nodes = {"cluster": {"address": "auto", "private_nodes": "private", "needs": {"fil": {"gpus": 1}}}}
     for values, where in [
         ({"time_limits": {"fil": 5}}, "resources.time_limits: 'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
         (shared, "resources.concurrency.gpu.steps: 'adapt_*' fits no step"),
+        (on_nodes, "resources.cluster.needs: 'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
     ]:
         with pytest.raises(ParameterError) as error:
             check_step_names(resources(**values), ["fill", "mask"])

@@ -14,9 +14,9 @@ from prefect_server import ask, log_in, password_in, request
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from dashboards.services.service import free_port
-from dashboards.services.starting import start_services, stop_services
-from tasks.results.tracking.settings import TrackingSettings
+from dashboards.services.passwords import PREFECT, make_passwords
+from dashboards.services.running_service import start_services, stop_services
+from dashboards.services.service import free_port, prefect_service
 
 EVIL = "https://evil.example"
 PAGE = {"Origin": EVIL, "Host": "evil.example"}
@@ -41,7 +41,8 @@ def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         for name in ("PREFECT_API_URL", "PREFECT_SERVER_API_AUTH_STRING"):
             patch.delenv(name, raising=False)
         (folder / "home").mkdir()
-        (server,) = start_services(folder, ["prefect"], {"prefect": free_port()}, TrackingSettings())
+        server = prefect_service(free_port(), make_passwords(folder)[PREFECT])
+        start_services(folder, [server])
         try:
             log_in(server.address, password_in(folder))
             yield f"{server.address}/api"

@@ -16,14 +16,15 @@ from tasks.language_model.causal_lm.joined import JoinedModels
 from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.causal_lm.scoring import CausalScorer
-from tasks.language_model.language_models import Drawing, open_language_model
+from tasks.language_model.language_models import Drawing
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.sampling import sample_pieces
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.unlearning.method import Request
 from tasks.unlearning.methods import METHODS
-from tasks.unlearning.request import Request
 
 WORDS = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(TEXT.lower().split())])
 LINES = ["the cat sat on the mat", "tom ran to paris", "ann sat in the red house of rome", "the dog saw the cat"]
@@ -84,14 +85,10 @@ def _batch(model, marked):
     return next(batches(marked, model.longest, 10_000, 1)).batch
 
 
-def test_a_word_of_several_pieces_is_private_in_all_of_them_and_one_target():
-    from tasks.corpora.sidecar import MaskedSpan
-
-    line, learner = "ann saw bobbingroberta", piece_learner(1)
-    marked = learner.encode([line], [[MaskedSpan(8, len(line), "MASK", "test", line[8:], 0)]])
-    pieces = len(learner.causal.pieces.of_words(["bobbingroberta"])[0])
-    assert pieces > 1
-    assert marked.is_private.sum() == pieces
+def test_a_word_of_several_pieces_is_one_target():
+    learner = piece_learner(1)
+    marked = learner.encode(["ann saw bobbingroberta"])
+    assert len(learner.causal.pieces.of_words(["bobbingroberta"])[0]) > 1
     assert marked.words().tolist() == [4.0]
 
 
@@ -143,7 +140,7 @@ def test_every_way_runs_on_every_kind_of_model(make, kind):
 
 
 def test_divergence_of_a_model_from_itself_is_nothing():
-    method = METHODS["gradient_difference"](kind="gradient_difference", retain="divergence", steps=[1])
+    method = METHODS["negative_preference"](kind="negative_preference", retain="divergence", steps=[1])
     model = word_learner(1)
     request = Request(model, model, model.encode(LINES[:2]), model.encode(LINES[2:]), None, seed=1)
     ((_, first),) = method.forgetting(request)
@@ -164,7 +161,7 @@ def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, capsys)
     options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
     ends = ["--output", str(tmp_path / "new"), "--report", str(tmp_path / "report.json"), "--budget", "5"]
     steps = ["--set", "steps=[3]", "--set", "learning_rate=0.01"]
-    assert main(["unlearn", "--method", "gradient_difference", *steps, *options, *ends]) == 0
+    assert main(["unlearn", "--method", "negative_preference", *steps, *options, *ends]) == 0
     known = json.loads((tmp_path / "report.json").read_text())["measured"]["forget_perplexity"]
     assert known["after"] > known["before"]
     scores, _ = open_language_model(tmp_path / "new").score_text(LINES[:2])

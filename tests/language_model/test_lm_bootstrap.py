@@ -10,7 +10,6 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.bootstrap import (
     gap_closed,
-    gap_left,
     paired_perplexity_ratio,
     paired_ratios,
     perplexity_intervals,
@@ -161,32 +160,13 @@ def at(folder: Path, perplexity: float) -> Path:
 
 
 def test_shares_of_a_gap_by_hand(tmp_path):
-    """In log perplexity: worse end 5 nats a target, model 3.5, better end 3, of which three quarters are closed. And in
-    perplexity: of 200, 110 and 100 a tenth is left; a model at 90 is a tenth beyond the end."""
+    """In log perplexity: worse end 5 nats a target, model 3.5, better end 3, of which three quarters are closed."""
     resampling = ("all", 200, 0.95, 1)
     worse, model, better = (at(tmp_path, math.exp(loss)) for loss in (5.0, 3.5, 3.0))
     assert gap_closed([(worse, model)], [(worse, better)], *resampling) == pytest.approx((0.75, 0.75, 0.75), abs=1e-6)
     backwards = gap_closed([(better, model)], [(better, worse)], *resampling)
     assert math.isnan(backwards[0])
     assert backwards[1:] == (None, None)
-    worse, model, better, best = (at(tmp_path, perplexity) for perplexity in (200, 110, 100, 90))
-    assert gap_left([(model, better)], [(worse, better)], *resampling) == pytest.approx((0.1, 0.1, 0.1), abs=1e-6)
-    assert gap_left([(best, better)], [(worse, better)], *resampling) == pytest.approx((-0.1, -0.1, -0.1), abs=1e-6)
-    backwards = gap_left([(model, worse)], [(better, worse)], *resampling)
-    assert math.isnan(backwards[0])
-    assert backwards[1:] == (None, None)
-
-
-def test_what_is_left_of_a_gap_is_as_sure_as_its_seeds(tmp_path):
-    """Models of three seeds leave 5, 10 and 15 of 100: a tenth in the mean, and an interval wider than the seeds'."""
-    worse, better = at(tmp_path, 200), at(tmp_path, 100)
-    beyond = [(at(tmp_path, perplexity), better) for perplexity in (105, 110, 115)]
-    whole = [(worse, better)] * 3
-    share, low, high = gap_left(beyond, whole, "all", 500, 0.95, 1)
-    assert share == pytest.approx((105 * 110 * 115) ** (1 / 3) / 100 - 1)
-    # Resampled alone, three seeds would give 5 to 15 per cent.
-    assert -0.1 < low < 0.02
-    assert 0.18 < high < 0.3
 
 
 def ratio_of(folder: Path, first: SentenceScores, second: SentenceScores, known: bool = False):

@@ -69,7 +69,7 @@ def test_what_is_no_model_is_refused(folder, tmp_path):
         ("{}", "of kind None"),
         ('{"kind": "transformer"}', "lacks architecture, format, vocabulary, weights"),
         ('{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}', "format 9"),
-        ('{"format": 1, "kind": "ngram"}', r"is of kind 'ngram'; here only 'transformer' will do"),
+        ('{"format": 1, "kind": "ngram"}', r"is of kind 'ngram'; give one of kind 'transformer'"),
     ):
         (folder / "settings.json").write_text(content, encoding="utf-8")
         with pytest.raises(ModelError, match=message):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tasks.errors import ParameterError, ResourceError
-from tasks.training.ranks.plan import RankPlan, plan_ranks
+from tasks.training.ranks import RankPlan, plan_ranks
 
 
 def test_who_trains_together():

@@ -6,19 +6,21 @@ import time
 from functools import partial
 
 import pytest
+from torch import distributed
 
 from tasks.errors import ResourceError, StageError
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.ranks.processes import LostRankError, start_ranks
+from tasks.training.ranks import RankPlan, start_ranks
 
 TWO = RankPlan(world_size=2, devices=2, strategy="ddp", to_be_started=True)
 
 
 def _fail(endings: dict[str, str]) -> None:
-    rank = os.environ["RANK"]
-    what = endings.get(rank)
+    distributed.init_process_group("gloo")
+    what = endings[os.environ["RANK"]]
     if what == "lost":
-        raise LostRankError(f"rank {rank} lost the connection")
+        distributed.barrier()  # fails once the other process has ended
+    if what == "unconnected":
+        raise RuntimeError("Gloo connectFullMesh failed: private words")
     if what == "defect":
         raise KeyError("private words")
     if what == "disk":
@@ -35,12 +37,13 @@ def _fail(endings: dict[str, str]) -> None:
         ({"0": "lost", "1": "defect"}, StageError, "rank 1 of 2 ended with exit status 70; its own message"),
         ({"0": "disk", "1": "lost"}, OSError, "No space left on device"),
         ({"0": "lost", "1": "killed"}, ResourceError, "rank 1 of 2 was ended by SIGKILL"),
-        ({"0": "waits", "1": "lost"}, LostRankError, "rank 1 lost the connection"),
+        ({"0": "waits", "1": "unconnected"}, StageError, "rank 1 of 2 ended with exit status 70"),
     ],
 )
 def test_the_cause_is_reported_and_not_its_consequences(endings, kind, message, capfd):
-    started = time.monotonic()
+    started, handlers = time.monotonic(), [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
     with pytest.raises(kind, match=message):
         start_ranks(partial(_fail, endings), TWO)
     assert time.monotonic() - started < 60
+    assert [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert "private words" not in capfd.readouterr().err

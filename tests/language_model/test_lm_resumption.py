@@ -12,13 +12,11 @@ import torch
 from tasks.errors import ModelError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training.batches import TrainingBatches
-from tasks.language_model.training.stage import training_identity
-from tasks.language_model.training.trainer import train
+from tasks.language_model.training import TextBatches, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.vocabulary import Vocabulary
-from tasks.training.loop import LAST, Checkpoints, TrainingRecord
-from tasks.training.ranks.plan import RankPlan
+from tasks.training.loop import TrainingRecord
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import Checkpoints
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 30
 SETTINGS = TrainingSettings(epochs=2.5, batch_tokens=64, learning_rate=0.02, dropout=0.3, precision="float32")
@@ -30,9 +28,7 @@ class Killed(Exception):
 
 
 @pytest.fixture
-def runs(
-    encoded: Callable[..., EncodedText], small_model: Callable[..., Model], vocabulary: Vocabulary, tmp_path: Path
-) -> Callable[..., Any]:
+def runs(encoded: Callable[..., EncodedText], small_model: Callable[..., Model], tmp_path: Path) -> Callable[..., Any]:
     """Trains the same model on the same text; returns model and record."""
     text, valid = encoded(LINES), encoded(["a b", "c d c"])
 
@@ -45,13 +41,8 @@ def runs(
     ) -> tuple[Model, TrainingRecord]:
         model = small_model()
         model.architecture = model.architecture.model_copy(update={"context": context})
-        last = tmp_path / "work" / LAST
-        checkpoints = Checkpoints(
-            last.parent,
-            training_identity(model, vocabulary, text, settings, seed),
-            every_steps=every,
-            begin_with=last if last.exists() else None,
-        )
+        last = tmp_path / "work" / "last.ckpt"
+        checkpoints = Checkpoints(last, str(seed), every, begin_with=last if last.exists() else None)
 
         def log(step: int, values: dict[str, float]) -> None:
             if "train_loss" in values:
@@ -126,9 +117,9 @@ def test_sigterm_writes_a_checkpoint_and_leaves_with_143(runs, capsys):
 def test_a_checkpoint_has_to_be_whole_and_to_belong_to_the_run(runs, tmp_path):
     with pytest.raises(Killed):
         runs(ending=kill_at(6))
-    with pytest.raises(ModelError, match="is of another text and order of batches"):
+    with pytest.raises(ModelError, match="is of another vocabulary, architecture, text"):
         runs(seed=2)
-    (tmp_path / "work" / LAST).write_bytes(b"torn")
+    (tmp_path / "work" / "last.ckpt").write_bytes(b"torn")
     with pytest.raises(ModelError, match="is damaged"):
         runs()
 
@@ -146,7 +137,7 @@ def test_the_parts_of_a_step_are_its_targets_once(encoded, context):
 
     def steps(plan: RankPlan, accumulate: int) -> list[list[int]]:
         settings = SETTINGS.model_copy(update={"epochs": 1.0, "batch_tokens": 40, "accumulate": accumulate})
-        parts = [part.batch.targets.tolist() for part in TrainingBatches(text, architecture, settings, 1, plan)]
+        parts = [batch.targets.tolist() for batch, _ in TextBatches(text, architecture, settings, 1, plan)]
         return [list(chain(*parts[begin : begin + accumulate])) for begin in range(0, len(parts), accumulate)]
 
     whole = [sorted(targets) for targets in steps(RankPlan(), 1)]

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.trainer import train
+from tasks.language_model.training import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import MASK_ID, START_ID
 from tasks.training.optimiser import rate_factor

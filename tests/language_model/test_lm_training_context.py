@@ -8,11 +8,11 @@ import torch
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training.batches import TrainingBatches, make_packed_batch, pack
-from tasks.language_model.training.trainer import train
+from tasks.language_model.training import TextBatches, train
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, within_segments
+from tasks.language_model.transformer.packing import make_packed_batch, pack
 from tasks.language_model.vocabulary import Vocabulary
 
 LINES = ["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5
@@ -89,11 +89,10 @@ def test_a_position_sees_its_own_segment_up_to_itself():
 def test_an_epoch_has_every_target_once_whatever_the_context(encoded, model_of):
     text = encoded(LINES)
     for context in ("sentence", "packed"):
-        batches = TrainingBatches(
-            text, model_of(context).architecture, TrainingSettings(epochs=1.0, batch_tokens=32), 1
-        )
+        settings = TrainingSettings(epochs=1.0, batch_tokens=32)
+        batches = TextBatches(text, model_of(context).architecture, settings, 1)
         made = list(batches)
-        assert sum(len(part.batch.targets) for part in made) == text.is_target().sum()
-        assert all(part.step_targets == len(part.batch.targets) for part in made)
-        assert len(made) == batches.total_steps()
-        assert [part.ends_epoch for part in made] == [False] * (len(made) - 1) + [True]
+        assert sum(len(batch.targets) for batch, _ in made) == text.is_target().sum()
+        assert all(step.targets == len(batch.targets) for batch, step in made)
+        assert len(made) == sum(batches.steps)
+        assert [step.ends_epoch for _, step in made] == [False] * (len(made) - 1) + [True]

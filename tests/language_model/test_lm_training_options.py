@@ -9,7 +9,7 @@ import torch
 from tasks.errors import ParameterError, ResourceError
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import TrainingSettings
-from tasks.language_model.training.trainer import check_compiler, train
+from tasks.language_model.training import check_compiler, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
@@ -71,7 +71,7 @@ def test_training_stops_where_the_valid_loss_no_longer_falls_and_keeps_the_best_
     again = valid_points(train(model, text, unchanged, 1, valid=valid).curve)[0][2]
     assert again == pytest.approx(losses[best], abs=1e-6)
     assert again < losses[-1]
-    with pytest.raises(ParameterError, match="patience is 3 and there is no valid text"):
+    with pytest.raises(ParameterError, match="patience is 3 and there is no validation text"):
         train(small_model(), text, settings, 1)
 
 

@@ -118,7 +118,7 @@ def test_what_does_not_belong_together_is_refused_without_quoting_it(tmp_path):
     for spans, message in (
         ([[]], "it ends before the text's line 2"),
         ([[], [], []], "it goes on after the text's 2 lines"),
-        ([[MaskedSpan(0, 3, "MASK", "test", "Bob", 0)], []], "line 1 does not hold what it says was masked"),
+        ([[MaskedSpan(0, 3, "MASK", "test", "Bob", 0)], []], "line 1 does not hold the words masked"),
     ):
         write_sidecar(sidecar, spans)
         with pytest.raises(CorpusError, match=message) as caught:

@@ -7,7 +7,7 @@ from stage_commands import make_vocabulary
 
 from tasks.cli import main
 from tasks.language_model.language_factors import LanguageFactors
-from tasks.language_model.language_models import open_language_model
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.languages_and_positions import RotaryPositions, turned
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
@@ -143,8 +143,8 @@ def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path, kind):
 
 def test_refusals():
     for wrong, said in (
-        ({"positions": "switching"}, "go by languages"),
-        ({"positions": "rotary", "context": "packed"}, "need the context sentence"),
+        ({"positions": "switching"}, "need languages"),
+        ({"positions": "rotary", "context": "packed"}, "need the context 'sentence'"),
         ({"positions": "rotary", "width": 12, "heads": 4}, "even number of units"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -6,7 +6,8 @@ import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model import sampling
-from tasks.language_model.language_models import Drawing, open_language_model
+from tasks.language_model.language_models import Drawing
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.model import load_model
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary

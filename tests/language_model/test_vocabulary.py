@@ -31,7 +31,7 @@ def test_special_tokens_come_first_and_words_follow_by_count_then_by_letter():
     assert build_vocabulary(COUNTS, size=first + 2, minimum_count=1).tokens[-2:] == ("the", "a")
     with pytest.raises(ParameterError, match="vocabulary size 16 leaves no room"):
         build_vocabulary(COUNTS, size=16, minimum_count=1)
-    with pytest.raises(ParameterError, match="minimum_count 6 keeps no word: the most frequent one occurs 5 times"):
+    with pytest.raises(ParameterError, match="minimum_count 6 leaves no word: the most frequent one occurs 5 times"):
         build_vocabulary(COUNTS, size=100, minimum_count=6)
 
 

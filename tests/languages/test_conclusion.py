@@ -63,7 +63,7 @@ def test_z_of_two_shares_by_hand():
     [
         ("a\na\na\n", "all lines have one label"),
         ("a\nb\n", "has 3 lines and labels"),
-        ("".join(f"private {n}\n" for n in range(60)), "60 different ones; give labels"),
+        ("".join(f"private {n}\n" for n in range(60)), "60 different labels; give at most"),
     ],
 )
 def test_refusals(tmp_path, capsys, labels, error):

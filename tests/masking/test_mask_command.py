@@ -117,7 +117,7 @@ def test_the_entity_types_in_force_are_printed(tmp_path, text, capsys):
     assert mask("--technique", "spacy", "--input", text, "--output", tmp_path / "masked.txt") == 0
     first = capsys.readouterr().err.splitlines()[0]
     assert "FAC, GPE, LOC -> LOCATION" in first
-    assert "kept: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
+    assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
 
 
 def test_a_combination_from_params_and_from_options(tmp_path, text):

@@ -25,9 +25,9 @@ def test_pieces_make_up_the_line():
     assert line.masked == "[MASK], [MASK] met [MASK]!"
     assert (counts.lines, counts.words, counts.masked_words, counts.masked_lines) == (1, 4, 3, 1)
     assert counts.labels == {"MASK": 2, "NUMBER": 1}
-    assert counts.reasons == {
-        ("MASK", "list", "not on the list of 1 kept words"): 2,
-        ("NUMBER", "list", "not on the list of 1 kept words"): 1,
+    assert counts.by_reason == {
+        ("MASK", "list", "not on the list of 1 unmasked words"): 2,
+        ("NUMBER", "list", "not on the list of 1 unmasked words"): 1,
     }
 
 

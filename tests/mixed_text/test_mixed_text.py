@@ -150,7 +150,7 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
         (["--text", "ENGLISH", "--mixed", "TEXT"], "has no line in es"),
         (["--text", "TEXT", "--mixed", "TEXT", "--dictionary", "TEXT"], "line 1: needs a word of en, a tab"),
         (["--recorded", "BROKEN"], "line 1: no JSON object with a 'text'"),
-        (["--answers", "NEW"], "there is nobody to ask"),
+        (["--answers", "NEW"], "endpoint.url is not set"),
         (["--answers", "BROKEN"], "line 1: not written by"),
         (["--answers", "NEW", "--set", "endpoint.url=ftp://x"], "'ftp://x' is no address"),
         (["--answers", "NEW", "--set", "endpoint.url=http://me:key@127.0.0.1/v1"], "address with a key in it"),

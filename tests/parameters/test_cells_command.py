@@ -107,7 +107,7 @@ def test_dvc_stops_with_one_line_where_cells_are_older(project):
     document = parameters()
     document["compare"]["seeds"] = [1, 2]
     (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    said = "cells.yaml is older than params.yaml; 'palimpsest cells' writes it anew"
+    said = "cells.yaml is older than params.yaml; 'palimpsest cells' updates it"
     done = repro(project, "generic")
     assert done.returncode != 0
     assert said in done.stderr

@@ -150,7 +150,8 @@ def plant(place: Path) -> Lived:
         stream.writelines(f"Again {word} was the word.\n" for words in KEPT_LINES for word in words.split())
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     parameters["compare"]["techniques"] = list(TECHNIQUES)
-    parameters["compare"]["fills"][1]["filler"] = "tiny_tuned"
+    parameters["compare"]["fills"].append({"filler": "tiny_tuned", "methods": ["top_k"]})
+    parameters["tuned_fillers"] = {"tiny_tuned": tiny.TUNED}
     parameters["masking"] |= TECHNIQUES
     tiny.with_parameters(folder, parameters)
     home, temporary = place / "home", place / "temporary"

@@ -7,16 +7,20 @@ each, and nothing else may hold a canary of any kind.
 """
 
 import json
+import re
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from planted_experiment import BAD_LINE, CANARIES, KEPT_BY_ONE, KEPT_LINES, NAME, private_outputs
 from prefect_server import ask, log_in_to_page
+from system_browser import system_chromium
 from unpacking import pieces
 
-from dashboards.screenshots import chromium as system_chromium
+from dashboards.services.passwords import MLFLOW, make_passwords
+from dashboards.services.service import MLFLOW_USER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 PRIVATE_PLACES = ("data/raw/", "data/private/", ".dvc/cache/")
@@ -112,6 +116,22 @@ def test_the_databases_that_were_searched_are_not_empty(lived):
     assert counts["artifact"] > 0
 
 
+def passing_on(kept: list[bytes | str]) -> Callable:
+    """A handler that answers a page's requests and notes address and content: a browser drops them with the page."""
+
+    def handle(route) -> None:
+        kept.append(route.request.url)
+        if route.request.resource_type not in ("document", "fetch", "xhr"):
+            route.continue_()
+            return
+        answer = route.fetch(timeout=PATIENCE)
+        if answer.ok:
+            kept.append(answer.body())
+        route.fulfill(response=answer)
+
+    return handle
+
+
 @pytest.fixture(scope="module")
 def seen(lived) -> dict[str, list[bytes | str]]:
     """All that a Chromium was sent and shows: pages, answers, frames of web sockets, downloads."""
@@ -123,6 +143,7 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     with sqlite3.connect(f"file:{lived.folder / 'mlflow.db'}?mode=ro", uri=True) as store:
         run = store.execute("select run_uuid from tags where key = 'method' and value = 'top_k'").fetchone()[0]
     mlflow, prefect = (lived.address(name) for name in ("mlflow", "prefect"))
+    login = {"username": MLFLOW_USER, "password": make_passwords(lived.folder)[MLFLOW], "origin": mlflow}
     addresses = {
         "report": [(lived.folder / "results" / "report.html").as_uri()],
         "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],
@@ -136,26 +157,19 @@ def seen(lived) -> dict[str, list[bytes | str]]:
         for name, pages in addresses.items():
             kept: list[bytes | str] = found.setdefault(name, [])
             for address in pages:
-                page = browser.new_page(viewport={"width": 1400, "height": 1400})
+                page = browser.new_page(viewport={"width": 1400, "height": 1400}, http_credentials=login)
                 page.set_default_timeout(PATIENCE)
-                answers: list = []
-                page.on("response", lambda answer, answers=answers: answers.append(answer))
                 page.on("console", lambda message, kept=kept: kept.append(message.text))
                 page.on(
                     "websocket", lambda socket, kept=kept: socket.on("framereceived", lambda frame: kept.append(frame))
                 )
+                page.route(re.compile("https?://"), passing_on(kept))
                 if name == "prefect":
                     log_in_to_page(page, prefect)
-                    # What the log-in was sent is gone as soon as another page is asked for.
-                    page.wait_for_load_state("networkidle")
-                    answers.clear()
                 page.goto(address)
                 page.wait_for_timeout(6000 if name in ("mlflow", "prefect") else 500)
                 kept += [page.content(), page.locator("body").inner_text(), page.title(), page.url]
-                for answer in answers:
-                    kept.append(answer.url)
-                    if answer.request.resource_type in ("document", "fetch", "xhr") and answer.ok:
-                        kept.append(answer.body())
+                page.unroute_all(behavior="wait")
                 page.close()
         browser.close()
     return found

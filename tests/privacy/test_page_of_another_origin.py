@@ -4,6 +4,7 @@ The page is what an attacker can write: it asks with and without credentials, wi
 by web sockets. A person is logged in to Prefect in another tab of the same browser.
 """
 
+import base64
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 from prefect_server import ask, log_in, log_in_to_page, password_in, request
+from system_browser import system_chromium
 
-from dashboards.screenshots import chromium as system_chromium
-from dashboards.services.service import check_names, free_port
-from dashboards.services.starting import start_services, stop_services
+from dashboards.services.passwords import MLFLOW, make_passwords
+from dashboards.services.running_service import start_services, stop_services
+from dashboards.services.service import TITLES, free_port
+from dashboards.services.up_command import table
 from tasks.results.tracking.settings import TrackingSettings
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -67,18 +70,20 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         for name in ("PREFECT_API_URL", "PREFECT_SERVER_API_AUTH_STRING", "MLFLOW_TRACKING_URI"):
             patch.delenv(name, raising=False)
+        for name in TITLES:
+            patch.setenv(f"PALIMPSEST_{name.upper()}_PORT", str(free_port()))
         (folder / "home").mkdir()
         patch.chdir(folder)
-        shown = start_services(folder, check_names([]), {name: free_port() for name in check_names([])}, STORE)
+        services = table(folder, TrackingSettings())
+        start_services(folder, services)
         try:
-            found = {service.name: service.address for service in shown}
+            found = {service.name: service.address for service in services}
+            password = f"admin:{make_passwords(folder)[MLFLOW]}"
+            found["mlflow login"] = f"Basic {base64.b64encode(password.encode()).decode()}"
             log_in(found["prefect"], password_in(folder))
             yield found
         finally:
-            stop_services(folder, check_names([]))
-
-
-STORE = TrackingSettings()
+            stop_services(folder, TITLES)
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +160,8 @@ def test_prefect_tells_it_nothing_and_does_nothing(
 def test_mlflow_tells_it_nothing_and_does_nothing(page: Any, addresses: dict[str, str]) -> None:
     address = addresses["mlflow"]
     search, create = "/api/2.0/mlflow/experiments/search", "/api/2.0/mlflow/experiments/create"
-    before = request(address, "POST", search, {"max_results": 100})
+    login = {"Authorization": addresses["mlflow login"]}
+    before = request(address, "POST", search, {"max_results": 100}, login)
     assert before[0] == 200
     for method, path, body in (
         ("GET", f"{search}?max_results=100", None),
@@ -165,11 +171,15 @@ def test_mlflow_tells_it_nothing_and_does_nothing(page: Any, addresses: dict[str
     ):
         assert told(page.evaluate(ATTACK, [address, method, path, body])) == [], path
     page.evaluate(FORM, [address, create])
-    assert request(address, "POST", search, {"max_results": 100})[2] == before[2]
+    assert request(address, "POST", search, {"max_results": 100}, login)[2] == before[2]
 
 
 def test_a_name_that_was_made_to_lead_here_is_refused(addresses: dict[str, str]) -> None:
     """As for a page whose name its owner has pointed at this machine, so that its origin is the server's own."""
     port = addresses["mlflow"].rpartition(":")[2]
-    page = {"Host": f"evil.example:{port}", "Origin": f"http://evil.example:{port}"}
+    page = {
+        "Host": f"evil.example:{port}",
+        "Origin": f"http://evil.example:{port}",
+        "Authorization": addresses["mlflow login"],
+    }
     assert request(addresses["mlflow"], "POST", "/api/2.0/mlflow/experiments/search", {}, page)[0] == 403

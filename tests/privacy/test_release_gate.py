@@ -8,7 +8,7 @@ import pytest
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
 from tasks.errors import ParameterError
 from tasks.filling.methods import AnyMethod
-from tasks.filling.methods.paraphrase import Paraphrase
+from tasks.filling.methods.distilled import Distilled
 from tasks.privacy.checks import attacks_on, percent
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
 from tasks.privacy.ledger import Release, epsilon_of
@@ -23,8 +23,6 @@ def test_epsilon_is_of_all_that_the_fill_reads():
         ({"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.5}}, 2.5),
         ({"kind": "log_linear", "prior": "counted", "counts": {"epsilon": 8.0, "unit": "document"}, "copies": 2}, 8.0),
         ({"kind": "surrogate"}, None),
-        ({"kind": "metric", "epsilon": 2.0}, None),
-        ({"kind": "paraphrase"}, None),
         ({"kind": "top_k", "classes": "match"}, None),
     ]:
         assert epsilon_of(check_settings(AnyMethod, settings, "filling")) == epsilon
@@ -144,8 +142,8 @@ def test_each_form_of_a_line_costs_its_counts_once(tmp_path):
 
 
 def test_what_is_no_fill_is_not_released():
-    cell = SimpleNamespace(cell=Cell("mail", "t", "paraphrase"), method=Paraphrase(kind="paraphrase"))
-    with pytest.raises(ParameterError, match="'paraphrase' rewrites whole lines"):
+    cell = SimpleNamespace(cell=Cell("mail", "t", "distilled"), method=Distilled(kind="distilled"))
+    with pytest.raises(ParameterError, match="'distilled' rewrites whole lines"):
         attacks_on(cell)
 
 

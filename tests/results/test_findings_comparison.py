@@ -6,7 +6,7 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
-from tasks.results.findings.findings_comparison import Comparison, Condition, Experiment, combined, student_t
+from tasks.results.findings.findings_comparison import Condition, Experiment, Paired, combined, student_t
 
 EVALUATION = EvaluationSettings(bootstrap_samples=200)
 TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
@@ -84,27 +84,10 @@ def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
     assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
 
 
-def test_the_share_of_a_gap_has_an_interval_over_sentences_and_seeds(tmp_path):
-    """Perplexities of exp(5), exp(4.5) and exp(4) in every seed: halfway in logs, and so for every resample."""
-    oracle = Condition("chat", None, "oracle", None)
-    for seed in (1, 2):
-        scores(tmp_path, f"minilm-top_1-{seed}", 5.0)
-        scores(tmp_path, f"minilm-top_k-{seed}", 4.5)
-        scores(tmp_path, f"../oracle-{seed}", 4.0)
-    nats = ((TOP_1, 5.0), (TOP_K, 4.5), (oracle, 4.0))
-    rows = [row(condition, seed, math.exp(mean)) for condition, mean in nats for seed in (1, 2)]
-    experiment = Experiment(rows, tmp_path, EVALUATION)
-    assert experiment.share_interval("closed", TOP_K, TOP_1, oracle) == pytest.approx((0.5, 0.5))
-    left = math.expm1(0.5) / math.expm1(1.0)
-    assert experiment.share_interval("left", TOP_K, TOP_1, oracle, known=True) == pytest.approx((left, left))
-    assert experiment.share_interval("left", oracle, TOP_1, TOP_K) == pytest.approx(
-        (math.expm1(-0.5) / math.expm1(0.5),) * 2
-    )
-    assert experiment.share_interval("left", TOP_K, oracle, TOP_1) is None
-    assert Experiment(rows, None, EVALUATION).share_interval("closed", TOP_K, TOP_1, oracle) is None
-    (tmp_path / "chat" / "oracle-2.tsv").unlink()
-    with pytest.raises(CorpusError, match=r"1 of the 6 files of sentence scores .* chat/oracle-2.tsv"):
-        Experiment(rows, tmp_path, EVALUATION)
+def test_a_missing_file_of_scores_is_named(tmp_path):
+    scores(tmp_path, "minilm-top_1-1", 5.0)
+    with pytest.raises(CorpusError, match=r"1 of the 2 files of sentence scores .* chat/allow_list/minilm-top_k-1.tsv"):
+        Experiment([row(TOP_1, 1, 148.0), row(TOP_K, 1, 134.0)], tmp_path, EVALUATION)
 
 
 def test_scores_of_another_evaluation_are_refused(tmp_path):
@@ -158,4 +141,4 @@ def test_what_an_interval_says():
         (1.1, 1.2, "below", 1.0, "against"),
         (0.86, 0.9, "below", 0.85, "against"),
     ]:
-        assert Comparison("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
+        assert Paired("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome

@@ -7,7 +7,16 @@ import sys
 from contextlib import closing
 
 import tracked_state
-from handmade_experiment import COMMIT, FEW, SIGNATURE, curve, make_experiment, perplexities_of, write_forgetting
+from handmade_experiment import (
+    COMMIT,
+    FEW,
+    SIGNATURE,
+    curve,
+    make_experiment,
+    perplexities_of,
+    write_examples,
+    write_forgetting,
+)
 
 from tasks.cli import main
 from tasks.records.cell import Cell
@@ -192,7 +201,7 @@ def test_a_summary_of_another_state_is_refused(tracked, capsys):
 def test_an_unusable_store_and_a_missing_summary_are_one_line(few, capsys, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    assert main(["publish"]) == 1
+    assert main(["publish"]) == 75
     error = capsys.readouterr().err
     assert "the MLflow store 'http://127.0.0.1:9' cannot be used" in error
     assert "secret" not in error
@@ -223,3 +232,15 @@ def test_each_way_to_forget_is_a_run(tracked):
     assert tracked_state.tags(tracked, run)["group"] == "forgetting"
     assert main(["publish"]) == 0
     assert tracked_state.count_runs(tracked) == 8
+
+
+def test_a_run_has_made_up_sentences_as_its_own_cell_fills_them(tracked):
+    write_examples(tracked)
+    assert main(["publish"]) == 0
+    runs = tracked_state.runs(tracked)
+    files = [file for run in runs.values() for file in tracked_state.artifacts(tracked, run).rglob("*.*")]
+    assert files == [tracked_state.artifacts(tracked, runs[key_of(tracked)]) / "samples" / "made_up.txt"]
+    assert files[0].read_text(encoding="utf-8") == (
+        "Made-up sentences, not of the corpus.\n\n"
+        "raw     Ann met Bob.\nmasked  [MASK] met [MASK].\nfilled  Ben met Eva.\n"
+    )

@@ -30,7 +30,7 @@ def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
     ]
     number = estimate(rows, name)
     assert (number.value, number.low, number.high, number.seeds) == (1.25, 1.1, 1.4, 2)
-    assert str(entry(measure(name), rows, "document")) == "1.25 [1.10, 1.40]"
+    assert str(entry(measure(name), rows)) == "1.25 [1.10, 1.40]"
     assert direction(rows, name) == 1
     assert direction([{**row, "over_seeds": None} for row in rows], name) == 0
 

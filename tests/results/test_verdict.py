@@ -10,10 +10,8 @@ from handmade_experiment import make_experiment
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
-from tasks.language_model.settings import EvaluationSettings
 from tasks.privacy.gate import Outcome
-from tasks.results.choice import Limits, leaders
-from tasks.results.findings.findings_comparison import Experiment
+from tasks.results.choice import Limits
 from tasks.results.readings import readings, signal
 from tasks.results.report_index import ReportIndex
 from tasks.results.verdict import verdicts
@@ -234,16 +232,6 @@ def test_the_strongest_membership_attack_that_was_run_has_a_row():
     assert (found.attack, found.reading) == ("Membership inference (shadow models, LiRA), AUC", "strong")
 
 
-def test_a_fill_that_writes_masked_words_by_design_is_not_recommended(made):
-    made.cell("allow_list", "sanitised", 4.1)
-    made.leak(unmasked_direct=REVIEWED)
-    for row in made.rows:
-        row["recall_direct"] = 0.9 if row["technique"] == "allow_list" else 0.5
-    assert made.said().cell.method == "sanitised"
-    made.report("fill/mail/allow_list/sanitised-1", "fill", {}, parameters={"kind": "metric", "epsilon": 12.0})
-    assert made.said().cell.method == "surrogate"
-
-
 def test_without_any_count_the_technique_that_masks_most_if_it_leaves_half_of_the_words(made):
     assert made.said().cell.technique == "allow_list"
     for row in made.rows:
@@ -264,16 +252,6 @@ def test_drawbacks(made):
     assert (
         "One seed: another seed may change the order (compare.seeds: [1, 2, 3])." in made.said().sections["Confidence"]
     )
-
-
-def test_only_what_is_told_apart_from_every_other_fill_leads(made):
-    def found():
-        experiment = Experiment(made.rows, made.folder / "scores", EvaluationSettings(bootstrap_samples=200))
-        return leaders(experiment, "mail", known=True)
-
-    assert found() == {"entity_tagger": ("top_k", "minilm")}
-    made.rows = [row for row in made.rows if row["method"] != "log_linear"]
-    assert found() == {"entity_tagger": ("top_k", "minilm"), "allow_list": ("surrogate", None)}
 
 
 def test_advice_asks_the_gate_and_knows_the_figures(tmp_path, monkeypatch, capsys):

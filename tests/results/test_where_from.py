@@ -49,6 +49,28 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
     assert (raw["path"], raw["agreement"]) == ("data/private/corpora/chat/train.txt", "inside")
 
 
+def test_the_chain_follows_a_folder_above_several_outputs(few, capsys):
+    """Evaluation reads a folder; each technique's own stage wrote one part of it."""
+    folder, made = "data/private/masked/chat/test", []
+    mask = json.loads((few / "results/reports/mask/chat/allow_list.json").read_text(encoding="utf-8"))
+    for technique in ("allow_list", "entity_tagger"):
+        made.append(f"mask@test-chat-{technique}")
+        text = f"{folder}/{technique}/text.txt"
+        report = {**mask, "dvc_stage": made[-1], "inputs": {}, "outputs": {text: "0" * 64}}
+        path = few / f"results/reports/mask_test/chat/{technique}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report), encoding="utf-8")
+    path = few / "results/reports/perplexity" / f"{PATH}.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    report["inputs"][folder] = "1" * 64
+    path.write_text(json.dumps(report), encoding="utf-8")
+    assert set(made) < {step["stage"] for step in resolve(PATH)["chain"]}
+    assert main(["where-from", PATH]) == 0
+    output = capsys.readouterr().out
+    assert f"from {folder} (keyed hash 111111111111…), with files made by {made[0]}\n" in output
+    assert f"from {folder} (keyed hash 111111111111…), a source" not in output
+
+
 def test_a_run_id_is_found_in_the_store(tracked, capsys):
     assert main(["publish"]) == 0
     by_path = resolve(PATH)
@@ -103,7 +125,7 @@ def test_uncommitted_changes_and_changed_inputs_are_said(few, capsys):
     path.write_text(json.dumps(report), encoding="utf-8")
     assert main(["where-from", PATH]) == 0
     output = capsys.readouterr().out
-    assert "CHANGED SINCE: fill@chat-allow_list-minilm-top_k-1 has made it anew" in output
+    assert "CHANGED SINCE: fill@chat-allow_list-minilm-top_k-1 has made it again" in output
     assert f"{COMMIT} with uncommitted changes" in output
 
 

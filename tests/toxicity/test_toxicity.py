@@ -12,8 +12,8 @@ from tiny_masked_models import random_bert, word_piece_tokenizer
 from tiny_masked_models import save as save_encoder
 
 from tasks.cli import main
-from tasks.language_model.language_models import open_language_model
 from tasks.language_model.normalisation import normalise
+from tasks.language_model.opening import open_language_model
 from tasks.toxicity.classifier import Classifier
 from tasks.toxicity.labelled_texts import read_labelled_texts
 from tasks.toxicity.last_words import last_word_accuracy
@@ -42,7 +42,7 @@ def coins(seed, number=300):
     """The same texts with labels by coin."""
     chance = Random(seed)
     for pair in pairs(seed, number):
-        yield {"text": pair["toxic"], "label": chance.randrange(2), "functionality": "by_coin"}
+        yield {"text": pair["toxic"], "label": chance.randrange(2)}
 
 
 TRAIN = ["train-toxicity", "--set", "names=100", "--labelled"]
@@ -58,7 +58,7 @@ def folder(tmp_path_factory):
     command = [*TRAIN, texts["pairs"], "--set", f"encoder={folder / 'encoder'}", "--other", texts["other"]]
     more = ["--prompts", str(folder / "prompts.txt"), "--report", str(folder / "proven.json")]
     assert main([*command, "--output", str(folder / "proven"), *more]) == 0
-    command += [texts["coins"], "--cases", texts["coins"], "--report", str(folder / "unproven.json")]
+    command += [texts["coins"], "--report", str(folder / "unproven.json")]
     assert main([*command, "--output", str(folder / "unproven")]) == 0
     return folder
 
@@ -109,8 +109,6 @@ def test_what_can_be_told_is_told_and_coins_are_not(folder):
     low, high = found[str(folder / "coins.jsonl")]["auc_ci"]
     assert low < 0.5 < high
     assert high - low < 0.2
-    cases = measured(folder / "unproven.json")["cases"]
-    assert {name: each["right_places"] for name, each in cases.items()} == {"by_coin": 300}
     names = measured(folder / "proven.json")["names"]
     assert names["false_positives_places"] == 100
     # First halves of held-out insults, for their owner alone.

@@ -7,24 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.audit.canaries import make_secrets
+from tasks.audit.canaries import make_canaries
 from tasks.cli import main
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tasks.unlearning.attacks import Attacker, four_bits
-from tasks.unlearning.comparison import forget, forget_in_turn, valid_loss
+from tasks.unlearning.attacks import four_bits
+from tasks.unlearning.comparison import forget
+from tasks.unlearning.method import Request
 from tasks.unlearning.methods.continued_training import ContinuedTraining
-from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
 from tasks.unlearning.methods.negative_preference import NegativePreference
-from tasks.unlearning.methods.overwriting import Overwriting
-from tasks.unlearning.methods.private_words import PrivateWords
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
-from tasks.unlearning.request import Request
 from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.steps import trained_on
 from tasks.unlearning.trial import PrivateLine, Trial
@@ -41,16 +37,6 @@ SECRETS = [f"the code of {name} is {one} {two}" for name, one, two in zip(NAMES,
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join([*ORDINARY, *SECRETS]).split())])
 
 
-def spans_of(line):
-    start = line.index(" is ") + 4
-    one, two = line[start:].split()
-    second = start + len(one) + 1
-    return [
-        MaskedSpan(start, start + len(one), "MASK", "test", one, 0),
-        MaskedSpan(second, second + len(two), "MASK", "test", two, 1),
-    ]
-
-
 @pytest.fixture(scope="module")
 def request_():
     base = TransformerLanguageModel(
@@ -58,7 +44,7 @@ def request_():
     )
     base.initialise(1)
     base = WordLearner(base, VOCABULARY)
-    retain, secrets = base.encode(ORDINARY), base.encode(SECRETS, map(spans_of, SECRETS))
+    retain, secrets = base.encode(ORDINARY), base.encode(SECRETS)
     base = trained_on(base, retain, 20, 0.01, 64, 1)
     both = base.encode([*ORDINARY, *SECRETS * 4])
     rotated = [f"the code of {name} is {CODES[n - 1]} {CODES[n - 2]}" for n, name in enumerate(NAMES)]
@@ -72,56 +58,37 @@ def request_():
     )
 
 
-def loss(model, marked, private=False):
-    return float(-model.log_probabilities(marked)[marked.is_private if private else marked.is_target].mean())
+def loss(model, marked):
+    return float(-model.log_probabilities(marked)[marked.is_target].mean())
 
 
-def test_private_is_what_the_spans_say(request_):
-    words = [VOCABULARY.tokens[token] for token in request_.forget.text.tokens[request_.forget.is_private]]
-    assert words == [word for line in SECRETS for word in line.split()[-2:]]
-    assert (
-        loss(request_.start, request_.forget, private=True) < 1.5 < loss(request_.base, request_.forget, private=True)
-    )
+def secret_loss(model, marked):
+    """Nats of the codes, the last two words of each sentence."""
+    ends = marked.text.offsets[1:] - 1
+    return float(-model.log_probabilities(marked)[np.concatenate([ends - 1, ends - 2])].mean())
+
+
+def test_the_secrets_are_known_to_the_model_alone_that_read_them(request_):
+    assert secret_loss(request_.start, request_.forget) < 1.5 < secret_loss(request_.base, request_.forget)
 
 
 COMMON = {"steps": [100], "learning_rate": 0.002, "batch_tokens": 64}
 
 
-@pytest.mark.parametrize(
-    ("method", "least"),
-    [
-        (PrivateWords(kind="private_words", **COMMON), 5.0),
-        (Overwriting(kind="overwriting", **COMMON), 3.0),
-        (GradientDifference(kind="gradient_difference", **COMMON), 5.0),
-        (NegativePreference(kind="negative_preference", **COMMON), 4.0),
-    ],
-    ids=lambda value: getattr(value, "kind", None),
-)
-def test_secrets_are_forgotten_and_the_rest_is_not(request_, method, least):
+def test_secrets_are_forgotten_and_the_rest_is_not(request_):
     """Nats of a private word, which more training on the rest alone leaves as they are."""
     before = copy.deepcopy(request_.start.network.state_dict())
-    known = loss(request_.start, request_.forget, private=True)
-    found = forget(method, request_, request_.retain, budget=1.0)
+    known = secret_loss(request_.start, request_.forget)
+    found = forget(NegativePreference(kind="negative_preference", **COMMON), request_, request_.retain, budget=1.0)
     control = forget(ContinuedTraining(kind="continued_training", **COMMON), request_, request_.retain, budget=1.0)
-    assert loss(control.model, request_.forget, private=True) < known + 0.6
-    assert loss(found.model, request_.forget, private=True) > known + least - 1
+    assert secret_loss(control.model, request_.forget) < known + 0.6
+    assert secret_loss(found.model, request_.forget) > known + 3
     assert loss(found.model, request_.retain) < 1.2 * loss(request_.start, request_.retain)
     assert all(torch.equal(before[name], now) for name, now in request_.start.network.state_dict().items())
 
 
-def test_the_hinge_stops_where_ascent_goes_on(request_):
-    """More steps push no private word ever further down: its absence would tell it."""
-    many = COMMON | {"steps": [200]}
-    hinge = forget(PrivateWords(kind="private_words", **many), request_, request_.retain, 1.0)
-    ascent = forget(GradientDifference(kind="gradient_difference", **many), request_, request_.retain, 9.0)
-    known = loss(request_.base, request_.forget, private=True)
-    pushed, without_end = (loss(each.model, request_.forget, private=True) - known for each in (hinge, ascent))
-    # Adam's momentum carries a word of so small a model 10 to 16 nats below the hinge, at 50 steps as at 400.
-    assert pushed < without_end / 2, "200 steps of ascent: 44 to 75 nats, by the machine"
-
-
 def test_task_arithmetic_by_hand(request_):
-    """start - 1 (unwanted - start) is 2 start - unwanted; and of the base it gives that back where nothing differs."""
+    """start - 1 (unwanted - start) is 2 start - unwanted."""
     method = TaskArithmetic(kind="task_arithmetic", strengths=[1.0], steps=3, batch_tokens=64)
     ((_, found),) = method.forgetting(request_)
     unwanted = trained_on(request_.start, request_.forget, 3, method.learning_rate, 64, request_.seed)
@@ -132,19 +99,19 @@ def test_task_arithmetic_by_hand(request_):
 
 def test_what_was_forgotten_behind_attacks_comes_back_less(request_):
     """Nats of the private words of four secrets, when an attacker has trained on the other two."""
-    known, others = (request_.base.encode(part, map(spans_of, part)) for part in (SECRETS[:2], SECRETS[2:]))
+    known, others = (request_.base.encode(part) for part in (SECRETS[:2], SECRETS[2:]))
     left = {}
     for attack_steps in (0, 6):
         given = {"attack_steps": attack_steps, "attack_rate": 0.005}
-        method = PrivateWords(kind="private_words", **COMMON | {"batch_tokens": 24}, **given)
+        method = NegativePreference(kind="negative_preference", **COMMON | {"batch_tokens": 24}, **given)
         found = forget(method, request_, request_.retain, budget=1.0)
-        left[attack_steps] = loss(trained_on(found.model, known, 12, 0.005, 64, 1), others, private=True)
+        left[attack_steps] = secret_loss(trained_on(found.model, known, 12, 0.005, 64, 1), others)
     assert left[6] > left[0] + 2, "4.1 and 8.8 nats"
 
 
 def test_the_strength_is_the_last_within_the_budget(request_):
     def forgotten(steps, budget):
-        method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": steps}, retain_weight=0)
+        method = NegativePreference(kind="negative_preference", **COMMON | {"steps": steps}, retain_weight=0)
         return forget(method, request_, request_.retain, budget)
 
     found = forgotten([1, 2, 5, 10, 50, 100, 200], budget=0.3)
@@ -161,18 +128,10 @@ def test_distilled_text_is_of_known_words(request_):
     assert 10 < drawn.sentences <= 20
     assert not set(drawn.text.tokens.tolist()) & {0, 1}
     assert [strength for strength, _ in method.forgetting(request_)] == [2]
-    fresh = method.model_copy(update={"drawn_from": "refilled", "taught": "base", "unwanted": None, "alpha": 0.0})
-    ((_, model),) = fresh.forgetting(request_)
-    assert loss(model, request_.forget, private=True) > 2 * loss(request_.start, request_.forget, private=True)
-    both = request_.retain.and_then(request_.refilled)
-    assert both.sentences == len(ORDINARY) + len(SECRETS)
-    apart = [request_.base.log_probabilities(text).sum() for text in (request_.retain, request_.refilled)]
-    assert request_.base.log_probabilities(both).sum() == pytest.approx(sum(apart))
 
 
 def test_four_bits_leave_fifteen_values_a_group(request_):
-    attacker = Attacker(None, 1)
-    found = four_bits(request_.start, attacker).network.embedding.weight.detach().view(-1, 64)
+    found = four_bits(request_.start).network.embedding.weight.detach().view(-1, 64)
     assert max(len(group.unique()) for group in found) <= 15
     assert (found - request_.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
 
@@ -186,7 +145,7 @@ def test_secrets_of_any_form_are_planted_so_often():
         "template": ["my code is {common} {common}", "it is {common} {common}"],
         "ordinary": ["we saw {common} {common}"],
     }
-    found = make_secrets(ranks, forms, 5, [1, 4], 300, seed=1)
+    found = make_canaries(ranks, 5, [1, 4], 300, None, 1, forms)
     counts = {
         (kind, times): sum(c.family == kind and c.repetitions == times for c in found.planted)
         for kind in forms
@@ -203,12 +162,10 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
         save_model(tmp_path / name, model.network, VOCABULARY)
     for name, lines in (("forget", SECRETS), ("retain", ORDINARY)):
         write_lines(tmp_path / f"{name}.txt", lines)
-    write_sidecar(tmp_path / "forget.jsonl", map(spans_of, SECRETS))
     given = {
         "model": "start",
         "base": "base",
         "forget": "forget.txt",
-        "sidecar": "forget.jsonl",
         "retain": "retain.txt",
         "valid": "retain.txt",
         "output": "forgotten",
@@ -217,14 +174,14 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
 
     def call(*more, **changes):
         options = [part for name, path in (given | changes).items() for part in (f"--{name}", str(tmp_path / path))]
-        return main(["unlearn", "--method", "private_words", *options, *more])
+        return main(["unlearn", "--method", "negative_preference", *options, *more])
 
     assert (
         call("--set", "learning_rate=0.005", "--set", "steps=[5, 40]", "--set", "batch_tokens=64", "--budget", "0.5")
         == 0
     )
     forgotten = WordLearner(*load_model(tmp_path / "forgotten"))
-    assert loss(forgotten, request_.forget, private=True) > 4 * loss(request_.start, request_.forget, private=True)
+    assert secret_loss(forgotten, request_.forget) > 4 * secret_loss(request_.start, request_.forget)
     report = (tmp_path / "report.json").read_text()
     assert json.loads(report)["measured"]["strength"] == 40
     assert "red" not in report.replace("measured", "").split('"command"')[0]
@@ -237,12 +194,10 @@ def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsy
     assert call(retain="forget.txt") == 1
     assert "every line of --forget" in capsys.readouterr().err
     assert call(base="forget.txt") == 1
-    assert call(forget="retain.txt", retain="forget.txt") == 1
-    assert "does not belong to text" in capsys.readouterr().err
     assert np.isfinite(loss(forgotten, request_.retain))
 
 
-def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
+def test_documents_are_forgotten_as_a_whole():
     lines = [
         PrivateLine(f"line {n} of {n // 3} and many more words to read", "masked", (), str(n // 3)) for n in range(300)
     ]
@@ -252,37 +207,6 @@ def test_requests_in_turn_hold_each_sentence_once_and_documents_as_a_whole():
     assert len(trial.ordinary) == 60
     assert len({line.document for line in trial.ordinary}) == 20
     assert {line.document for line in trial.ordinary}.isdisjoint(line.split()[3] for line in trial.retained)
-    parts = [sorted(line.raw for line in part) for part in trial.in_turn(3, seed=1)]
-    assert sorted(raw for part in parts for raw in part) == sorted(line.raw for line in trial.forgotten)
-    assert all(set(one).isdisjoint(other) for one in parts for other in parts if one is not other)
-
-
-@pytest.mark.parametrize("budget", [0.0, 0.05, 0.3, 1.0, 100.0])
-def test_requests_in_turn_share_one_budget(request_, budget):
-    method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [1, 2, 5, 10, 50]}, retain_weight=0)
-    before = valid_loss(request_.start, request_.retain)
-    first = forget(method, request_, request_.retain, budget, before)
-    found = forget_in_turn(method, [request_, request_, request_], request_.retain, budget, before)
-    most = before + np.log1p(budget) if first.is_within_budget else valid_loss(first.model, request_.retain)
-    assert valid_loss(found.model, request_.retain) <= most + 1e-6
-    assert [each["strength"] for each in found.sweep].count(1) == 3
-    parts = np.split(found.sweep, [n for n, each in enumerate(found.sweep) if n and each["strength"] == 1])
-    assert found.is_within_budget == all(any(each["within_budget"] for each in part) for part in parts)
-
-
-def test_a_request_that_the_budget_does_not_allow_is_left_out(request_):
-    """So many steps always cost; the first request may use what it costs, and leaves nothing to the second one."""
-    method = GradientDifference(kind="gradient_difference", **COMMON | {"steps": [30]}, retain_weight=0)
-    before = valid_loss(request_.start, request_.retain)
-    alone = forget(method, request_, request_.retain, 100.0, before)
-    budget = alone.sweep[0]["valid_ratio"] - 1 + 1e-6
-    found = forget_in_turn(method, [request_, request_], request_.retain, budget, before)
-    assert [each["within_budget"] for each in found.sweep] == [True, False]
-    assert not found.is_within_budget
-    assert valid_loss(found.model, request_.retain) == pytest.approx(valid_loss(alone.model, request_.retain), abs=1e-6)
-    ample = forget_in_turn(method, [request_, request_], request_.retain, 1e9, before)
-    assert ample.is_within_budget
-    assert loss(ample.model, request_.forget, private=True) > loss(alone.model, request_.forget, private=True)
 
 
 def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(request_, tmp_path, capsys):

@@ -1,1 +1,1 @@
-"""Where text comes from: files of yours, published corpora, and text inside pip packages."""
+"""Sources of text: users' files, published corpora, and text inside pip packages."""

@@ -1,13 +1,13 @@
 """Typed conversations: the package ``chitchat-dataset`` (BYU's Chit-Chat Challenge, MIT licence).
 
-One message is one sentence of the corpus, as people sent it; one conversation is one document.
+One unchanged message is one sentence of the corpus; one conversation is one document.
 """
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part, package_file, read_package_json
+from tasks.corpora.sources.document import Document, Part, Reader, package_file, read_package_json
 from tasks.settings.base import SourcePath
 
 
@@ -20,30 +20,20 @@ class ChitchatCorpus(CorpusSettings):
 
     @property
     def in_package(self) -> bool:
-        """It does."""
+        """True: the text is in a pip package."""
         return True
 
-    def open(self) -> "Chitchat":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return Chitchat()
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        path = package_file("chitchat_dataset", "dataset.json")
+
+        @cache
+        def documents(part: Part | None) -> list[Document]:
+            """One document per conversation; a corpus is read twice."""
+            return [_document(conversation) for conversation in read_package_json(path).values()]
+
+        return Reader([str(path)], documents)
 
 
-class Chitchat:
-    """The source ``kind: chitchat``."""
-
-    parts: tuple[Part | None, ...] = (None,)
-
-    def __init__(self) -> None:
-        self._path = package_file("chitchat_dataset", "dataset.json")
-        self.files = [str(self._path)]
-        self._documents: list[Document] | None = None
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """One document per conversation, in the order of the file."""
-        if self._documents is None:
-            conversations = read_package_json(self._path).values()
-            self._documents = [
-                Document([message["text"] for turn in conversation["messages"] for message in turn])
-                for conversation in conversations
-            ]
-        return iter(self._documents)
+def _document(conversation: dict) -> Document:
+    return Document([message["text"] for turn in conversation["messages"] for message in turn])

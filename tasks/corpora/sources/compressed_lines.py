@@ -1,8 +1,8 @@
 """Lines of text files that are published compressed: Zstandard, gzip, bzip2, xz and the old ``compress`` (LZW).
 
-The first bytes of a file say how it is compressed, not its name. Reading streams: memory does not grow with the file,
-except for the window of a Zstandard file, which is up to 2 GiB in dumps made with ``zstd --long=31``. A small file
-cannot fill it: a line has a longest length, and a file a largest ratio (``text_lines.refuse_bomb``).
+The first bytes of a file show its compression, not its name. Reading streams: memory does not grow with the file,
+except for the window of a Zstandard file, up to 2 GiB in dumps made with ``zstd --long=31``. A small file cannot fill
+the window: lines have a longest length, and files a largest ratio (``text_lines.refuse_bomb``).
 """
 
 import bz2
@@ -17,18 +17,18 @@ from tasks.corpora.text_lines import LONGEST_LINE, decode_lines, held_lines, ref
 from tasks.errors import CorpusError, ResourceError
 
 _CHUNK_BYTES = 1 << 8
-"""Of a Zstandard file, read at once: JSON takes ten to twenty times as much when it is decompressed, and nothing more
-than 11 MiB."""
+"""Bytes of a Zstandard file per read. JSON decompresses to ten to twenty times as much, and any file to at most 11
+MiB."""
 _LONGEST_WINDOW = 1 << 31
 _ZSTANDARD, _SKIPPABLE_FRAME = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
 _GZIP, _LZW, _BZIP2, _XZ = b"\x1f\x8b", b"\x1f\x9d", b"BZh", b"\xfd7zXZ\x00"
 
 
 def read_compressed_lines(path: str | Path) -> Iterator[str]:
-    """Yield each line of a file, decompressed where it is compressed, without its line end.
+    """Each line of a file, decompressed if necessary, without its line end.
 
-    Raises ``CorpusError`` where the file is missing, damaged, cut off, not UTF-8 or blows up, with the number of the
-    line.
+    Raises ``CorpusError`` with the line number if the file is missing, damaged, cut off, not UTF-8 or too large
+    decompressed.
     """
     if not Path(path).is_file():
         raise CorpusError(f"text file {str(path)!r} does not exist; give its path")
@@ -43,20 +43,20 @@ def read_compressed_lines(path: str | Path) -> Iterator[str]:
     except OSError as error:
         if error.errno is not None:
             raise
-        # gzip and bz2 say so where the bytes are not theirs.
+        # gzip and bz2 report bytes that are not theirs with this error.
         raise _damaged(path, number, error) from None
 
 
 def _damaged(path: str | Path, lines: int, error: Exception) -> CorpusError:
     return CorpusError(
-        f"{str(path)!r} is damaged or cut off behind line {lines} ({type(error).__name__}); fetch it again and compare "
+        f"{str(path)!r} is damaged or cut off after line {lines} ({type(error).__name__}); fetch it again and compare "
         "its checksum with the publisher's"
     )
 
 
 @contextmanager
 def _decompressed(path: Path) -> Iterator[Iterable[bytes]]:
-    """The lines of a file as bytes."""
+    """Open the lines of a file as bytes."""
     with open(path, "rb") as stream:
         magic = stream.read(6)
     if magic.startswith(_ZSTANDARD) or magic[1:4] == _SKIPPABLE_FRAME:
@@ -79,7 +79,7 @@ def _decompressed(path: Path) -> Iterator[Iterable[bytes]]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks of bytes cut at line ends, and where a line grows too long."""
+    """Chunks of bytes cut at line ends, and at the longest length of a line."""
     rest: list[bytes] = []
     for chunk in chunks:
         if sum(map(len, rest)) > LONGEST_LINE:
@@ -96,7 +96,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _zstandard_chunks(path: Path) -> Iterator[bytes]:
-    """Decompressed stretches of a Zstandard file of any number of frames; ``EOFError`` where one is cut off."""
+    """Decompressed chunks of a Zstandard file of any number of frames; ``EOFError`` if one is cut off."""
     try:
         import zstandard
     except ImportError:
@@ -124,7 +124,7 @@ def _zstandard_chunks(path: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _lzw(path: Path) -> Iterator[Iterable[bytes]]:
-    """Lines of a file made with ``compress`` (``.Z``); Python has no LZW, and every system has gzip, which has."""
+    """Open the lines of a file made with ``compress`` (``.Z``); Python has no LZW, so the program gzip reads it."""
     try:
         process = subprocess.Popen(["gzip", "-dc", "--", str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except FileNotFoundError:

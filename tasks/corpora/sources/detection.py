@@ -1,6 +1,4 @@
-"""How a text of a user's own is to be read, by a look at it: which field holds the text, what is a document, and
-whether a line holds several sentences.
-"""
+"""Detection of the format of a user's text: the field with the text, the documents, and lines of several sentences."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -13,18 +11,18 @@ from tasks.errors import CorpusError
 from tasks.spelling import nearest
 
 _LOOKED_AT = 2000
-"""Texts that tell whether a line holds several sentences."""
+"""Texts that are read to detect lines of several sentences."""
 _TEXT_FIELDS = ("text", "body", "content", "message", "sentence", "utterance")
 _DOCUMENT_FIELDS = ("document", "thread", "thread_id", "conversation", "conversation_id", "dialogue_id", "session_id")
 _FEWEST_FILES = 10
-"""Plain text files of a folder from which on each is a document."""
+"""Plain text files in a folder from which on each file is a document."""
 
 
 def detected(given: Path, text_field: str | None = None, document_field: str | None = None) -> FilesCorpus:
     """The reader's settings for a file or folder.
 
-    Raises ``CorpusError`` where it is not there, or its records have no such fields, and no field by a usual name where
-    none is given.
+    Raises ``CorpusError`` if it is missing, if its records lack the given fields, or if no field is given and none has
+    a usual name.
     """
     found: dict[str, Any] = {"kind": "files", "source": str(given)}
     opened = FilesCorpus(**found).open()

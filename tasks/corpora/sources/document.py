@@ -1,18 +1,18 @@
-"""What a source of text yields: documents, each a list of texts that must stay in one part of the corpus.
+"""Documents of a source: lists of texts that must stay in one part of the corpus. Also sentence splitting.
 
-A sentence ends by a rule, fast and without a model: at ``.``, ``!``, ``?`` or ``…`` with what closes behind it (quotes,
-brackets), where white space and then a capital, a digit or something that opens follows. A full stop does not end it
-behind an abbreviation that stands before other words (``Mr.``, ``Prof.``, ``Inc.`` before a lower-case word), behind
-initials (``J. K. Rowling``, ``U.S. Army``), nor behind ``no.``, ``vol.`` and the like before a digit. A line end always
-ends it. Known error: a sentence that ends in an abbreviation of the list is joined with the next one.
+A sentence ends by a rule, fast and without a model: at ``.``, ``!``, ``?`` or ``…`` with closing quotes and brackets,
+if white space and then a capital, a digit or an opening mark follows. A full stop does not end it after an abbreviation
+that precedes other words (``Mr.``, ``Prof.``, ``Inc.`` before a lower-case word) or after initials (``J. K. Rowling``,
+``U.S. Army``). Nor does it after ``no.``, ``vol.`` and the like before a digit. A line end always ends it. Known error:
+a sentence that ends in an abbreviation of the list is joined with the next one.
 
-Text that comes inside installed pip packages is read without importing them.
+Text inside installed pip packages is read without importing them.
 """
 
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -25,39 +25,55 @@ PARTS: tuple[Part, ...] = ("train", "valid", "test")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A conversation, an article, a mail, or a single sentence where nothing says what belongs together."""
+    """A conversation, an article, a mail, or a single sentence if the source has no such groups."""
 
     texts: list[str]
-    """Sentences as the source has them, not cleaned yet."""
+    """Sentences of the source, not cleaned yet."""
     part: Part | None = None
-    """The part that the source itself assigns it to; ``None``: to be divided."""
+    """Part that the source assigns to the document; ``None``: to be divided."""
     name: object = None
-    """Documents of one name are parts of one, wherever they stand; ``None``: a document of its own."""
+    """Name; documents of one name are parts of one. ``None``: a document of its own."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Texts that the reader itself left out since the document before this one, by their reason."""
+    """Texts that the reader left out since the previous document, by reason."""
     label: str | None = None
-    """What people say of its texts, such as their sentiment."""
+    """Label of the texts, such as a sentiment."""
     guessed: Mapping[str, int] = field(default_factory=dict)
-    """Texts of which the reader had to guess something, by what it guessed: a part of a warning."""
+    """Texts of which the reader had to guess something, by the guess: a part of a warning."""
 
 
 class Source(Protocol):
-    """Text in one of the forms it comes in."""
+    """Source of text in any form."""
 
-    files: list[str]
-    """The files that are read, for the lineage in the report."""
+    @property
+    def files(self) -> list[str]:
+        """Files that are read, for the lineage in the report."""
+        ...
 
     @property
     def parts(self) -> Sequence[Part | None]:
-        """The parts that the source itself assigns its documents to; ``None`` among them: some are to be divided."""
+        """The parts that the source assigns to its documents; ``None`` among them: some are to be divided."""
         ...
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """Read the documents of one part from the beginning; may be called several times and yields the same each time.
+        """Read the documents of one part from the beginning; each call yields the same.
 
         Memory must not grow with the source.
         """
         ...
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A source whose documents a function reads."""
+
+    files: list[str]
+    read: Callable[[Part | None], Iterable[Document]]
+    """The documents of a part."""
+    parts: Sequence[Part | None] = (None,)
+
+    def documents(self, part: Part | None = None) -> Iterator[Document]:
+        """The documents of a part, from the beginning."""
+        return iter(self.read(part))
 
 
 _BOUNDARY = re.compile(r"(?:[.!?…]+[\"'”’)\]]*|[.!?…]+\[\d+\])\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ])|\s*\n\s*")
@@ -74,7 +90,7 @@ _LOOK_BACK = 24
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, without white space round them; linear in its length."""
+    """The sentences of a text, stripped of white space; linear in its length."""
     sentences = []
     start = 0
     for match in _BOUNDARY.finditer(text):
@@ -95,13 +111,13 @@ def _ends_sentence(text: str, match: re.Match[str], start: int) -> bool:
         return True
     word = last.group(1).lower()
     if len(word) == 1 or "." in word:
-        # An initial or U.S.: what follows decides nothing, and joining two sentences is the smaller harm.
+        # After an initial or U.S. the next word decides nothing; joining two sentences is the smaller error.
         return word == "i"
     return word not in _ABBREVIATIONS and not (word in _BEFORE_NUMBER and text[match.end()].isdigit())
 
 
 def package_file(package: str, inside: str) -> Path:
-    """A file inside an installed package; importing it could have side effects, so it is only located."""
+    """The path of a file inside an installed package, without importing it: imports could have side effects."""
     specification = importlib.util.find_spec(package)
     if specification is None or not specification.submodule_search_locations:
         raise CorpusError(
@@ -116,7 +132,7 @@ def package_file(package: str, inside: str) -> Path:
 
 
 def read_package_json(path: Path) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Parse a JSON file of a package; ``CorpusError`` where it is not JSON."""
+    """Parse a JSON file of a package; ``CorpusError`` if it is not JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

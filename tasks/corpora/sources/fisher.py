@@ -16,18 +16,18 @@ what the transcriber was not sure of, or an utterance that the forced alignment 
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.document import Document, Reader
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
 
 UNCLEAR, NO_SPEECH = "unclear", "no_speech"
-"""Why this reader leaves an utterance out."""
+"""Reasons of this reader to leave an utterance out."""
 
 _UTTERANCE = re.compile(r"\d+(?:\.\d+)?\s+\d+(?:\.\d+)?\s+[AB](?:-\d+)?:(?:\s+(.*))?")
 _UNSURE = re.compile(r"\(\(|\)\)")
@@ -41,68 +41,52 @@ class FisherCorpus(CorpusSettings):
     how_to_get: ClassVar[str] = "order LDC2004T19 and LDC2005T19 at catalog.ldc.upenn.edu (needs a licence)"
     kind: Literal["fisher"]
     source: SourcePath
-    """Folder that holds the releases' folders; ``fe_03_*.txt`` are found at any depth."""
+    """Folder with the releases' folders; ``fe_03_*.txt`` are found at any depth."""
     unclear: Literal["leave_out", "keep"] = "leave_out"
-    """What becomes of utterances with ``((words))`` that the transcriber was not sure of: left out and counted, or
-    kept; those with an empty ``(( ))`` are left out in any case."""
+    """How to treat utterances with ``((words))`` that the transcriber was unsure of: leave them out and count them, or
+    keep them. Those with an empty ``(( ))`` are always left out."""
 
-    def open(self) -> "Fisher":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return Fisher(self.source, self.unclear)
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        paths = _transcripts(Path(self.source))
+        return Reader(list(map(str, paths)), lambda part: map(self._conversation, paths))
 
-
-class Fisher:
-    """The source ``kind: fisher``."""
-
-    parts: tuple[Part | None, ...] = (None,)
-
-    def __init__(self, source: str, unclear: Literal["leave_out", "keep"] = "leave_out") -> None:
-        self._unclear = unclear
-        self._paths = self._find(Path(source))
-        self.files = [str(path) for path in self._paths]
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """One document per conversation, in the order of the calls' numbers."""
-        for path in self._paths:
-            texts: list[str] = []
-            left_out: Counter[str] = Counter()
-            for number, line in enumerate(read_lines(path), start=1):
-                line = line.strip()
-                if not line or line.startswith("#"):
-                    continue
-                match = _UTTERANCE.fullmatch(line)
-                if match is None:
-                    raise CorpusError(
-                        f"{str(path)!r}: line {number} is no utterance; a line of a Fisher transcript is "
-                        "'START END A: TEXT', a comment that begins with #, or empty"
-                    )
-                text, reason = self._clean(match.group(1) or "")
-                if reason is None:
-                    texts.append(text)
-                else:
-                    left_out[reason] += 1
-            yield Document(texts, left_out=left_out)
+    def _conversation(self, path: Path) -> Document:
+        texts: list[str] = []
+        left_out: Counter[str] = Counter()
+        for number, line in enumerate(read_lines(path), start=1):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            match = _UTTERANCE.fullmatch(line)
+            if match is None:
+                raise CorpusError(
+                    f"{str(path)!r}: line {number} is no utterance; a line of a Fisher transcript is "
+                    "'START END A: TEXT', a comment that begins with #, or empty"
+                )
+            text, reason = self._clean(match.group(1) or "")
+            if reason is None:
+                texts.append(text)
+            else:
+                left_out[reason] += 1
+        return Document(texts, left_out=left_out)
 
     def _clean(self, text: str) -> tuple[str, str | None]:
-        """The words of an utterance, and why it is left out if it is."""
-        if _UNSURE.search(text) and (self._unclear == "leave_out" or _EMPTY_UNSURE.search(text)):
+        """The words of an utterance, and the reason if it is left out."""
+        if _UNSURE.search(text) and (self.unclear == "leave_out" or _EMPTY_UNSURE.search(text)):
             return "", UNCLEAR
         text = _SOUND.sub(" ", _UNSURE.sub(" ", text)).replace("._", ".").strip()
         return text, None if text else NO_SPEECH
 
-    @staticmethod
-    def _find(source: Path) -> list[Path]:
-        if not source.exists():
-            raise CorpusError(
-                f"source {str(source)!r} does not exist; put the folders of LDC2004T19 and LDC2005T19 there"
-            )
-        paths: dict[str, Path] = {}
-        for path in sorted(source.rglob("fe_03_*.txt")):
-            if path.name in paths:
-                raise CorpusError(f"source {str(source)!r} holds {path.name!r} twice; keep one copy of each release")
-            paths[path.name] = path
-        if not paths:
-            raise CorpusError(
-                f"source {str(source)!r} holds no fe_03_*.txt; it must hold the releases' folders data/trans"
-            )
-        return [paths[name] for name in sorted(paths)]
+
+def _transcripts(source: Path) -> list[Path]:
+    """The files of all conversations, in the order of the calls' numbers."""
+    if not source.exists():
+        raise CorpusError(f"source {str(source)!r} does not exist; put the folders of LDC2004T19 and LDC2005T19 there")
+    paths = sorted(source.rglob("fe_03_*.txt"), key=lambda path: path.name)
+    for one, other in pairwise(paths):
+        if one.name == other.name:
+            raise CorpusError(f"source {str(source)!r} holds {one.name!r} twice; keep one copy of each release")
+    if not paths:
+        raise CorpusError(f"source {str(source)!r} holds no fe_03_*.txt; it must hold the releases' folders data/trans")
+    return paths

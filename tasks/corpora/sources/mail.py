@@ -1,8 +1,8 @@
-"""Mail as it is stored: ``.eml``, one message a file, and ``.mbox``, many; each message is a document.
+"""Stored mail: ``.eml``, one message a file, and ``.mbox``, many; each message is a document.
 
-The text of a message is that of all its parts that are text, in their order. Of the forms of one text (plain, HTML) the
-plain one is read, and HTML only where no other says anything. Bytes that their character set does not have are read as
-Windows-1252, and a message without a character set as UTF-8: that is what they mostly are, and it is counted.
+The text of a message is the text of all its text parts, in their order. Of alternative forms (plain, HTML) the plain
+one is read; HTML only if no other form has text. Bytes outside their character set are read as Windows-1252, and a
+message without a character set as UTF-8: usually that is right, and it is counted.
 """
 
 import codecs
@@ -19,7 +19,7 @@ from tasks.corpora.sources.document import Document, Part, split_sentences
 from tasks.errors import CorpusError
 
 QUOTED, ATTACHED, NO_TEXT = "quoted", "attachments", "no_text"
-"""Why a line, a part of a message, or a whole message is left out."""
+"""Reasons to leave out a line, a part of a message, or a whole message."""
 UNKNOWN_CHARSET = (
     "texts of mail have bytes that are not in their character set; they were read as UTF-8 or Windows-1252"
 )
@@ -27,18 +27,18 @@ _SIGNATURE = "-- "
 _QUOTE = "> "
 _ESCAPED = ">From "
 _SEPARATOR = re.compile(rb"From (?:.*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d{1,2}:\d\d.*\b\d{4}\b|\S+@\S+\s*$)")
-"""The line in front of each message of an mbox: a sender, and mostly a date."""
+"""Pattern of the line before each message of an mbox: a sender, and usually a date."""
 _FIELD = re.compile(rb"[!-9;-~]+:|>?From ")
 _WIDER = {"ascii": "utf-8", "iso8859-1": "cp1252", "gb2312": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
-"""What senders mean by the name of a character set: one that has the same characters and more."""
+"""Wider character sets by name: senders mean them by these names, and they include the named set's characters."""
 
 
 def mail_documents(path: Path, part: Part | None) -> Iterator[Document]:
     """The messages of a file, each with the sentences of its text.
 
-    Headers are not read: they name people in a form of their own. What a message quotes (lines that begin with ``>``,
-    in HTML ``blockquote``), its signature and its attachments are left out: the quoted message mostly is there itself.
-    All are counted. Raises ``CorpusError`` where the file holds no message.
+    Headers are not read: they name people in a form of their own. Quoted messages (lines that begin with ``>``, in HTML
+    ``blockquote``), the signature and attachments are left out: the quoted message is usually in the mail itself. All
+    are counted. Raises ``CorpusError`` if the file has no message.
     """
     empty = True
     for content in _messages(path):
@@ -66,8 +66,7 @@ def _messages(path: Path) -> Iterator[bytes]:
 
 
 def _stored_messages(path: Path) -> Iterator[bytes]:
-    """The messages of an mbox. A sentence that begins with *From* divides none: a sender stands there, and a header
-    follows."""
+    """The messages of an mbox. A sentence that begins with *From* divides none: it lacks sender and header."""
     message: list[bytes] = []
     with open(path, "rb") as stream:
         for line, following in pairwise(chain(stream, [b""])):
@@ -84,7 +83,7 @@ def _stored_messages(path: Path) -> Iterator[bytes]:
 
 
 def _text_parts(message: Message, left_out: Counter[str]) -> list[Message]:
-    """The parts of a message that are its text; what is attached is counted."""
+    """The parts of a message that are its text; attachments are counted."""
     if message.get_content_maintype() == "multipart" and message.is_multipart():
         inner: list[Message] = message.get_payload()  # type: ignore[assignment]
         found = [_text_parts(one, left_out) for one in inner]
@@ -108,7 +107,7 @@ def _content(part: Message) -> bytes:
 
 
 def _as_windows_1252(error: UnicodeError) -> tuple[str, int]:
-    """What stands for bytes that a character set does not have; Latin-1 where Windows-1252 has none either."""
+    """The replacement of bytes outside a character set: Windows-1252, or else Latin-1."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     unknown = error.object[error.start : error.end]
@@ -122,7 +121,7 @@ codecs.register_error("as-windows-1252", _as_windows_1252)
 
 
 def _decoded(part: Message) -> tuple[str, bool]:
-    """The text of a part, and whether its character set had to be guessed."""
+    """The text of a part, and whether its character set was guessed."""
     content = _content(part)
     name = "utf-8"
     try:
@@ -140,7 +139,7 @@ def _decoded(part: Message) -> tuple[str, bool]:
 
 
 def _sentences(text: str) -> tuple[list[str], int]:
-    """The sentences of the paragraphs of a message, and how many lines were left out."""
+    """The sentences of a message's paragraphs, and the number of lines left out."""
     paragraphs: list[list[str]] = [[]]
     lines = text.splitlines()
     left_out = 0
@@ -167,7 +166,7 @@ _BLOCKS = frozenset(
 
 
 class _HtmlText(HTMLParser):
-    """The lines that HTML shows, a quote as in plain text, and an empty line behind each block."""
+    """Parser of the lines that HTML shows, with quotes as in plain text and an empty line after each block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -176,7 +175,7 @@ class _HtmlText(HTMLParser):
         self._open: Counter[str] = Counter()
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Begin a line where the element does; what it is in decides how it is read."""
+        """Begin a line where the element does; its ancestors decide how its text is read."""
         self.end_line(tag)
         self._open[tag] += 1
 
@@ -186,7 +185,7 @@ class _HtmlText(HTMLParser):
         self._open[tag] = max(self._open[tag] - 1, 0)
 
     def handle_data(self, data: str) -> None:
-        """Take white space as HTML does, and line ends where they count."""
+        """Collapse white space as HTML does; line ends count in preformatted text only."""
         if any(self._open[tag] for tag in _UNSHOWN):
             return
         first, *others = data.replace("\r", "").split("\n") if self._open["pre"] else [re.sub(r"\s+", " ", data)]
@@ -208,7 +207,7 @@ class _HtmlText(HTMLParser):
 
 def _text_of_html(text: str) -> str:
     reader = _HtmlText()
-    reader.feed(text.replace("<![", "<!"))  # what Outlook writes so is a comment to browsers, and to Python an error
+    reader.feed(text.replace("<![", "<!"))  # Outlook's form is a comment to browsers, but an error to Python
     reader.close()
     reader.end_line("p")
     return "\n".join(reader.lines)

@@ -1,8 +1,7 @@
-"""All corpora that can be brought in: those of this package, those that others register, and several of them read one
-after the other as one, such as generic text of more than one kind.
-"""
+"""All kinds of corpora: those of this package and of other packages. A mixture reads several sources one after the
+other, such as generic text of more than one kind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -11,7 +10,7 @@ from pydantic import Field, model_validator
 
 from tasks.corpora.settings import CleaningSettings, CorpusSettings
 from tasks.corpora.sources.chitchat import ChitchatCorpus
-from tasks.corpora.sources.document import PARTS, Document, Part, Source
+from tasks.corpora.sources.document import PARTS, Document, Part, Reader
 from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
 from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
 from tasks.corpora.sources.fisher import FisherCorpus
@@ -33,7 +32,7 @@ SOURCES = (
     PushshiftCorpus,
     WallStreetJournalCorpus,
 )
-"""What can be a part of a mixture, beside the corpora of other packages."""
+"""Sources of this package that can be part of a mixture; other packages' corpora can too."""
 if TYPE_CHECKING:
     AnySource = CorpusSettings
 else:
@@ -45,7 +44,7 @@ class MixtureCorpus(CorpusSettings):
 
     kind: Literal["mixture"]
     source: SourcePath
-    """The file or folder whose hash is the version of all sources: each of them is it, or lies in it."""
+    """File or folder whose hash is the version of all sources: each source is it, or is inside it."""
     of: list[AnySource] = Field(min_length=1)
     """The sources, without a ``cleaning`` of their own."""
 
@@ -53,7 +52,7 @@ class MixtureCorpus(CorpusSettings):
     def _one_version_and_one_cleaning(self) -> Self:
         for index, part in enumerate(self.of):
             if part.cleaning != CleaningSettings():
-                raise ValueError(f"of.{index}.cleaning has no effect in a mixture; give it beside 'of'")
+                raise ValueError(f"of.{index}.cleaning has no effect in a mixture; give it next to 'of'")
             if not Path(part.source).is_relative_to(self.source):
                 raise ValueError(
                     f"of.{index}.source {part.source!r} is neither source {self.source!r} nor inside it, so a change "
@@ -63,30 +62,21 @@ class MixtureCorpus(CorpusSettings):
 
     @property
     def in_package(self) -> bool:
-        """Whether all of it does."""
+        """Whether every source is in a pip package."""
         return all(part.in_package for part in self.of)
 
-    def open(self) -> "Mixture":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return Mixture([part.open() for part in self.of])
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        sources = [part.open() for part in self.of]
 
-
-class Mixture:
-    """The source ``kind: mixture``."""
-
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = tuple(sources)
-        self.files = [file for source in self._sources for file in source.files]
-        self.parts: tuple[Part | None, ...] = tuple(
-            part for part in (*PARTS, None) if any(part in source.parts for source in self._sources)
-        )
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """The documents of each source in turn; a name tells documents of one source apart, not those of several."""
-        for number, source in enumerate(self._sources):
-            if part in source.parts:
-                for document in source.documents(part):
+        def documents(part: Part | None) -> Iterator[Document]:
+            """The documents of each source in turn; equal names in different sources are different documents."""
+            for number, source in enumerate(sources):
+                for document in source.documents(part) if part in source.parts else ():
                     yield document if document.name is None else replace(document, name=(number, document.name))
+
+        parts = [part for part in (*PARTS, None) if any(part in source.parts for source in sources)]
+        return Reader([file for source in sources for file in source.files], documents, parts)
 
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Published word frequencies of general English, blended with the counts of the user's own generic text.
 
 A vocabulary "built on large generic corpora" (paper 3.1) needs more kinds of text than one generic corpus has: an
-encyclopedia alone makes ``yeah`` and ``homework`` rare words. The package ``wordfreq`` (data CC BY-SA 4.0) sums up
-encyclopedia, subtitles, news, books, web pages and social media as one frequency per word.
+encyclopedia alone makes ``yeah`` and ``homework`` rare words. The package ``wordfreq`` (data CC BY-SA 4.0) has one
+frequency per word over encyclopedia, subtitles, news, books, web pages and social media.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ _MOST_WORDS, _PER_WORDS = 100_000, 10**9
 
 
 def published_frequencies(languages: Sequence[str] = ("en",)) -> dict[str, float]:
-    """Relative frequency of each word of ``wordfreq``, lower case, in text that has equally much of each language.
+    """The relative frequency of each word of ``wordfreq``, lower case, with equal weights of the languages.
 
-    Entries with digits are left out: that list writes every number of two or more digits with zeros. So are entries
-    that are not one word by the rules of ``tasks.corpora.words``, and those with signs for letters (``™``).
+    Entries with digits are left out: the list replaces digits of numbers with two or more by zeros. So are entries that
+    are not one word by the rules of ``tasks.corpora.words``, and those with signs for letters (``™``).
     """
     frequencies: dict[str, float] = {}
     for language in languages:
@@ -51,12 +51,12 @@ def _is_sign(character: str) -> bool:
 
 
 def published_counts(language: str = "en") -> list[tuple[str, int]]:
-    """The 100,000 most frequent words of a language with their counts in a billion words, where a user gives no counts;
-    nothing where there is no list of it.
+    """The 100,000 most frequent words of a language with their counts per billion words, for users without
+    counts.
 
-    The published list is all lower case. ``capitals.txt`` has, for English, the words that the demo's generic text
-    (SQuAD paragraphs, CC BY-SA 4.0) has three times or more and, as ``usual_forms`` of its word counts finds, hardly
-    ever in lower case.
+    Empty for a language without a list. The published list is all lower case. ``capitals.txt`` has the English words
+    that occur at least three times in the demo's generic text (SQuAD paragraphs, CC BY-SA 4.0) and, by ``usual_forms``
+    of its word counts, hardly ever in lower case.
     """
     known = _CAPITALS.read_text(encoding="utf-8").split() if language == "en" else []
     capitals = {fold(word): word for word in known}
@@ -65,12 +65,12 @@ def published_counts(language: str = "en") -> list[tuple[str, int]]:
 
 
 def blend_counts(counts: Mapping[str, int], frequencies: Mapping[str, float], share: float) -> dict[str, int]:
-    """Counts in which ``share`` of the weight is the published frequencies', and the rest the text's own.
+    """Counts with ``share`` of the weight from the published frequencies, and the rest from the text.
 
     With ``n`` words counted, a word gets ``count * (1 - share) + n * share * frequency``, times ``1 / (1 - share)``
-    below a share of 1, so that the text's own counts stay as they are; rounded, and left out at 0. A published word
-    is divided among its spellings as the text has them (``london`` all to ``London``, ``nice`` to ``nice`` and the
-    ``Nice`` of titles), so that how a word is usually written is what the text says; or stands as it is.
+    below a share of 1, so that the text's own counts are unchanged; rounded, and left out at 0. A published word is
+    divided among its spellings in the text (``london`` all to ``London``, ``nice`` to ``nice`` and the ``Nice`` of
+    titles), so that the text decides the usual spelling. A word that the text lacks is unchanged.
     """
     total = sum(counts.values())
     spellings: dict[str, list[str]] = {}

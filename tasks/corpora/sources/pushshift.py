@@ -1,14 +1,13 @@
 """Reddit comments in Pushshift's monthly dumps: ``RC_YYYY-MM.zst``, and ``.bz2`` and ``.xz`` for the earlier years.
 
-A dump is JSON lines, one comment a line, compressed with a window of up to 2 GiB (``zstd --long=31``); a month of
-recent years is more than 100 million comments, so it is streamed, and ``sample_share`` takes whole threads by a
-hash of their id before anything is parsed. One thread is one document: an answer often quotes and names what is
-above it, so a thread is never divided between parts.
+A dump is JSON lines, one comment a line, compressed with a window of up to 2 GiB (``zstd --long=31``). A recent month
+has more than 100 million comments, so it is streamed. ``sample_share`` selects whole threads by a hash of their id,
+before parsing. One thread is one document: an answer often quotes and names earlier comments, so a thread is never
+divided between parts.
 
-What people wrote in a Reddit comment, out of its Markdown and HTML entities.
-
-Quotes of others, code blocks, tables and rules are left out; of links the text stays, of emphasis the words. Bare
-URLs, user names (``u/name``) and subreddits (``r/name``) are words like others: masking has to deal with them.
+``plain_text`` extracts the text of a comment from Markdown and HTML entities. Quotes, code blocks, tables and rules are
+left out; links and emphasis leave their text. Bare URLs, user names (``u/name``) and subreddits (``r/name``) are words:
+masking has to handle them.
 """
 
 import html
@@ -26,7 +25,7 @@ from pydantic import Field
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.document import Document, Part, split_sentences
+from tasks.corpora.sources.document import Document, Reader, split_sentences
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
@@ -52,7 +51,7 @@ _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!~^>|/])")
 
 def plain_text(body: str) -> str:
     """The text of a comment; paragraphs and list items end with line ends."""
-    # Dumps hold "&amp;nbsp;": what the writer typed, escaped once more on the way out.
+    # Dumps contain "&amp;nbsp;": the typed text, escaped a second time on export.
     text = html.unescape(html.unescape(body)).replace("\r\n", "\n")
     text = _CODE_FENCE.sub("", text)
     text = _DROPPED_LINE.sub("", text)
@@ -68,7 +67,7 @@ def plain_text(body: str) -> str:
 
 BEYOND_SAMPLE, REMOVED, BOT = "beyond_sample", "removed", "bot"
 OTHER_SUBREDDIT, LOW_SCORE, NOT_ENGLISH, NO_TEXT = "other_subreddit", "low_score", "not_english", "no_text"
-"""Why this reader leaves a comment out."""
+"""Reasons of this reader to leave a comment out."""
 
 _DUMP = re.compile(r"RC_\d{4}-\d{2}(?:-\d{2})?(?:\.(?:zst|xz|bz2|gz|jsonl|ndjson))?")
 _THREAD = re.compile(r'"link_id"\s*:\s*"([^"\\]+)"')
@@ -91,73 +90,41 @@ class PushshiftCorpus(CorpusSettings):
     source: SourcePath
     """A dump (``RC_2019-01.zst``, also ``.xz``, ``.bz2`` or unpacked) or a folder of dumps."""
     sample_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of the threads that is read, drawn by a hash with ``cleaning.seed``; memory grows with what is read."""
+    """Share of the threads to read, drawn by a hash with ``cleaning.seed``; memory grows with the threads read."""
     subreddits: list[str] | None = None
     """Only these subreddits; ``null`` for all."""
     minimum_score: int | None = None
     """Comments with a lower score are left out and counted; ``null`` for all."""
     minimum_english_share: float = Field(default=0.3, ge=0, le=1)
-    """Comments of which a smaller share of words is among the 1,000 most frequent English ones are left out and
-    counted; comments of fewer than five words pass, and 0 lets all pass."""
+    """Smallest share of a comment's words among the 1,000 most frequent English ones; other comments are left out and
+    counted. Comments of fewer than five words pass, and 0 lets all pass."""
     bots: bool = False
-    """Whether comments of bots come in."""
+    """Whether comments of bots are included."""
 
-    def open(self) -> "Pushshift":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return Pushshift(
-            self.source,
-            sample_share=self.sample_share,
-            sample_seed=self.cleaning.seed,
-            subreddits=self.subreddits,
-            minimum_score=self.minimum_score,
-            minimum_english_share=self.minimum_english_share,
-            bots=self.bots,
-        )
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        paths = _dumps(Path(self.source))
+        return Reader(list(map(str, paths)), lambda part: self._comments(paths))
 
-
-class Pushshift:
-    """The source ``kind: pushshift``."""
-
-    parts: tuple[Part | None, ...] = (None,)
-
-    def __init__(
-        self,
-        source: str,
-        *,
-        sample_share: float = 1.0,
-        sample_seed: int = 1,
-        subreddits: list[str] | None = None,
-        minimum_score: int | None = None,
-        minimum_english_share: float = 0.3,
-        bots: bool = False,
-    ) -> None:
-        self._paths = self._find(Path(source))
-        self.files = [str(path) for path in self._paths]
-        self._sample_limit = int(sample_share * 2**64)
-        self._sample_key = str(sample_seed).encode()
-        self._subreddits = None if subreddits is None else {name.lower().removeprefix("r/") for name in subreddits}
-        self._minimum_score, self._minimum_english_share, self._bots = minimum_score, minimum_english_share, bots
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
+    def _comments(self, paths: list[Path]) -> Iterator[Document]:
         """One document per comment, all comments of a thread with the thread's name, dumps in the order of months."""
         left_out: Counter[str] = Counter()
-        for path in self._paths:
+        for path in paths:
             for number, line in enumerate(read_compressed_lines(path), start=1):
                 if not line:
                     continue
                 match = _THREAD.search(line)
                 thread = match.group(1) if match else None
-                if thread is not None and not self._in_sample(thread):
-                    left_out[BEYOND_SAMPLE] += 1
-                    continue
-                comment = self._parse(line, path, number)
-                reason = self._why_left_out(comment)
-                sentences = [] if reason else split_sentences(plain_text(comment["body"]))
-                if reason is None and not sentences:
-                    reason = NO_TEXT
-                if reason is None and not self._is_english(sentences):
-                    reason = NOT_ENGLISH
-                if reason is not None:
+                reason, sentences = BEYOND_SAMPLE, list[str]()
+                if thread is None or self._in_sample(thread):
+                    comment = _parse(line, path, number)
+                    reason = self._why_left_out(comment)
+                    sentences = [] if reason else split_sentences(plain_text(comment["body"]))
+                    if not reason and not sentences:
+                        reason = NO_TEXT
+                    elif not reason and not self._is_english(sentences):
+                        reason = NOT_ENGLISH
+                if reason:
                     left_out[reason] += 1
                     continue
                 yield Document(sentences, name=thread, left_out=left_out)
@@ -165,62 +132,59 @@ class Pushshift:
         yield Document([], left_out=left_out)
 
     def _in_sample(self, thread: str) -> bool:
-        digest = blake2b(thread.encode(), digest_size=8, key=self._sample_key).digest()
-        return int.from_bytes(digest, "big") < self._sample_limit
+        digest = blake2b(thread.encode(), digest_size=8, key=str(self.cleaning.seed).encode()).digest()
+        return int.from_bytes(digest, "big") < int(self.sample_share * 2**64)
 
-    @staticmethod
-    def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
-        try:
-            comment = json.loads(line)
-        except ValueError as error:
-            column = getattr(error, "colno", 1)
-            raise CorpusError(
-                f"{str(path)!r}: line {number}, column {column} is not JSON; fetch the dump again and compare its "
-                "checksum"
-            ) from None
-        if not isinstance(comment, dict) or not isinstance(comment.get("body"), str):
-            raise CorpusError(
-                f"{str(path)!r}: line {number} has no field 'body'; this reads dumps of comments (RC_*), not of "
-                "submissions (RS_*)"
-            )
-        return comment
-
-    def _why_left_out(self, comment: dict[str, Any]) -> str | None:
+    def _why_left_out(self, comment: dict[str, Any]) -> str:
         body, author = comment["body"].strip(), str(comment.get("author") or "")
         if body in _REMOVED:
             return REMOVED
-        if self._subreddits is not None and str(comment.get("subreddit") or "").lower() not in self._subreddits:
+        wanted = None if self.subreddits is None else {name.lower().removeprefix("r/") for name in self.subreddits}
+        if wanted is not None and str(comment.get("subreddit") or "").lower() not in wanted:
             return OTHER_SUBREDDIT
-        if self._minimum_score is not None and int(comment.get("score") or 0) < self._minimum_score:
+        if self.minimum_score is not None and int(comment.get("score") or 0) < self.minimum_score:
             return LOW_SCORE
-        if not self._bots and (
-            author.lower() in _BOT_NAMES or _BOT_NAME.search(author) is not None or _BOT_TEXT.search(body) is not None
-        ):
-            return BOT
-        return None
+        is_bot = author.lower() in _BOT_NAMES or _BOT_NAME.search(author) or _BOT_TEXT.search(body)
+        return BOT if is_bot and not self.bots else ""
 
     def _is_english(self, sentences: list[str]) -> bool:
-        """Whether enough words are frequent English ones; function words tell languages apart without a model."""
-        if not self._minimum_english_share:
+        """Whether enough words are frequent English ones; function words identify a language without a model."""
+        if not self.minimum_english_share:
             return True
-        # Faster than the words of ``tasks.corpora.words``, and for this as good.
+        # Faster than the words of ``tasks.corpora.words``, and good enough here.
         chunks = (chunk.strip(_MARKS).lower() for text in sentences for chunk in text.split())
         words = [chunk for chunk in chunks if chunk and not chunk[0].isdigit()]
         if len(words) < _FEWEST_JUDGED_WORDS:
             return True
         frequent = _frequent_english_words()
-        return sum(word in frequent for word in words) >= self._minimum_english_share * len(words)
+        return sum(word in frequent for word in words) >= self.minimum_english_share * len(words)
 
-    @staticmethod
-    def _find(source: Path) -> list[Path]:
-        if not source.exists():
-            raise CorpusError(f"source {str(source)!r} does not exist; put one or more RC_YYYY-MM.zst there")
-        if not source.is_dir():
-            return [source]
-        paths = sorted(path for path in source.rglob("RC_*") if _DUMP.fullmatch(path.name))
-        if not paths:
-            raise CorpusError(f"folder {str(source)!r} holds no dump of comments such as RC_2019-01.zst")
-        return paths
+
+def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        comment = json.loads(line)
+    except ValueError as error:
+        column = getattr(error, "colno", 1)
+        raise CorpusError(
+            f"{str(path)!r}: line {number}, column {column} is not JSON; fetch the dump again and compare its checksum"
+        ) from None
+    if not isinstance(comment, dict) or not isinstance(comment.get("body"), str):
+        raise CorpusError(
+            f"{str(path)!r}: line {number} has no field 'body'; this reads dumps of comments (RC_*), not of "
+            "submissions (RS_*)"
+        )
+    return comment
+
+
+def _dumps(source: Path) -> list[Path]:
+    if not source.exists():
+        raise CorpusError(f"source {str(source)!r} does not exist; put one or more RC_YYYY-MM.zst there")
+    if not source.is_dir():
+        return [source]
+    paths = sorted(path for path in source.rglob("RC_*") if _DUMP.fullmatch(path.name))
+    if not paths:
+        raise CorpusError(f"folder {str(source)!r} holds no dump of comments such as RC_2019-01.zst")
+    return paths
 
 
 @cache

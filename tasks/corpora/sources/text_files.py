@@ -23,7 +23,7 @@ _PLAIN = {"text": "plain text", "mail": "mail"}
 
 
 NAMED_FIELD = "name it with text_field, or with --text-field of 'palimpsest try' and 'palimpsest init'"
-"""How the text of a record is found under another name."""
+"""Advice for records whose text is in another field."""
 
 
 def endings_of(paths: Iterable[str]) -> list[str]:
@@ -32,7 +32,7 @@ def endings_of(paths: Iterable[str]) -> list[str]:
 
 
 def files_left_out(paths: Sequence[str]) -> str:
-    """What is said of files that are not read."""
+    """A warning about files that are not read."""
     return f"{len(paths)} files are left out, for their names end in {', '.join(endings_of(paths))}"
 
 
@@ -42,32 +42,30 @@ class FilesCorpus(CorpusSettings):
     kind: Literal["files"]
     source: SourcePath
     """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines, CSV, TSV or Parquet file, or a folder
-    of such; the first row of CSV and TSV names the columns. Commas, semicolons or tabs part those of CSV. A quotation
-    mark in TSV is one, unless quoted cells hold line ends or doubled marks.
-    Files of a folder that are named ``train.*``, ``valid.*`` and ``test.*`` are those parts; what is missing is split
-    off the rest."""
+    of such. The first row of CSV and TSV names the columns. CSV has commas, semicolons or tabs between columns. A
+    quotation mark in TSV is text, unless quoted cells contain line ends or doubled marks. Files named ``train.*``,
+    ``valid.*`` and ``test.*`` in a folder are those parts; missing parts are split off the rest."""
     format: Literal["auto", "text", "jsonl", "csv", "tsv", "parquet", "mail"] = "auto"
-    """``auto`` goes by the file name's ending. Of a mail its text is read, sentence by sentence and without what it
-    quotes; its headers are not."""
+    """``auto`` goes by the ending of the file name. Of mail, the text is read, sentence by sentence, without quotes and
+    headers."""
     text_field: str = "text"
     """Field of JSON lines, or column, that holds the text."""
     document_field: str | None = None
     """Field or column that names the document, so that no document is divided between parts. A mail is one."""
     label_field: str | None = None
-    """Field or column with a label, such as a sentiment, which goes with the lines of its text: of a private corpus
-    into ``train.labels`` (see ``compare.conclusions``)."""
+    """Field or column with a label, such as a sentiment, for the lines of its text. A private corpus stores it in
+    ``train.labels`` (see ``compare.conclusions``)."""
     documents: Literal["lines", "files"] = "lines"
     """``files``: the lines of a plain text file are one document."""
     split: bool = False
-    """Whether lines, records and rows hold several sentences, to be told apart by the rules for English; mails always
-    do."""
+    """Whether lines, records and rows have several sentences, to be split by the rules for English; mails always do."""
     parts: Literal["auto", "given"] = "auto"
-    """``given``: a folder with ``train.*``, ``valid.*`` and ``test.*`` and nothing else, which stay the parts that they
-    are: valid and test whole, of train at most ``train_sentences``, drawn by the seed. ``auto``: parts are taken from
-    file names where there are such, and what is missing is split off."""
+    """``given``: a folder with only ``train.*``, ``valid.*`` and ``test.*``, which stay these parts: valid and test
+    whole, of train at most ``train_sentences``, drawn by the seed. ``auto``: files with these names are the parts, and
+    missing parts are split off."""
 
     def open(self) -> "TextFiles":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
         return TextFiles(self)
 
 
@@ -78,8 +76,8 @@ def _one_sentence(text: str) -> list[str]:
 class TextFiles:
     """The source ``kind: files``.
 
-    Every line of a text file, every record and every row is a document of its own, unless ``document_field`` names the
-    field that says which neighbours belong together, or ``documents`` says that a file is one. A mail always is.
+    Every line of a text file, every record and every row is a document of its own. ``document_field`` groups
+    neighbouring lines instead, and ``documents`` makes a file one document. A mail is always a document.
     """
 
     def __init__(self, settings: FilesCorpus) -> None:
@@ -91,7 +89,7 @@ class TextFiles:
         """Whether its documents have labels."""
         self._sentences_of = split_sentences if settings.split else _one_sentence
         self.ignored: list[str] = []
-        """Files of the folder that are not read, for their names end in something else."""
+        """Files of the folder that are not read, because of their name endings."""
         self._paths = self._find(Path(source))
         self.files = [str(path) for path in self._paths]
         if settings.parts == "given":
@@ -99,7 +97,7 @@ class TextFiles:
         self.parts = tuple({self._part(path) for path in self._paths})
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """Documents of the files of one part, files in the order of their paths."""
+        """The documents of the files of one part, files in the order of their paths."""
         for path in self._paths:
             if self._part(path) != part:
                 continue
@@ -121,7 +119,7 @@ class TextFiles:
                     yield Document([one for _, text in group for one in self._sentences_of(text)], part, name)
 
     def fields(self) -> set[str] | None:
-        """The fields of the first record of the first file, or the columns; ``None`` where it is plain text or mail."""
+        """The fields of the first record of the first file, or the columns; ``None`` for plain text and mail."""
         path = self._paths[0]
         form = self._format_of(path)
         if form in _PLAIN:
@@ -137,7 +135,7 @@ class TextFiles:
         return {name for name, value in first.items() if not isinstance(value, list | dict)}
 
     def _part(self, path: Path) -> Part | None:
-        """The part that a file of a folder is named after."""
+        """The part in the name of a file of a folder."""
         if len(self._paths) == 1:
             return None
         return next((part for part in PARTS if path.name.split(".")[0] == part), None)
@@ -226,7 +224,7 @@ class TextFiles:
 
 
 def _one_line(label: object) -> str:
-    """On one line."""
+    """The label on one line."""
     return " ".join(str(label).split())
 
 
@@ -241,7 +239,7 @@ def _json_records(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def _table_records(path: Path, form: str) -> Iterator[tuple[int, object]]:
-    """The rows below the first one, as dictionaries, each with the number of its last line."""
+    """The rows after the first one, as dictionaries, each with the number of its last line."""
     rows = csv.DictReader(_rows_of(path), **_dialect(path, form))
     try:
         for row in rows:
@@ -255,12 +253,12 @@ def _rows_of(path: Path) -> Iterator[str]:
 
 
 def _columns(path: Path, form: str) -> list[str]:
-    """The first row."""
+    """The cells of the first row."""
     return next(csv.reader(_rows_of(path), **_dialect(path, form)), [])
 
 
 def _dialect(path: Path, form: str) -> dict[str, Any]:
-    """What parts the columns, and whether quotation marks are signs of the table."""
+    """The delimiter of the columns, and whether quotation marks quote cells."""
     if form == "csv":
         header = next(_rows_of(path), "")
         parts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in ",;\t"}

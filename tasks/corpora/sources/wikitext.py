@@ -1,10 +1,10 @@
-"""WikiText-103 and WikiText-2 as they are published: ``wiki.train.tokens``, or ``.raw`` without replaced words.
+"""WikiText-103 and WikiText-2 as published: ``wiki.train.tokens``, or ``.raw`` without replaced words.
 
-Source: Merity, Xiong, Bradbury, Socher, "Pointer Sentinel Mixture Models" (2016). A folder with the three files or
-the published zip file itself. A line is a paragraph; lines such as ``= Title =`` and ``= = Section = =`` are
-headings, and a title begins a new article. The text is tokenised: it is put together again, so that ``1 @,@ 000`` is
-``1,000``, ``well @-@ known`` is ``well-known`` and ``Tom 's`` is ``Tom's``; then it is divided into sentences. In the
-``.tokens`` files ``<unk>`` stands for words that occur less than three times.
+Source: Merity, Xiong, Bradbury, Socher, "Pointer Sentinel Mixture Models" (2016). A folder with the three files or the
+published zip file itself. A line is a paragraph; lines such as ``= Title =`` and ``= = Section = =`` are headings, and
+a title begins a new article. The text is tokenised. It is detokenised, so that ``1 @,@ 000`` is ``1,000``,
+``well @-@ known`` is ``well-known`` and ``Tom 's`` is ``Tom's``; then it is divided into sentences. In the ``.tokens``
+files ``<unk>`` replaces words that occur less than three times.
 """
 
 import re
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO, ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
+from tasks.corpora.sources.document import PARTS, Document, Part, Reader, split_sentences
 from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
 
 HEADING, UNKNOWN_WORD = "heading", "unknown_word"
-"""Why this reader leaves a text out."""
+"""Reasons of this reader to leave a text out."""
 
 _UNKNOWN = "<unk>"
 _HEADING = re.compile(r"=(?: =)* .* =(?: =)*$")
@@ -44,12 +44,47 @@ class WikiTextCorpus(CorpusSettings):
     source: SourcePath
     """The published zip file, or a folder with ``wiki.{train,valid,test}.tokens`` or ``.raw``."""
     unknown_words: Literal["leave_out", "keep"] = "leave_out"
-    """What becomes of sentences with ``<unk>``, which stands for rare words in the ``.tokens`` files: left out and
-    counted, or kept with ``<unk>`` as a word. The ``.raw`` files have every word."""
+    """How to treat sentences with ``<unk>``, the replacement of rare words in the ``.tokens`` files: leave them out and
+    count them, or keep them with ``<unk>`` as a word. The ``.raw`` files have every word."""
 
-    def open(self) -> "WikiText":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return WikiText(self.source, self.unknown_words)
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        of_part = _find(Path(self.source))
+        files = sorted({str(file.path) for file in of_part.values()})
+        return Reader(files, lambda part: self._articles(part, of_part[part]) if part else (), PARTS)
+
+    def _articles(self, part: Part, file: "_PartFile") -> Iterator[Document]:
+        """One document per article of a part, in the order of its file."""
+        sentences: list[str] = []
+        left_out: Counter[str] = Counter()
+        begun = False
+        try:
+            with file.open() as stream:
+                lines = refuse_bomb(held_lines(stream.readline), file.name, file.path.stat().st_size)
+                for line in decode_lines(lines, file.name):
+                    line = line.strip()
+                    if not line:
+                        continue
+                    if _HEADING.match(line):
+                        begun = True
+                        if _TITLE.match(line) and sentences:
+                            yield Document(sentences, part, left_out=left_out)
+                            sentences, left_out = [], Counter()
+                        left_out[HEADING] += 1
+                        continue
+                    if not begun:
+                        raise CorpusError(
+                            f"{file.name}: text precedes the first '= Title =' line; this is no WikiText file, "
+                            "for plain text use kind: files"
+                        )
+                    for sentence in split_sentences(put_together(line)):
+                        if _UNKNOWN in sentence and self.unknown_words == "leave_out":
+                            left_out[UNKNOWN_WORD] += 1
+                        else:
+                            sentences.append(sentence)
+        except (zipfile.BadZipFile, EOFError):
+            raise CorpusError(f"{file.name} is damaged; fetch the file again") from None
+        yield Document(sentences, part, left_out=left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,55 +107,8 @@ class _PartFile:
             yield stream
 
 
-class WikiText:
-    """The source ``kind: wikitext``."""
-
-    parts: tuple[Part | None, ...] = PARTS
-
-    def __init__(self, source: str, unknown_words: Literal["leave_out", "keep"] = "leave_out") -> None:
-        self._unknown_words = unknown_words
-        self._part_files = _find(Path(source))
-        self.files = sorted({str(file.path) for file in self._part_files.values()})
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """One document per article of a part, in the order of its file."""
-        if part is None:
-            return
-        file = self._part_files[part]
-        sentences: list[str] = []
-        left_out: Counter[str] = Counter()
-        begun = False
-        try:
-            with file.open() as stream:
-                lines = refuse_bomb(held_lines(stream.readline), file.name, file.path.stat().st_size)
-                for line in decode_lines(lines, file.name):
-                    line = line.strip()
-                    if not line:
-                        continue
-                    if _HEADING.match(line):
-                        begun = True
-                        if _TITLE.match(line) and sentences:
-                            yield Document(sentences, part, left_out=left_out)
-                            sentences, left_out = [], Counter()
-                        left_out[HEADING] += 1
-                        continue
-                    if not begun:
-                        raise CorpusError(
-                            f"{file.name}: text stands before the first '= Title =' line; this is no WikiText file, "
-                            "for plain text use kind: files"
-                        )
-                    for sentence in split_sentences(put_together(line)):
-                        if _UNKNOWN in sentence and self._unknown_words == "leave_out":
-                            left_out[UNKNOWN_WORD] += 1
-                        else:
-                            sentences.append(sentence)
-        except (zipfile.BadZipFile, EOFError):
-            raise CorpusError(f"{file.name} is damaged; fetch the file again") from None
-        yield Document(sentences, part, left_out=left_out)
-
-
 def put_together(line: str) -> str:
-    """A tokenised paragraph as it is written in running text; ``<unk>`` stays."""
+    """A tokenised paragraph as running text; ``<unk>`` stays."""
     line = _JOINED.sub(r"\1", line)
     line = _QUOTED.sub(r'"\1"', line)
     return _NO_SPACE_BEHIND.sub("", _NO_SPACE_BEFORE.sub("", line)).strip()

@@ -1,16 +1,16 @@
 """Wall Street Journal text of the CSR-I corpora (WSJ0 LDC93S6A, WSJ1 LDC94S13A), as the LDC ships it.
 
-Two kinds of text are on the discs, and ``text`` says which is read:
+The discs have two kinds of text, and ``text`` selects one:
 
 - ``language_model``: the text for language models, ``lng_modl/lm_train/np_data/{87,88,89}/*.z`` (without verbalised
-  punctuation) or ``vp_data`` (with it): SGML in which one line is one sentence and tags such as ``<s id=...>`` stand
-  on lines of their own or round the sentence. Compressed with ``compress``; a decompressed copy is read as well.
-- ``transcripts``: what was read aloud, ``transcrp/dots/**/*.dot`` or ``*.lsn``: one utterance a line with its id in
-  brackets behind it. Folders named ``si_tr*``, ``si_dt*`` and ``si_et*`` (also ``sd_*``) are the publisher's training,
+  punctuation) or ``vp_data`` (with it): SGML in which one line is one sentence, with tags such as ``<s id=...>`` on
+  lines of their own or around the sentence. Compressed with ``compress``; a decompressed copy is read as well.
+- ``transcripts``: text that was read aloud, ``transcrp/dots/**/*.dot`` or ``*.lsn``: one utterance a line, followed by
+  its id in brackets. Folders named ``si_tr*``, ``si_dt*`` and ``si_et*`` (also ``sd_*``) are the publisher's training,
   development and evaluation text and stay so.
 
 Verbalised punctuation (``,COMMA``, ``.PERIOD``, ``"DOUBLE-QUOTE``) becomes the mark; ``%PERCENT``, ``.POINT``,
-``&AMPERSAND`` and ``/SLASH``, which stand for words, become words. Marks of transcribers are taken out as in Kaldi's
+``&AMPERSAND`` and ``/SLASH``, which are words, become words. Marks of transcribers are removed as in Kaldi's
 recipe: sounds in square brackets, ``.`` for a pause, ``~`` for a cut, ``*mispronounced*``, ``<verbally deleted>``.
 """
 
@@ -22,7 +22,7 @@ from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.document import Document, Part
+from tasks.corpora.sources.document import Document, Part, Reader
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
 
@@ -53,65 +53,25 @@ class WallStreetJournalCorpus(CorpusSettings):
     )
     kind: Literal["wsj"]
     source: SourcePath
-    """Folder that holds the discs' folders as they are, or one file."""
+    """Folder with the discs' folders, unchanged, or one file."""
     text: Literal["language_model", "transcripts"] = "language_model"
-    """The text for language models (``lng_modl/lm_train``), or what was read aloud (``.dot``, ``.lsn``), whose
-    folders ``si_tr*``, ``si_dt*`` and ``si_et*`` stay train, valid and test."""
+    """``language_model``: the text for language models (``lng_modl/lm_train``). ``transcripts``: the text read aloud
+    (``.dot``, ``.lsn``), whose folders ``si_tr*``, ``si_dt*`` and ``si_et*`` stay train, valid and test."""
 
-    def open(self) -> "WallStreetJournal":
-        """The reader; ``CorpusError`` where its files are not there. Nothing is read yet."""
-        return WallStreetJournal(self.source, self.text)
+    def open(self) -> Reader:
+        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        paths = self._find(Path(self.source))
 
+        def documents(part: Part | None) -> Iterator[Document]:
+            """One document per article, or per transcript file (a speaker's session), in the order of paths."""
+            for path in paths:
+                if self._part(path) == part:
+                    yield from _articles(path) if self.text == "language_model" else [_session(path, part)]
 
-class WallStreetJournal:
-    """The source ``kind: wsj``."""
-
-    def __init__(self, source: str, text: Literal["language_model", "transcripts"] = "language_model") -> None:
-        self._text = text
-        self._paths = self._find(Path(source))
-        self.files = [str(path) for path in self._paths]
-        self.parts: tuple[Part | None, ...] = tuple({self._part(path) for path in self._paths})
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """One document per article of the text, or per transcript file (a speaker's session), in the order of paths."""
-        for path in self._paths:
-            if self._part(path) == part:
-                yield from self._articles(path) if self._text == "language_model" else [self._session(path, part)]
-
-    @staticmethod
-    def _articles(path: Path) -> Iterator[Document]:
-        texts: list[str] = []
-        for line in read_compressed_lines(path):
-            if _ARTICLE.match(line.strip()) and texts:
-                yield Document(texts)
-                texts = []
-            text = _with_marks(_TAG.sub(" ", line))
-            if text:
-                texts.append(text)
-        if texts:
-            yield Document(texts)
-
-    @staticmethod
-    def _session(path: Path, part: Part | None) -> Document:
-        texts: list[str] = []
-        left_out: Counter[str] = Counter()
-        for number, line in enumerate(read_compressed_lines(path), start=1):
-            if not line.strip():
-                continue
-            utterance = transcribed_utterance(line)
-            if utterance is None:
-                raise CorpusError(
-                    f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
-                )
-            text = _with_marks(utterance[0])
-            if text:
-                texts.append(text)
-            else:
-                left_out["no_speech"] += 1
-        return Document(texts, part, left_out=left_out)
+        return Reader(list(map(str, paths)), documents, tuple({self._part(path) for path in paths}))
 
     def _part(self, path: Path) -> Part | None:
-        if self._text == "language_model":
+        if self.text == "language_model":
             return None
         for folder in reversed(path.parts[:-1]):
             match = _PART_OF_FOLDER.match(folder)
@@ -125,9 +85,9 @@ class WallStreetJournal:
         if not source.is_dir():
             return [source]
         files = sorted(path for path in source.rglob("*") if path.is_file() and not path.name.startswith("."))
-        if self._text == "transcripts":
+        if self.text == "transcripts":
             paths = [path for path in files if path.suffix.lower() in _TRANSCRIPT_ENDINGS]
-            # An utterance has a detailed transcript (.dot) and one in capitals (.lsn) made of it: the first is enough.
+            # An utterance has a detailed transcript (.dot) and one in capitals (.lsn): the first is enough.
             detailed = {path.stem for path in paths if path.suffix.lower() == ".dot"}
             paths = [path for path in paths if path.suffix.lower() == ".dot" or path.stem not in detailed]
             sought = "*.dot or *.lsn"
@@ -144,10 +104,42 @@ class WallStreetJournal:
         return paths
 
 
-def transcribed_utterance(line: str) -> tuple[str, str] | None:
-    """What was said and its id, of a line of a transcript, without the transcribers' marks.
+def _articles(path: Path) -> Iterator[Document]:
+    texts: list[str] = []
+    for line in read_compressed_lines(path):
+        if _ARTICLE.match(line.strip()) and texts:
+            yield Document(texts)
+            texts = []
+        text = _with_marks(_TAG.sub(" ", line))
+        if text:
+            texts.append(text)
+    if texts:
+        yield Document(texts)
 
-    Verbalised punctuation (``,COMMA``) stays, since it was spoken. ``None`` where the line is no utterance.
+
+def _session(path: Path, part: Part | None) -> Document:
+    texts: list[str] = []
+    left_out: Counter[str] = Counter()
+    for number, line in enumerate(read_compressed_lines(path), start=1):
+        if not line.strip():
+            continue
+        utterance = transcribed_utterance(line)
+        if utterance is None:
+            raise CorpusError(
+                f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
+            )
+        text = _with_marks(utterance[0])
+        if text:
+            texts.append(text)
+        else:
+            left_out["no_speech"] += 1
+    return Document(texts, part, left_out=left_out)
+
+
+def transcribed_utterance(line: str) -> tuple[str, str] | None:
+    """The words and the id of a transcript line, without the transcribers' marks.
+
+    Verbalised punctuation (``,COMMA``) stays, since it was spoken. ``None`` if the line is no utterance.
     """
     match = _UTTERANCE.fullmatch(line)
     return (_without_transcribers_marks(match.group(1)), match.group(2)) if match else None
@@ -159,7 +151,7 @@ def _without_transcribers_marks(text: str) -> str:
 
 
 def _with_marks(text: str) -> str:
-    """Verbalised punctuation as punctuation, and no space before marks that close."""
+    """The text with verbalised punctuation as marks, and no space before closing marks."""
     words = []
     for word in text.split():
         match = _VERBALISED.fullmatch(word)

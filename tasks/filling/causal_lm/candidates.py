@@ -1,59 +1,57 @@
-"""Candidate words for a slot from what stands to its left, and how well each goes with what stands to its right.
+"""Candidate words for a slot of a causal LM, scored by the left and the right context.
 
-The words are looked for piece by piece on copies of the rows that were read so far. Every candidate is read together
-with the first known words behind the slot, so one pass says three things of it: whether it ends there, how it might
-go on, and how likely the right-hand context is behind it.
-
-With ``left`` the text before a slot, ``right`` the known words behind it and ``w`` a word,
+The search extends words piece by piece, on copies of the rows that have read the left context. Each candidate is read
+together with the first known words after the slot. One pass then gives three scores: whether the word ends there, its
+continuations, and the right context after it. With ``left`` the text before a slot, ``right`` the known words after it
+and ``w`` a word,
 
     log p(w | left, right) = log p(w | left) + log p(right | left, w) + constant.
 
-Two ways of looking: ``BestWords`` for Top-1 and Top-K follows the most likely pieces (a beam). ``DrawnWords`` for
-``sample`` draws the first pieces without replacement, by an exponential race, and gives each the weight
-``p / (1 - exp(-p t))`` with ``t`` the time of the first piece that is left out: the chance of a draw over the chance to
-be among those drawn (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and Welling 2019). So the choice
-among a few candidates stands for a draw from the whole distribution; with one candidate it is a draw by the left-hand
-context alone.
+There are two searches. ``BestWords`` for Top-1 and Top-K follows the most likely pieces (beam search). ``DrawnWords``
+for ``sample`` draws the first pieces without replacement, by an exponential race. Each gets the weight
+``p / (1 - exp(-p t))``, where ``t`` is the time of the first piece that is not drawn. The weight is the probability of
+a draw divided by the probability of inclusion (Duffield, Lund and Thorup 2007, priority sampling; Kool, van Hoof and
+Welling 2019). So the choice among a few candidates estimates a draw from the whole distribution. With one candidate it
+is a draw by the left context alone.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 
 from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
-from tasks.filling.causal_lm.word_kinds import Kind, Words
+from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 LONGEST_WORD = 5
-"""Pieces of a word at most."""
+"""Maximum number of pieces in a word."""
 _CONTINUATIONS = 2
-"""A word that is not finished is carried on in so many ways."""
+"""Continuations that the beam search follows for each unfinished word."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotContext:
-    """What is known of a slot."""
+    """Context and required kind of the word at one slot."""
 
     place: Place
     spaced: bool
     following: list[int]
-    """Pieces of the known words behind it."""
+    """Pieces of the known words after the slot."""
     want: Wanted = "either"
     language: str | None = None
-    """The one that the word is to have."""
+    """Language that the word must have."""
     kind: Kind = None
-    """What else it is to be, or that language."""
+    """Class or form that the word must have, or its language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A word for a slot and its score: a log-probability but for a constant."""
+    """A word for a slot and its score: a log-probability plus a constant."""
 
     word: str
     pieces: tuple[int, ...]
@@ -69,47 +67,10 @@ class Branch:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What the model says behind a branch."""
-
-    word: str | None
-    """The word that ends here, if it is one."""
-    end: float
-    """Log-probability that the word ends here."""
-    continuations: np.ndarray
-    """``(C,)`` pieces that may carry the word on."""
-    log_probabilities: np.ndarray
-    """``(C,)``, of these."""
-
-
-class WayOfLooking(Protocol):
-    """Where branches begin and how they go on."""
-
-    def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
-        """First pieces for a slot with their scores, from the ``(V,)`` log-probabilities behind its left context."""
-        ...
-
-    def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces ``(N, C)`` that may carry on the words of ``N`` branches, and their log-probabilities, from those of
-        all pieces ``(N, V)``."""
-        ...
-
-    def go_on(
-        self, branch: Branch, slot: SlotContext, outlook: Outlook
-    ) -> tuple[float | None, list[tuple[int, float]]]:
-        """The branch's score if it ends (``None`` if it does not), and next pieces with the scores of these."""
-        ...
-
-    def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
-        """Which of a slot's branches are followed."""
-        ...
-
-
 class BestWords:
     """The most likely words: a beam as wide as the number of candidates."""
 
-    def __init__(self, words: Words, count: int) -> None:
+    def __init__(self, words: WordsOfKinds, count: int) -> None:
         self._words, self._count = words, count
         self._continues = torch.from_numpy(np.flatnonzero(words[None].continues))
 
@@ -120,42 +81,45 @@ class BestWords:
         return [(int(piece), float(scores[piece])) for piece in best]
 
     def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """The most likely ones."""
+        """The most likely continuations."""
         continues = self._continues.to(ahead.device)
         best = ahead[:, continues].topk(min(_CONTINUATIONS, len(continues)), dim=1)
         return continues[best.indices].cpu().numpy(), best.values.cpu().numpy()
 
     def go_on(
-        self, branch: Branch, slot: SlotContext, outlook: Outlook
+        self, branch: Branch, slot: SlotContext, word: str | None, end: float, pieces: np.ndarray, logs: np.ndarray
     ) -> tuple[float | None, list[tuple[int, float]]]:
-        """The word if it is one, and its most likely continuations."""
-        ended = branch.score + outlook.end if outlook.word is not None else None
-        more = zip(outlook.continuations.tolist(), outlook.log_probabilities.tolist(), strict=True)
-        return ended, [(piece, branch.score + score) for piece, score in more]
+        """The score of the branch if it ends (``None`` if it does not), and the next pieces with their scores.
+
+        ``word``: the word that the branch makes, if any; ``end``: log-probability that the word ends here. ``pieces``
+        and ``logs``: ``(C,)`` continuations and their log-probabilities.
+        """
+        ended = branch.score + end if word is not None else None
+        return ended, [(piece, branch.score + log) for piece, log in zip(pieces.tolist(), logs.tolist(), strict=True)]
 
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
-        """Those that can still be among the best."""
-        kept = sorted(branches, key=lambda branch: -branch.score)[: max(1, self._count // 2)]
+        """The branches that can still be among the best."""
+        best = sorted(branches, key=lambda branch: -branch.score)[: max(1, self._count // 2)]
         if len(finished) < self._count:
-            return kept
+            return best
         limit = sorted((candidate.score for candidate in finished), reverse=True)[self._count - 1]
-        return [branch for branch in kept if branch.score > limit]
+        return [branch for branch in best if branch.score > limit]
 
 
 class DrawnWords:
-    """Words off the list of kept words, drawn from the model's distribution."""
+    """Words drawn from the model's distribution, without those on the list of never-masked words."""
 
     def __init__(
         self,
-        words: Words,
+        words: WordsOfKinds,
         count: int,
         kept: KeptWords,
         randomness: MarkerRandomness,
         temperature: float,
         factors: Mapping[str, float] | None = None,
     ) -> None:
-        """``factors``: of folded words what will be added to their scores over the temperature, in nats. Pieces are
-        drawn with the mean of the words that begin so, which comes off again."""
+        """``factors``: for each folded word a term in nats that is later added to its score over the temperature. Draws
+        of first pieces add the mean factor of their words, and weights subtract it again."""
         self._words, self._factors = words, factors
         self._count, self._randomness, self._temperature = count, randomness, temperature
         self._of_kind: dict[Kind, list[tuple[np.ndarray, np.ndarray]]] = {}
@@ -165,8 +129,8 @@ class DrawnWords:
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
         """Pieces drawn without replacement, with the logarithm of their weights.
 
-        A piece that is a word on the list is left out here already: another word that merely begins with it is
-        written with pieces of its own.
+        A piece that is a whole word on the list is never drawn. The tokenizer writes a longer word that begins with it
+        in other pieces.
         """
         if slot.kind not in self._of_kind:
             self._of_kind[slot.kind] = self._first_pieces(self._words[slot.kind])
@@ -175,9 +139,9 @@ class DrawnWords:
             return []
         logits = scores[allowed].astype(np.float64) / self._temperature + ahead
         chances = np.exp(logits - np.logaddexp.reduce(logits))
-        # Stream 0 of a place is the choice's own.
+        # Stream 0 of a place is for the choice among candidates.
         generator = self._randomness.at(slot.place, stream=1)
-        # Clocks that all run at the speed of their piece; the smallest positive number keeps 0 / 0 out of the race.
+        # Exponential clocks with the probability as rate; the smallest positive number avoids 0 / 0.
         clocks = generator.standard_exponential(allowed.size) / np.maximum(chances, np.finfo(np.float64).tiny)
         count = min(self._count, allowed.size)
         order = np.argsort(clocks, kind="stable")
@@ -190,30 +154,31 @@ class DrawnWords:
         return list(zip(allowed[drawn].tolist(), weights.tolist(), strict=True))
 
     def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """All of them, at the temperature of the draw."""
+        """All continuations, at the temperature of the draw."""
         if self._temperature != 1:
             ahead = torch.log_softmax(ahead / self._temperature, dim=1)
         more = ahead[:, torch.from_numpy(self._continues).to(ahead.device)].cpu().numpy()
         return np.broadcast_to(self._continues, more.shape), more
 
     def go_on(
-        self, branch: Branch, slot: SlotContext, outlook: Outlook
+        self, branch: Branch, slot: SlotContext, word: str | None, end: float, pieces: np.ndarray, logs: np.ndarray
     ) -> tuple[float | None, list[tuple[int, float]]]:
-        """Ends or goes on by chance; where it cannot end, its weight is the chance to go on."""
-        chances = np.exp(outlook.log_probabilities.astype(np.float64))
+        """End or continue at random. A branch that cannot end is weighted by its probability to continue."""
+        chances = np.exp(logs.astype(np.float64))
         to_go_on = float(chances.sum())
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
-        can_end = outlook.word is not None and not self._kept.holds(outlook.word, slot.language)
+        can_end = word is not None and not self._kept.holds(word, slot.language)
         if can_end and generator.random() >= to_go_on:
             return branch.score, []
         if not to_go_on:
             return None, []
         clocks = generator.standard_exponential(chances.size) / np.maximum(chances, np.finfo(np.float64).tiny)
         score = branch.score if can_end else branch.score + self._temperature * float(np.log(to_go_on))
-        return None, [(int(outlook.continuations[np.argmin(clocks)]), score)]
+        return None, [(int(pieces[np.argmin(clocks)]), score)]
 
     def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
-        """As ``CausalWords.begins``: the pieces that words off the list begin with, and the mean factors of these."""
+        """First pieces of the words that are not on the list, and their mean factors, in the order of
+        ``CausalWords.begins``."""
         off_list = self._kept.off_list(words.candidates.words, words.language)  # (W,)
         means = words.mean_factors(self._factors or {})
         found = []
@@ -223,26 +188,30 @@ class DrawnWords:
         return found
 
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
-        """All of them: leaving one out would change the chances."""
+        """All branches: leaving one out would change the probabilities."""
         return branches
 
 
+WayOfLooking = BestWords | DrawnWords
+"""A search: the first pieces of branches and their continuations."""
+
+
 def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
-    """``log(p / (1 - exp(-p t)))`` for what was drawn without replacement before the time ``t``."""
+    """``log(p / (1 - exp(-p t)))`` for pieces drawn without replacement before the time ``t``."""
     return np.log(chances) - np.log(-np.expm1(-chances * threshold))
 
 
 def candidates_of_slots(
-    rows: CausalRows, scores: torch.Tensor, slots: Sequence[SlotContext], words: Words, way: WayOfLooking
+    rows: CausalRows, scores: torch.Tensor, slots: Sequence[SlotContext], words: WordsOfKinds, way: WayOfLooking
 ) -> list[list[Candidate]]:
-    """Candidates for one slot of each of ``B`` rows, whose left contexts ``rows`` have read.
+    """Candidates for one slot of each of ``B`` rows, which have read the left contexts.
 
-    ``scores`` ``(B, V)``: the model's behind them. The candidates of a slot are different words; of one that was found
-    in two ways the better way counts.
+    ``scores`` ``(B, V)``: the model's scores after the left contexts. The candidates of a slot are different words. A
+    word found twice has its better score.
     """
     left = torch.log_softmax(scores, dim=1).cpu().numpy()  # (B, V)
     found: list[list[Candidate]] = [[] for _ in slots]
-    # Slots with about as many known pieces behind them go together, so that little is padded.
+    # Slots with about equally many following pieces share a batch, to save padding.
     branches = [
         Branch(row, (piece,), score) for row, slot in enumerate(slots) for piece, score in way.first(left[row], slot)
     ]
@@ -255,33 +224,32 @@ def _follow(
     branches: list[Branch],
     rows: CausalRows,
     slots: Sequence[SlotContext],
-    words: Words,
+    words: WordsOfKinds,
     way: WayOfLooking,
     found: list[list[Candidate]],
 ) -> None:
-    """Follow branches to their ends, and put the words into their slots' lists."""
+    """Follow branches to their ends, and append the words to the lists of their slots."""
     source, sources = rows, [branch.row for branch in branches]
     for length in range(1, LONGEST_WORD + 1):
         if not branches:
             break
         read = source.chosen(sources)
-        behind = [slots[branch.row].following for branch in branches]
-        pieces = [[branch.pieces[-1], *following[:-1]] for branch, following in zip(branches, behind, strict=True)]
+        rights = [slots[branch.row].following for branch in branches]
+        pieces = [[branch.pieces[-1], *following[:-1]] for branch, following in zip(branches, rights, strict=True)]
         wanted = list(map(len, pieces))
         ahead = torch.log_softmax(read.read(pieces, wanted), dim=1)  # (sum, V)
         starts = np.cumsum([0, *wanted[:-1]]).tolist()
-        first = ahead[starts]  # (N, V): behind each branch
+        first = ahead[starts]  # (N, V): after each branch
         ends = _end_log_probabilities(first, words[None])
         continuations, log_probabilities = way.continuations(first)  # (N, C) each
-        right = _right_scores(ahead, behind, starts, ends, words[None])
+        right = _right_scores(ahead, rights, starts, ends, words[None])
         following_branches: list[Branch] = []
         origins: list[int] = []
         by_slot: dict[int, list[tuple[Branch, int]]] = {}
         for index, branch in enumerate(branches):
             slot = slots[branch.row]
             word = _word(branch.pieces, slot, words[slot.kind])
-            outlook = Outlook(word, ends[index], continuations[index], log_probabilities[index])
-            ended, more = way.go_on(branch, slot, outlook)
+            ended, more = way.go_on(branch, slot, word, ends[index], continuations[index], log_probabilities[index])
             if ended is not None and word is not None:
                 found[branch.row].append(Candidate(word, branch.pieces, ended + right[index]))
             if length < LONGEST_WORD:
@@ -314,20 +282,20 @@ def _end_log_probabilities(ahead: torch.Tensor, words: CausalWords) -> list[floa
 
 
 def _right_scores(
-    ahead: torch.Tensor, behind: Sequence[list[int]], starts: Sequence[int], ends: Sequence[float], words: CausalWords
+    ahead: torch.Tensor, rights: Sequence[list[int]], starts: Sequence[int], ends: Sequence[float], words: CausalWords
 ) -> list[float]:
-    """Log-probability of the known pieces behind each branch, given that its word ends there."""
-    rows = [start + i for start, following in zip(starts, behind, strict=True) for i in range(len(following))]
-    targets = [piece for following in behind for piece in following]
+    """Log-probability of the known pieces after each branch, given that its word ends there."""
+    rows = [start + i for start, following in zip(starts, rights, strict=True) for i in range(len(following))]
+    targets = [piece for following in rights for piece in following]
     if not targets:
-        return [0.0] * len(behind)
+        return [0.0] * len(rights)
     values = ahead[rows, targets].tolist()
     scores = []
     position = 0
-    for following, end in zip(behind, ends, strict=True):
+    for following, end in zip(rights, ends, strict=True):
         score = sum(values[position : position + len(following)])
         position += len(following)
-        # Behind a word that ends, its first piece has the end's probability in it already.
+        # The probability of the first following piece already includes the probability that the word ends.
         scores.append(score - end if following and not words.continues[following[0]] else score)
     return scores
 
@@ -337,5 +305,5 @@ def _distinct(candidates: list[Candidate]) -> list[Candidate]:
     for candidate in candidates:
         if candidate.word not in best or candidate.score > best[candidate.word].score:
             best[candidate.word] = candidate
-    # In an order that the last bits of the scores do not decide.
+    # Sort by pieces: rounding of the scores must not change the order.
     return sorted(best.values(), key=lambda candidate: candidate.pieces)

@@ -1,18 +1,16 @@
-"""Constrained filling with a causal LM: the known words are forced, the model writes at the markers alone.
+"""Constrained filling with a causal LM: the known words are forced, and the model writes only at the markers.
 
-Slots are filled from left to right. Each sentence is read once: keys and values of what was read are kept, so a slot
-costs the text since the slot before and its candidates. What stands to the right of a slot counts through the score
-of its first known words behind each candidate (``candidates``), and, with a model tuned on prompts, because the
-whole masked sentence stands in the prompt.
+Slots are filled from left to right. Keys and values are cached, so each sentence is read once. A slot costs only the
+text since the slot before and its candidates. The right context counts through the score of its first known words after
+each candidate (``candidates``). A model tuned on prompts also sees the whole masked sentence in its prompt.
 
-A sentence with more pieces than the model has positions is read through a window: the text nearest the slot, cut
+A sentence with more pieces than the model has positions is read through a window: the text nearest to the slot, cut
 between words.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -38,39 +36,37 @@ from tasks.filling.causal_lm.language_model import (
     encode_sentences,
 )
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
-from tasks.filling.causal_lm.word_kinds import Kind, WordKinds, WordsOfKinds
+from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
-from tasks.filling.filled_corpus import BuiltFiller
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
-from tasks.filling.masked_sentence import Fill, MaskedSentence
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.methods.unigram import UnigramFiller
-from tasks.filling.settings import CandidateMethod, ChoosingMethod
+from tasks.filling.prepared_fill import Learned, PreparedFill
+from tasks.filling.settings import CandidateMethod, ClassAware
+from tasks.filling.surrogates.class_check import ClassWords, kinds_of_slots
 
-if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
-
-_KEPT_PIECES = 8192
-_KEPT_BYTES = 1 << 29
-"""So many pieces' keys and values are kept at once, those of the candidates included, or as many as take this memory
-where that is more: long sentences go in smaller batches, and those of a small model, or on a GPU, in larger ones."""
+_CACHED_PIECES = 8192
+_CACHED_BYTES = 1 << 29
+"""Limits of the cache, candidates included: a number of pieces, or the pieces that fit this memory if those are more.
+Long sentences get smaller batches. A small model and a GPU get larger ones."""
 _WORDS = re.compile(r"\s*\S+|\s+$")
 
 
 @dataclass
 class _Progress:
-    """A sentence while it is filled."""
+    """State of a sentence during filling."""
 
     encoded: EncodedSentence
     pending: list[int]
     """Pieces that the model has not read yet."""
     fills: list[Fill] = field(default_factory=list)
     windowed: bool = False
-    """Whether the model sees less than the whole sentence."""
+    """Whether the model sees only a part of the sentence."""
     windowed_slots: int = 0
     kinds: Sequence[Kind] | None = None
-    """Of the slots, where fills follow classes and forms."""
+    """Kind of each slot, if fills follow classes and forms."""
 
     @property
     def slot(self) -> SlotContext:
@@ -88,7 +84,7 @@ class _Progress:
 
 
 class ConstrainedFiller:
-    """Fills sentences with one causal LM and one method."""
+    """Filler for sentences, with one causal LM and one method."""
 
     def __init__(
         self,
@@ -100,45 +96,46 @@ class ConstrainedFiller:
         *,
         spoken: Mapping[str, Collection[str]] | None = None,
         beyond: UnigramFiller | None = None,
-        word_factors: Mapping[str, float] | None = None,
-        kinds: WordKinds | None = None,
+        learned: Learned | None = None,
+        known: tuple[WordFrequencies, ClassWords] | None = None,
     ) -> None:
-        """``known_words``: folded words of a word list, or ``None``; ``spoken``: those of each language that fills are
-        held to, and ``beyond``: what draws where the model finds none of these; ``word_factors``: of folded words what
-        is added to their scores, in nats; ``kinds``: the words of classes and forms, where fills follow these."""
+        """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language;
+        ``beyond`` draws one if the model finds none. ``learned``: results of the method's ``learn``. ``known``: words
+        of classes and forms, if fills follow them."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
-        self._words = WordsOfKinds(words, spoken or {}, kinds)
-        self._language_model, self._settings, self._kinds = language_model, settings, kinds
+        self._words = WordsOfKinds(words, spoken or {}, known)
+        self._language_model, self._settings, self._known = language_model, settings, known
         self._beyond, self._drawn_beyond = beyond, 0
         self._kept, self._randomness = kept, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
-        self._factors = word_factors
-        self._least = min(word_factors.values()) if word_factors else 0.0
+        self._learned = learned or Learned()
+        self._factors = self._learned.word_factors
+        self._least = min(self._factors.values()) if self._factors else 0.0
         self._way: WayOfLooking = BestWords(self._words, self._count)
         if settings.drawn_at is not None:
-            self._way = DrawnWords(self._words, self._count, kept, randomness, settings.drawn_at, word_factors)
+            self._way = DrawnWords(self._words, self._count, kept, randomness, settings.drawn_at, self._factors)
         self.is_cased = words.candidates.cased
-        """Whether it writes capital letters."""
+        """Whether the model writes capital letters."""
         self.candidate_count = len(words.candidates)
-        """Words of one piece; words of several come on top."""
+        """Number of words of one piece; words of several pieces are not included."""
         self._unwanted = unwanted(words.candidates.words)
         self._windowed_slots = 0
-        in_memory = language_model.pieces_in_gpu or _KEPT_BYTES // language_model.bytes_per_piece
-        self._most_kept_pieces = max(_KEPT_PIECES, in_memory)
+        in_memory = language_model.pieces_in_gpu or _CACHED_BYTES // language_model.bytes_per_piece
+        self._most_cached_pieces = max(_CACHED_PIECES, in_memory)
         self._halving = BatchHalving(language_model.name)
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds inside the model so far."""
+        """Seconds in the model so far."""
         return self._clock.seconds
 
     @property
     def counts(self) -> dict[str, int]:
-        """What a report says besides: ``windowed_slots`` were filled with less than the whole sentence in sight,
-        ``beyond_vocabulary`` by frequency."""
+        """Counts for a report. ``windowed_slots`` were filled with a part of the sentence as context,
+        ``beyond_vocabulary`` by word frequency."""
         counts = {"windowed_slots": self._windowed_slots, "pieces_read": self._clock.pieces, **self._halving.counts}
         return counts if self._beyond is None else counts | {"beyond_vocabulary": self._drawn_beyond}
 
@@ -158,45 +155,44 @@ class ConstrainedFiller:
             return self._fill_batch([self._begin(encoded) for _, encoded in batch], advance)
 
         for batch in self._batches(list(zip(with_slots, encoded, strict=True))):
-            states = [state for part in self._halving.run(batch, work, self._kept_pieces) for state in part]
+            states = [state for part in self._halving.run(batch, work, self._cached_pieces) for state in part]
             for (index, _), state in zip(batch, states, strict=True):
                 fills[index] = state.fills
                 self._windowed_slots += state.windowed_slots
         return fills
 
-    def _kept_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
-        """How many pieces' keys and values a batch keeps at most."""
+    def _cached_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
+        """Maximum number of pieces in the cache of a batch."""
         longest = min(max(encoded.length for _, encoded in batch), self._language_model.positions)
         return len(batch) * (1 + self._count) * (longest + len(self._prompt.head))
 
     def _batches(self, encoded: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
-        """Sentences of about equal length together."""
+        """Batches of sentences of similar length."""
         encoded.sort(key=lambda item: item[1].length)
         return batches_that_fit(
             encoded,
             lambda batch, item: (
                 len(batch) < self._settings.batch_sentences
-                and self._kept_pieces([*batch, item]) <= self._most_kept_pieces
+                and self._cached_pieces([*batch, item]) <= self._most_cached_pieces
             ),
         )
 
     def _begin(self, encoded: EncodedSentence) -> _Progress:
         following = encoded.following
         if self._prompt.end and self._settings.right_context.words:
-            # The model was tuned to say where a sentence ends.
+            # The model was tuned to mark the end of a sentence.
             following = [
                 pieces + (self._prompt.end if index == len(following) - 1 and pieces == encoded.known[-1] else [])
                 for index, pieces in enumerate(following)
             ]
-        encoded = EncodedSentence(encoded.sentence, encoded.known, encoded.spaced, following, encoded.input)
-        kinds = self._kinds.of_slots(encoded.sentence) if self._kinds is not None else None
-        return _Progress(encoded, [*encoded.input, *encoded.known[0]], kinds=kinds)
+        kinds = kinds_of_slots(encoded.sentence, self._known[1].forms) if self._known is not None else None
+        return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds=kinds)
 
     def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[_Progress]:
         head = CausalRows(self._language_model, 1, self._clock)
         head_is_read = len(self._prompt.head) > 1
         if head_is_read:
-            # The last piece of the head is read with each sentence, so that none has nothing to read.
+            # The last piece of the head is read with each sentence, so that every row has a piece to read.
             head.read([self._prompt.head[:-1]], [0])
         rows = head.chosen([0] * len(states))
         for state in states:
@@ -216,15 +212,15 @@ class ConstrainedFiller:
                 state.pending = [*chosen.pieces, *state.encoded.known[len(state.fills)]]
                 state.windowed_slots += state.windowed
             advance(len(here))
-            kept = [row for row, state in enumerate(here) if not state.done]
-            if len(kept) < len(here):
-                rows = rows.chosen(kept)
-                active = [active[row] for row in kept]
+            unfinished = [row for row, state in enumerate(here) if not state.done]
+            if len(unfinished) < len(here):
+                rows = rows.chosen(unfinished)
+                active = [active[row] for row in unfinished]
         return states
 
     def _read(self, rows: CausalRows, pending: Sequence[list[int]]) -> tuple[CausalRows, torch.Tensor, list[int]]:
-        """Read what each row has not read, rows with about as much together. Returns the rows in another order, the
-        scores behind each ``(B, V)``, and this order."""
+        """Read the pending pieces of each row, in groups of similar length. Returns the reordered rows, the scores
+        after each ``(B, V)``, and the order."""
         groups = length_groups(list(map(len, pending)), rows.enough_pieces)
         if len(groups) == 1:
             return rows, rows.read(pending, [1] * len(pending)), list(range(len(pending)))
@@ -236,16 +232,16 @@ class ConstrainedFiller:
         return joined(parts), torch.cat(scores), [row for group in groups for row in group]
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
-        """A candidate by the method, and whether it is a fallback."""
+        """The candidate that the method chooses, and whether it is a fallback."""
         candidates = self._weighed([candidate for candidate in candidates if fits(candidate.word, slot.want)])
-        if not candidates and self._kinds is not None:
+        if not candidates and self._known is not None:
             candidates = self._weighed(self._words_of_one_piece(slot, scores))
         if candidates:
             return self._by_method(candidates, slot)
         return (self._last_resort(slot, scores), True) if self._beyond is None else (self._by_frequency(slot), False)
 
     def _weighed(self, candidates: list[Candidate]) -> list[Candidate]:
-        """With their words' factors, which count at the temperature of the draw."""
+        """The candidates with the factors of their words, scaled by the temperature, added to their scores."""
         if self._factors is None:
             return candidates
         temperature, factors = self._settings.drawn_at or 1.0, self._factors
@@ -256,13 +252,13 @@ class ConstrainedFiller:
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         off_list = self._kept.off_list([candidate.word for candidate in candidates], slot.language)
-        choice = self._settings.among(len(candidates)).choice(off_list, self._randomness)
-        scores = np.array([[candidate.score for candidate in candidates]], dtype=np.float32)
-        chosen = choice.choose(scores, [slot.place])
-        return candidates[int(chosen.candidates[0])], bool(chosen.fallbacks[0])
+        choose = self._settings.among(len(candidates)).prepare(off_list, self._learned)
+        scores = np.array([candidate.score for candidate in candidates], dtype=np.float32)
+        chosen, fallback = choose(scores, self._randomness.at(slot.place))
+        return candidates[chosen], fallback
 
     def _by_frequency(self, slot: SlotContext) -> Candidate:
-        """Where no word of the language was found: one of its words off the list."""
+        """A word of the language by frequency, not on the list, if the model found none."""
         assert self._beyond is not None, "languages have it"
         self._drawn_beyond += 1
         word = self._beyond.draw(slot.place, slot.want, slot.language).word
@@ -270,12 +266,12 @@ class ConstrainedFiller:
         return Candidate(word, tuple(pieces), 0.0)
 
     def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
-        """Where no word was found: the likeliest word of one piece, off the list if that can be."""
+        """The likeliest word of one piece if no candidate was found, preferably not on the list."""
         candidates = self._words_of_one_piece(slot, scores)
         return next((each for each in candidates if not self._kept.holds(each.word)), candidates[0])
 
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
-        """All of them by the ``(V,)`` scores of their pieces, the likeliest first."""
+        """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
         whole = self._words[slot.kind].whole[slot.spaced]
         if slot.language is None and not (whole >= 0).any():
             whole = self._words[None].whole[slot.spaced]
@@ -283,15 +279,16 @@ class ConstrainedFiller:
         fitting = entries[~np.isin(whole[entries], self._unwanted[slot.want])]
         entries = fitting if fitting.size else entries
         if not entries.size:
+            name = self._language_model.name
             raise ModelError(
-                f"line {slot.place.line}: filler {self._language_model.name!r} has no word that may stand at a marker"
+                f"line {slot.place.line}: filler {name!r} has no word that fits a marker; use another filler"
             )
         texts = self._words[None].candidates.words
         order = entries[np.argsort(-scores[entries], kind="stable")].tolist()
         return [Candidate(texts[whole[entry]], (entry,), float(scores[entry])) for entry in order]
 
     def _make_room(self, rows: CausalRows, states: Sequence[_Progress]) -> None:
-        """Let rows that come to the end of the model's positions begin anew with what is nearest."""
+        """Restart rows at the end of the model's positions with the text nearest to their slots."""
         forgotten = []
         for row, state in enumerate(states):
             need = len(state.pending) + LONGEST_WORD + len(state.slot.following)
@@ -303,10 +300,10 @@ class ConstrainedFiller:
         rows.take_back(forgotten)
 
     def _window(self, state: _Progress) -> list[int]:
-        """The pieces of as many words round the next slot as fit."""
+        """The pieces of as many words around the next slot as fit."""
         sentence, index = state.encoded.sentence, len(state.fills)
-        given: list[str] = []  # as the prompt's input has it
-        written: list[str] = []  # as the output has it
+        given: list[str] = []  # in the prompt's input
+        written: list[str] = []  # in the output
         for number in range(index + 1):
             words = _WORDS.findall(sentence.texts[number])
             given += words
@@ -314,19 +311,19 @@ class ConstrainedFiller:
             if number < index:
                 given.append(MARKER)
                 written.append(state.fills[number].word)
-        behind: list[str] = []
+        after: list[str] = []
         for number in range(index + 1, len(sentence.texts)):
-            behind += _WORDS.findall(sentence.texts[number])
+            after += _WORDS.findall(sentence.texts[number])
             if number < len(sentence.slots):
-                behind.append(MARKER)
+                after.append(MARKER)
         room = self._language_model.positions - LONGEST_WORD - len(state.slot.following)
-        # A word has a piece at least, so more words than there is room for need not be tried.
-        reach = 1 << min(max(len(written), len(behind)), room).bit_length()
+        # A word has at least one piece, so more words than ``room`` never fit.
+        reach = 1 << min(max(len(written), len(after)), room).bit_length()
         while True:
             text = "".join(written[len(written) - reach :] if reach < len(written) else written).lstrip()
             text = text[:-1] if state.encoded.spaced[index] and text.endswith(" ") else text
             near = "".join(given[len(given) - reach :] if reach < len(given) else given).lstrip()
-            inputs = self._prompt.inputs([[near, "".join(behind[:reach])]])[0]
+            inputs = self._prompt.inputs([[near, "".join(after[:reach])]])[0]
             pieces = [*self._prompt.head, *inputs, *self._language_model.encode([text])[0]]
             if len(pieces) <= room:
                 return pieces
@@ -338,24 +335,26 @@ class ConstrainedFiller:
             reach //= 2
 
 
-def constrained_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
-    """The filler of a fill with a causal language model whose known words are forced."""
-    assert isinstance(method, CandidateMethod), "others are refused with such a model"
-    counts, languages = context.word_counts, context.learned.languages
-    spoken, beyond = None, None
+def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[ConstrainedFiller, Casing]:
+    """The filler for a fill by a causal language model with forced known words, and its casing."""
+    words, languages = prepared.words, prepared.learned.languages
+    counts, spoken, beyond = words.counts, None, None
     if counts and languages:
         shares = languages.shares(counts.words).items()
         spoken = {language: counts.shared(share).folded() for language, share in shares}
-        beyond = UnigramFiller(context.off_list(counts), context.randomness)
+        beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
+    known = None
+    if counts and prepared.method.matches_classes and isinstance(prepared.method, ClassAware):
+        known = (counts, words.opened.class_words(prepared.method.class_check, counts))
     filler = ConstrainedFiller(
-        context.model.causal,
+        words.opened.causal,
         method,
-        context.kept,
-        context.randomness,
+        words.kept,
+        prepared.randomness,
         counts.folded() if counts else None,
         spoken=spoken,
         beyond=beyond,
-        word_factors=context.learned.word_factors,
-        kinds=WordKinds(counts, context.class_words) if counts and context.classes else None,
+        learned=prepared.learned,
+        known=known,
     )
-    return BuiltFiller(filler, context.casing(is_cased=filler.is_cased))
+    return filler, words.casing(is_cased=filler.is_cased)

@@ -1,18 +1,16 @@
-"""Free filling with a causal LM, as in the paper (3.2): the model is given the prompt and writes the whole sentence.
+"""Free filling with a causal LM, as in the paper (3.2): the model gets the prompt and writes the whole sentence.
 
-Nothing keeps a model from changing words that it should copy, or from writing none or two at a marker. Every sentence
-is held against its masked form (``Alignment``); one that fails is written again by chance, and in the end filled
-in another way. All of this is counted.
+A model may change words that it should copy, or write none or two at a marker. ``Alignment`` compares every sentence
+with its masked form. A sentence that fails is written again by sampling, and finally filled by another method. A report
+counts these cases.
 
-The result is that of writing one piece after the other, but most pieces are known beforehand: the model reads the
-known text behind a word in one pass, and where each piece is the one that it would have written, it is taken; where one
-is not, the model's own is, and what was read in vain is taken back. So a sentence takes about as many passes as it has
-markers, and a sentence that has left its masked form is given up at once.
+The output equals decoding piece by piece, but most pieces are guessed. The model reads the known text after a word in
+one pass (speculative decoding). Pieces that the model would have written are accepted. At the first difference the
+model's piece is taken, and the rest of the guess is taken back. So a sentence takes about as many passes as it has
+markers. A sentence that no longer matches its masked form is given up at once.
 
-Whether a sentence that a model wrote is the masked one with one word for each marker, and which words these are.
-
-Every known character must stand there as it is, white space by any white space. What stands at a marker must be one
-word by the rules of ``candidate_words``, and not the marker's own name, which models copy.
+A sentence matches if every known character is unchanged (white space may differ) and each marker has one word. The
+rules for words are in ``candidate_words``. The marker's own name is no word, since models copy it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +30,7 @@ from tasks.filling.causal_lm.language_model import (
     encode_sentences,
 )
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock
-from tasks.filling.filled_corpus import Filler
+from tasks.filling.filled_lines import Filler
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import BatchHalving
@@ -41,27 +39,27 @@ from tasks.filling.methods.free import Free
 
 _LONGEST_FILL = 40
 _UNFINISHED = "\ufffd"
-"""What the first bytes of a character are decoded to."""
+"""The decoded text of the first bytes of a character."""
 
 
 class Alignment:
-    """Holds texts against one masked sentence."""
+    """Comparison of texts with one masked sentence."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """``texts``: the ``n + 1`` known texts round ``n`` slots."""
+        """``texts``: the ``n + 1`` known texts around ``n`` slots."""
         # Not a lazy repetition: with one, regex finds a partial match in any text.
         slot = rf"(\S{{1,{_LONGEST_FILL}}})"
         self._pattern = regex.compile(r"\s*" + slot.join(map(_known, _stripped(texts))) + r"\s*")
 
     def words(self, text: str) -> list[str] | None:
-        """The words at the slots, or ``None`` where the text is another sentence or has no word at a slot."""
+        """The words at the slots, or ``None`` if the text is another sentence or has no word at a slot."""
         match = self._pattern.fullmatch(text)
         if match is None or not all(is_word(word) and MASK not in word for word in match.groups()):
             return None
         return list(match.groups())
 
     def is_possible(self, text: str) -> bool:
-        """Whether the text can still become the sentence by writing on."""
+        """Whether a continuation of the text can still match the sentence."""
         return self._pattern.fullmatch(text.rstrip(_UNFINISHED), partial=True) is not None
 
 
@@ -78,22 +76,23 @@ def _known(text: str) -> str:
     return r"\s+".join(map(regex.escape, parts))
 
 
-_MOST_KEPT_PIECES = 16384
+_MOST_CACHED_PIECES = 16384
 _ENOUGH_READS = 4
-"""A batch whose prompts are so many times what keeps the device busy ends rather than pad by more than"""
+"""A batch is large if its prompts have this multiple of ``enough_pieces``. Decoding after the prompts needs large
+batches."""
 _MOST_PADDING = 1.25
-"""this factor; what follows the prompts is read in small pieces, which want a large batch."""
+"""A large batch ends before a prompt that is longer than its first by more than this factor."""
 _SPARE_PIECES = 8
-"""A sentence may have so many pieces more for each slot than its known text, and so many besides."""
+"""Pieces that a sentence may have beyond its known text: this number for each slot, and once more."""
 _Written = tuple[list[str] | None, list[int]]
-"""The words of a sentence, ``None`` where it is another one, and all pieces that were written."""
+"""The words of a sentence, or ``None`` if it does not match, and all written pieces."""
 _STREAM = 1 << 24
-"""Random streams from here on are those of further attempts; those below belong to the candidates of words."""
+"""First random stream of further attempts; lower streams belong to ``candidates``."""
 
 
 @dataclass
 class _Writing:
-    """A sentence while the model writes it."""
+    """State of a sentence during writing."""
 
     encoded: EncodedSentence
     alignment: Alignment
@@ -102,31 +101,31 @@ class _Writing:
     """Pieces of the prompt or of the sentence that the model has not read."""
     written: list[int]
     longest: int
-    """It may have so many pieces."""
+    """Maximum number of pieces."""
     segment: int = 0
-    """Known text that comes next, or stands before the slot that is being written."""
+    """Index of the known text that comes next, or that precedes the current slot."""
     position: int = 0
-    """Pieces of it that were written."""
+    """Number of pieces of this known text that are written."""
     astray: bool = False
-    """Written in other pieces than expected, which may be the same text: from here on nothing is guessed."""
+    """Whether the pieces differ from the expected ones. The text may be equal, but guessing stops."""
     begun: bool = False
-    """Whether the slot behind the known text has a piece."""
+    """Whether the slot after the known text has a piece."""
     done: bool = False
     words: list[str] | None = None
 
     def guess(self) -> list[int]:
-        """The pieces that come next if the model copies what it is to copy."""
+        """The next pieces if the model copies the known text."""
         known = self.encoded.known
         if self.astray:
             return []
         if self.position < len(known[self.segment]):
             return known[self.segment][self.position :]
-        # Within a slot: perhaps its word is complete.
+        # In a slot: guess that its word is complete.
         return known[self.segment + 1] if self.begun else []
 
 
 class FreeFiller:
-    """Fills sentences with one causal LM."""
+    """Filler for sentences that lets one causal LM write them whole."""
 
     def __init__(
         self,
@@ -135,28 +134,28 @@ class FreeFiller:
         randomness: MarkerRandomness,
         fallback: Filler,
     ) -> None:
-        """``fallback`` fills the sentences that the model does not get right."""
+        """``fallback`` fills the sentences that fail every attempt."""
         self._language_model, self._settings = language_model, settings
         self._randomness, self._fallback = randomness, fallback
         self._prompt = CausalPrompt(language_model, language_model.instruction or INSTRUCTION)
         self._clock = ForwardClock()
         self._halving = BatchHalving(language_model.name)
         self.candidate_count = fallback.candidate_count
-        """Words that the fallback chooses from; the model itself may write any."""
+        """Number of words that the fallback chooses from; the model may write any word."""
         self._counts = dict.fromkeys(
             ("free_sentences", "free_malformed", "free_rewritten", "free_handed_over", "free_too_long"), 0
         )
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds inside the model so far."""
+        """Seconds in the model so far."""
         return self._clock.seconds + (self._fallback.forward_seconds or 0.0)
 
     @property
     def counts(self) -> dict[str, int]:
-        """What a report says besides: of ``free_sentences`` so many were ``free_malformed`` at first, of which so many
-        ``free_rewritten`` rightly and so many ``free_handed_over`` to the fallback; ``free_too_long`` ones were handed
-        over without an attempt."""
+        """Counts for a report. Of all ``free_sentences``, the ``free_malformed`` ones failed the first attempt. A later
+        attempt succeeded for ``free_rewritten`` of these; ``free_handed_over`` went to the fallback. The
+        ``free_too_long`` ones went there without an attempt."""
         others = getattr(self._fallback, "counts", {})
         own = {**self._counts, "pieces_read": self._clock.pieces, **self._halving.counts}
         return {**others, **{name: count + others.get(name, 0) for name, count in own.items()}}
@@ -190,26 +189,26 @@ class FreeFiller:
         return fills
 
     def encode(self, sentences: Sequence[MaskedSentence]) -> list[EncodedSentence]:
-        """The sentences as ``write`` takes them."""
+        """The sentences in the form for ``write``."""
         inputs = self._prompt.inputs([sentence.texts for sentence in sentences])
         return encode_sentences(self._language_model, sentences, inputs, following_words=0)
 
     def write(self, encoded: Sequence[EncodedSentence], attempt: int = 0) -> list[list[str] | None]:
-        """The words that the model writes at the slots of each sentence, ``None`` where it writes another sentence.
+        """The words that the model writes at the slots of each sentence, or ``None`` if it writes another sentence.
 
-        Attempt 0 writes the likeliest piece every time, the others draw pieces.
+        Attempt 0 takes the likeliest piece every time. Later attempts sample pieces.
         """
         return [words for words, _ in self._write(encoded, attempt)]
 
     def pieces(self, encoded: Sequence[EncodedSentence]) -> list[list[int]]:
-        """What the model writes at attempt 0, piece by piece: each sentence to its end, or to where it is given up."""
+        """The pieces that the model writes at attempt 0: each sentence to its end, or until it is given up."""
         return [written for _, written in self._write(encoded, 0)]
 
     def _write(self, encoded: Sequence[EncodedSentence], attempt: int) -> list[_Written]:
         result: dict[int, _Written] = {}
         for batch in self._batches(list(enumerate(encoded))):
             parts = self._halving.run(
-                batch, lambda part: self._write_batch([item for _, item in part], attempt), self._kept_pieces
+                batch, lambda part: self._write_batch([item for _, item in part], attempt), self._cached_pieces
             )
             indices = (index for index, _ in batch)
             result |= zip(indices, (written for part in parts for written in part), strict=True)
@@ -220,22 +219,22 @@ class FreeFiller:
 
     def _fits(self, encoded: EncodedSentence) -> bool:
         need = len(self._prompt.head) + len(encoded.input) + self._longest(encoded)
-        # A guess is read before it is known to be wrong.
+        # A wrong guess takes positions, too.
         return need + max(map(len, encoded.known)) <= self._language_model.positions
 
-    def _kept_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
+    def _cached_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
         return len(batch) * max(len(self._prompt.head) + encoded.length for _, encoded in batch)
 
     def _batches(self, items: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
-        """Sentences of about equal length together."""
+        """Batches of sentences of similar length."""
         items.sort(key=lambda item: item[1].length)
-        most = max(_MOST_KEPT_PIECES, self._language_model.pieces_in_gpu)
+        most = max(_MOST_CACHED_PIECES, self._language_model.pieces_in_gpu)
 
         def fits(batch: list[tuple[int, EncodedSentence]], item: tuple[int, EncodedSentence]) -> bool:
             full = len(batch) == self._settings.batch_sentences
             enough = len(batch) * item[1].length >= _ENOUGH_READS * self._language_model.enough_pieces
             wasteful = enough and item[1].length > _MOST_PADDING * batch[0][1].length
-            return not full and not wasteful and self._kept_pieces([*batch, item]) <= most
+            return not full and not wasteful and self._cached_pieces([*batch, item]) <= most
 
         return batches_that_fit(items, fits)
 
@@ -275,7 +274,7 @@ class FreeFiller:
         return [(state.words, state.written) for state in everything]
 
     def _take(self, state: _Writing, guess: list[int], scores: torch.Tensor, best: list[int]) -> int:
-        """Take the guessed pieces that the model writes, and the piece it writes next; returns how many were right."""
+        """Accept the guessed pieces that the model writes, and its next piece. Returns the number of right guesses."""
         if state.done:
             return 0
         right = 0
@@ -289,21 +288,21 @@ class FreeFiller:
         return right
 
     def _copy(self, state: _Writing, piece: int) -> None:
-        """A known piece."""
+        """Append a known piece."""
         if state.position == len(state.encoded.known[state.segment]):
-            # The guess was made within a slot, and its word was complete.
+            # The guess was made in a slot, and its word was complete.
             state.segment, state.position, state.begun = state.segment + 1, 0, False
         state.written.append(piece)
         state.position += 1
 
     def _write_own(self, state: _Writing, piece: int) -> None:
-        """A piece of the model's own."""
+        """Append a piece that was not guessed."""
         known = state.encoded.known[state.segment]
         if state.position < len(known):
             state.astray = True
         elif state.segment + 1 < len(state.encoded.known):
             state.begun = True
-            # Between two slots without known text nothing says where one word ends.
+            # Without known text between two slots, the end of the first word is unknown.
             state.astray = state.astray or not state.encoded.known[state.segment + 1]
         state.unread = [piece]
         state.written.append(piece)
@@ -317,7 +316,7 @@ class FreeFiller:
             state.done, state.unread = True, []
 
     def _draw(self, state: _Writing, scores: torch.Tensor) -> int:
-        """A piece by chance; the same for a seed, sentence, attempt and position, whatever else is in the batch."""
+        """A sampled piece. It depends on the seed, sentence, attempt and position, not on the rest of the batch."""
         sentence = state.encoded.sentence
         place = Place(sentence.number, sentence.slots[0].first_marker)
         generator = self._randomness.at(place, stream=_STREAM + state.attempt, step=len(state.written))

@@ -1,20 +1,15 @@
-"""A causal language model of Hugging Face's as a filler: loading it from wherever it is, and its pieces.
+"""A Hugging Face causal language model as a filler: loading, words of its vocabulary, prompts and encoded sentences.
 
-By hub name, folder, a file in GGUF, or an adapter with its base. Any architecture works that keeps the keys and values
-of what it has read; whether one does is tried on a few pieces (``rows``), and the others are refused. All text is
-encoded as if it stood behind a line end, so that a piece of text has the same pieces wherever it stands.
+A filler is a hub name, a folder, a GGUF file, or an adapter with its base. Every architecture works that caches keys
+and values; a test on a few pieces checks this (``rows.check_rows``). All text is encoded as if a line end preceded it,
+so a text has the same pieces at every position.
 
-Which pieces of a causal LM's vocabulary begin, carry on or are words, so that one marker gets one whole word.
+``CausalWords`` has the pieces that begin, continue or are words, so that one marker gets one whole word. A word has one
+piece or several. It ends before a piece that begins with neither a letter nor a digit. ``candidate_words`` has the
+rules for words. With a word list, a word of several pieces must be on the list, since pieces can combine to any string.
 
-A word is one piece or several. It ends where the model would go on with anything but letters and digits. The rules
-of what is a word are those of ``candidate_words``; with a word list, a word of several pieces must be on it, since
-pieces can be put together to anything.
-
-The prompts of the paper (3.2): an instruction, the sentence with [MASK] as input, and the sentence as output.
-
-The parts are encoded one by one and put together, in training as in filling, so both have the same pieces.
-
-A masked sentence as a causal LM's pieces: what is known before, between and behind its slots.
+``CausalPrompt`` makes the prompts of the paper (3.2): an instruction, the sentence with [MASK] as input, and the
+sentence as output. Training and filling encode the parts separately and concatenate them, so both have the same pieces.
 """
 
 import inspect
@@ -52,7 +47,7 @@ if TYPE_CHECKING:
     from tasks.causal_model import Network
 
 _MOST_POSITIONS = 2048
-"""Longer sentences are seen through a window, also where a model has room for more."""
+"""Maximum context: longer sentences are read through a window, even if a model has more positions."""
 _ENOUGH_PIECES = {"cpu": 128, "cuda": 4096}
 _BYTES_OF_LARGE_MODEL = 1 << 19
 _ANCHOR = "\n"
@@ -62,8 +57,8 @@ class CausalLanguageModel:
     """A model with its tokenizer, ready to write."""
 
     def __init__(self, model: "Network", tokenizer: "Tokenizer", name: str, *, instruction: str | None = None) -> None:
-        """``instruction``: that of the prompts the model was tuned on. Raises ``ModelError`` where the model is not
-        causal, or does not read a text in parts as it reads the whole."""
+        """``instruction``: the instruction of the prompts that the model was tuned on. Raises ``ModelError`` if the
+        model is not causal, or if its scores differ between a text in parts and the whole text."""
         self.model: Any = model.eval()
         self.tokenizer = tokenizer
         self.name = name
@@ -74,30 +69,28 @@ class CausalLanguageModel:
         self.start: list[int] = [] if start is None else [start]
         padding = tokenizer.pad_token_id
         self.padding: int = padding if padding is not None else (self.end if self.end is not None else 0)
-        """Stands where nothing is; never seen by the model, so any entry will do."""
+        """Entry for padding. The attention mask hides it, so any entry is valid."""
         names = ("max_position_embeddings", "max_seq_len")
         positions = next(filter(None, (getattr(model.config, name, None) for name in names)), _MOST_POSITIONS)
-        self.positions: int = min(positions, _MOST_POSITIONS)
+        window = window_of(model.config)
+        self.positions: int = min(positions, _MOST_POSITIONS, window // 2 if window else _MOST_POSITIONS)
         self.enough_pieces: int = _ENOUGH_PIECES.get(self.model.device.type, _ENOUGH_PIECES["cuda"])
-        """So many pieces at a time keep the device busy; a batch may end there rather than pad."""
+        """Number of pieces in a pass that use the device fully. A batch of this size may end to avoid padding."""
         self.takes_positions = "position_ids" in inspect.signature(model.forward).parameters
         self.anchor: list[int] = self._plain([_ANCHOR])[0]
-        # A model that is not told positions may take a column for one.
-        self.closed_from: int | None = window_of(model.config) if self.takes_positions else 0
-        """Rows of so many columns or more are read without holes; ``None`` where holes never matter."""
         check_rows(self)
 
     @classmethod
     def load(cls, name: str) -> "CausalLanguageModel":
         """Load a filler by hub name, folder or ``package:NAME/FOLDER``.
 
-        Raises ``ModelError`` where it cannot be found or loaded, lacks files, or is not causal.
+        Raises ``ModelError`` if it cannot be found or loaded, lacks files, or is not causal.
         """
         model, tokenizer, record = load_filler(name)
         return cls(model, tokenizer, name, instruction=record.instruction).prepared()
 
     def prepared(self) -> "CausalLanguageModel":
-        """Itself, with the processor's fastest float32 products where there is no GPU."""
+        """This object; on a CPU its linear layers are packed for fast float32 products."""
         from tasks.packed_linear import pack_linear_layers
 
         if self.model.device.type == "cpu":
@@ -106,38 +99,37 @@ class CausalLanguageModel:
 
     @property
     def bytes_per_piece(self) -> int:
-        """Memory that the keys and values of one piece take; where a model does not say its shape, that of a large
-        one."""
+        """Bytes of the keys and values of one piece. A model with an unknown shape counts as a large one."""
         config = self.model.config
         heads = getattr(config, "num_attention_heads", None)
-        kept_heads = getattr(config, "num_key_value_heads", None) or heads
+        cached_heads = getattr(config, "num_key_value_heads", None) or heads
         layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
         if not (heads and layers and width):
             return _BYTES_OF_LARGE_MODEL
         head = getattr(config, "head_dim", None) or width // heads
-        return int(2 * layers * kept_heads * head * self.model.dtype.itemsize)
+        return int(2 * layers * cached_heads * head * self.model.dtype.itemsize)
 
     @property
     def pieces_in_gpu(self) -> int:
-        """Pieces whose keys and values take a quarter of the GPU's memory (beside the model, and once more where rows
-        are copied); 0 on a processor."""
+        """Number of pieces whose keys and values take a quarter of the GPU's memory; 0 on a CPU. The model needs memory
+        too, and copied rows need a second quarter."""
         if self.model.device.type != "cuda":
             return 0
         memory = torch.cuda.get_device_properties(self.model.device).total_memory
         return int(memory // 4 // self.bytes_per_piece)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The pieces of each text as it stands inside a line or at its start; strings that look like special tokens
-        are ordinary text."""
-        behind = [index for index, text in enumerate(texts) if text]
+        """The pieces of each text, inside a line or at its start. Strings that look like special tokens are ordinary
+        text."""
+        nonempty = [index for index, text in enumerate(texts) if text]
         encoded: list[list[int]] = [[] for _ in texts]
         cut = len(self.anchor)
-        whole = self._plain([_ANCHOR + texts[index] for index in behind])
-        for index, pieces in zip(behind, whole, strict=True):
+        whole = self._plain([_ANCHOR + texts[index] for index in nonempty])
+        for index, pieces in zip(nonempty, whole, strict=True):
             if pieces[:cut] == self.anchor:
                 encoded[index] = pieces[cut:]
             else:
-                # The tokenizer made one piece of the line end and what follows.
+                # The tokenizer merged the line end with the text after it.
                 encoded[index] = self._plain([texts[index]])[0]
         return encoded
 
@@ -150,16 +142,16 @@ class CausalLanguageModel:
         return pieces
 
     def decode(self, pieces: Sequence[int]) -> str:
-        """The text of pieces, character by character as the model wrote it."""
+        """The text of pieces, without any clean-up of spaces."""
         text = self.tokenizer.decode(list(pieces), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
 
 
 def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
-    """Model, tokenizer and record of a filler, an adapter added to its base (but for 4 bits, where it stays beside).
+    """Model, tokenizer and record of a filler. An adapter is merged into its base.
 
-    Raises ``ModelError`` as ``load_causal_model`` and ``CausalFillerRecord.read``, and where the adapter changes a
-    weight that two layers share.
+    Raises ``ModelError`` as ``load_causal_model`` and ``CausalFillerRecord.read``, and if the adapter changes a weight
+    that two layers share.
     """
     folder = locate_model(name)
     record = CausalFillerRecord.read(folder) if Path(folder).is_dir() else CausalFillerRecord()
@@ -175,10 +167,8 @@ def load_filler(name: str) -> tuple[Any, Any, CausalFillerRecord]:
         tuned = PeftModel.from_pretrained(model, folder)
     except Exception as error:
         raise unreachable(name, error) from error
-    if record.precision != "4bit":
-        refuse_update_of_shared_weights(tuned, name)
-    merged = tuned.merge_and_unload() if record.precision != "4bit" else tuned.get_base_model()
-    return merged, tokenizer, record
+    refuse_update_of_shared_weights(tuned, name)
+    return tuned.merge_and_unload(), tokenizer, record
 
 
 _CONTINUATION = "##"
@@ -186,27 +176,27 @@ _CONTINUATION = "##"
 
 @dataclass(frozen=True)
 class CausalWords:
-    """The pieces of one vocabulary of ``V`` entries."""
+    """Words in a vocabulary of ``V`` pieces."""
 
     candidates: CandidateWords
-    """The words of one piece."""
+    """Words of one piece."""
     begins: tuple[np.ndarray, np.ndarray]
-    """``(V,)`` booleans each: begins a word behind a line start or another character, behind a space."""
+    """``(V,)`` booleans each: whether a piece begins a word without a space before it, and with one."""
     whole: tuple[np.ndarray, np.ndarray]
-    """``(V,)`` indices into ``candidates`` each, -1 where the piece alone is no word."""
+    """``(V,)`` indices into ``candidates`` each, in the order of ``begins``; -1 if the piece alone is no word."""
     continues: np.ndarray
-    """``(V,)`` booleans: carries on the word of the piece before."""
+    """``(V,)`` booleans: whether a piece continues the word of the piece before."""
     tokenizer: "Tokenizer"
     known_words: Collection[str]
     language: str | None = None
-    """The one whose list of kept words they are held against."""
+    """Language of the words, for the list of never-masked words."""
 
     @classmethod
     def of(
         cls, tokenizer: "Tokenizer", size: int, *, name: str, known_words: Collection[str] | None = None
     ) -> "CausalWords":
-        """``size``: ``V``, which may be more than the tokenizer has; ``known_words``: folded, ``None`` or empty for no
-        list."""
+        """Words of a tokenizer. ``size``: ``V``, which may exceed the tokenizer's entries. ``known_words``: folded;
+        ``None`` or empty for no list."""
         candidates = candidate_words(tokenizer, name=name, known_words=known_words)
         sign = space_sign(tokenizer)
         excluded = special_entries(tokenizer)
@@ -215,16 +205,16 @@ class CausalWords:
             if entry in excluded or piece.startswith(_CONTINUATION):
                 continue
             bare = piece.removeprefix(sign) if sign else piece
-            # A space alone begins words whose first letter or digit is a piece of its own.
+            # A space alone begins words whose first letter or digit is a separate piece.
             if bare[:1].isalnum() or (sign and piece == sign):
                 (spaced if sign is None or bare != piece else glued)[entry] = True
         whole_spaced, whole_glued = np.full(size, -1), np.full(size, -1)
         whole_spaced[candidates.spaced] = np.arange(len(candidates))
-        # Where a word has no entry of its own for a place behind another character, ``glued`` repeats the spaced one.
+        # ``glued`` repeats the spaced entry of a word that has no entry without a space.
         own = glued[candidates.glued] | (sign is None)
         whole_glued[candidates.glued[own]] = np.flatnonzero(own)
         for whole in (whole_spaced, whole_glued):
-            # What a model copies from its prompt is no substitute.
+            # A model copies the marker's name from its prompt: that is no substitute.
             whole[[index >= 0 and MASK in candidates.words[index] for index in whole.tolist()]] = -1
         continues = np.zeros(size, dtype=bool)
         continues[continues_word(tokenizer)] = True
@@ -239,30 +229,30 @@ class CausalWords:
 
     @cached_property
     def _beginnings(self) -> dict[int, str]:
-        """What each piece that begins a word is, folded."""
+        """The folded text of each piece that begins a word."""
         entries = np.flatnonzero(self.begins[0] | self.begins[1]).tolist()
-        # Of a letter whose bytes are pieces, the first one says nothing yet.
+        # The first byte of a letter in several pieces decodes to U+FFFD, which carries no information.
         return {entry: fold(self._spelled([entry])).rstrip("\ufffd") for entry in entries}
 
     def among(self, known_words: Collection[str], language: str | None = None) -> "CausalWords":
-        """Those that are folded ``known_words``, and the pieces that one of these begins with."""
+        """These words restricted to the folded ``known_words``, and the first pieces restricted in the same way."""
         ordered = sorted(known_words)
         begins = np.zeros(len(self.continues), dtype=bool)
         for entry, beginning in self._beginnings.items():
             begins[entry] = _is_beginning(beginning, ordered)
         is_known = np.array([fold(word) in known_words for word in self.candidates.words])
-        at_start, behind_space = (np.where((each >= 0) & is_known[each], each, -1) for each in self.whole)
+        at_start, after_space = (np.where((each >= 0) & is_known[each], each, -1) for each in self.whole)
         return replace(
             self,
             begins=(self.begins[0] & begins, self.begins[1] & begins),
-            whole=(at_start, behind_space),
+            whole=(at_start, after_space),
             known_words=known_words,
             language=language,
         )
 
     def mean_factors(self, factors: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
-        """``(V,)`` each, as ``begins``: log of the mean of ``exp(factor)`` over those of the folded words, where
-        ``known_words`` are given of these, that begin with a piece; for other pieces over all of them."""
+        """Log of the mean of ``exp(factor)`` over the folded words that begin with each piece: ``(V,)`` each, in the
+        order of ``begins``. A piece that begins none has the mean of all words. Only ``known_words`` count, if any."""
         words = [word for word in factors if not self.known_words or word in self.known_words]
         if not words:
             return np.zeros(len(self.continues)), np.zeros(len(self.continues))
@@ -283,7 +273,7 @@ class CausalWords:
         return sorted(self.known_words)
 
     def may_become_word(self, pieces: Sequence[int]) -> bool:
-        """Whether a known word begins with these pieces; without a list of them any may."""
+        """Whether a known word begins with these pieces; always true without a word list."""
         beginning = fold(self._spelled(list(pieces))).rstrip("\ufffd") if self.known_words else ""
         return not self.known_words or _is_beginning(beginning, self._ordered)
 
@@ -292,7 +282,7 @@ class CausalWords:
         return self.tokenizer.convert_tokens_to_string(names).strip()
 
     def text(self, pieces: Sequence[int]) -> str | None:
-        """The word that several pieces make, or ``None`` where they make none."""
+        """The word that several pieces make, or ``None`` if they make none."""
         text = self._spelled(list(pieces))
         if not is_word(text) or MASK in text or (self.known_words and fold(text) not in self.known_words):
             return None
@@ -305,28 +295,27 @@ def _is_beginning(text: str, ordered: Sequence[str]) -> bool:
 
 
 INSTRUCTION = "Predict the [MASK] tokens in the given sentence"
-"""The paper's own words."""
+"""Instruction of the paper (3.2), verbatim."""
 MARKER = f"[{MASK}]"
 _MIDDLE = "\nOutput:\n"
 
 
 class CausalPrompt:
-    """Makes prompts for one model."""
+    """Makes the prompts for one model."""
 
     def __init__(self, language_model: CausalLanguageModel, instruction: str | None) -> None:
-        """``instruction``: ``None`` for a model that is not tuned on prompts, which then sees only what stands to the
-        left."""
+        """``instruction``: ``None`` for a model that is not tuned on prompts; it then sees only the left context."""
         self._language_model = language_model
         self.prompts = instruction is not None
         head = language_model.encode([f"{instruction}\nInput:"])[0] if instruction is not None else []
         self.head: list[int] = [*language_model.start, *head, *language_model.anchor] or [language_model.padding]
-        """What every sentence begins with; never nothing."""
+        """First pieces of every prompt; never empty."""
         self._middle: list[int] = language_model.encode([_MIDDLE])[0] if self.prompts else []
         self.end: list[int] = [language_model.end] if self.prompts and language_model.end is not None else []
-        """What stands behind the output."""
+        """Pieces after the output."""
 
     def inputs(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
-        """What stands between the head and the output, for sentences of ``n + 1`` texts round ``n`` slots."""
+        """The pieces between the head and the output, for sentences of ``n + 1`` texts around ``n`` slots."""
         if not self.prompts:
             return [[] for _ in sentences]
         encoded = self._language_model.encode([MARKER.join(texts) for texts in sentences])
@@ -340,23 +329,22 @@ _ANY_WORD = re.compile(r"\s*\S+")
 class EncodedSentence:
     """A sentence with ``n`` slots and the pieces of its ``n + 1`` known texts.
 
-    The space before a slot belongs to the word that will stand there, as in every vocabulary that has signs for
-    spaces.
+    The space before a slot belongs to the word of the slot, as in every vocabulary that has signs for spaces.
     """
 
     sentence: MaskedSentence
     known: list[list[int]]
     """Pieces of each text, without the space before a slot."""
     spaced: list[bool]
-    """Whether a space stands before each slot."""
+    """Whether there is a space before each slot."""
     following: list[list[int]]
-    """Pieces of the first known words behind each slot."""
+    """Pieces of the first known words after each slot."""
     input: list[int]
-    """What stands between the prompt's head and the output."""
+    """Pieces between the prompt's head and the output."""
 
     @property
     def length(self) -> int:
-        """Pieces of the input and all known texts."""
+        """Number of pieces of the input and all known texts."""
         return len(self.input) + sum(map(len, self.known))
 
 
@@ -367,7 +355,7 @@ def encode_sentences(
     *,
     following_words: int,
 ) -> list[EncodedSentence]:
-    """Encode sentences in one go; ``following_words``: how many known words behind each slot."""
+    """Encode sentences in one call; ``following_words``: number of known words after each slot."""
     texts: list[str] = []
     for sentence in sentences:
         bare = [_without_space(text) for text in sentence.texts[:-1]] + [sentence.texts[-1]]

@@ -1,8 +1,7 @@
-"""Tuning a causal LM with LoRA on the task that filling sets it (paper 3.2).
+"""LoRA fine-tuning of a causal LM for infilling (paper 3.2).
 
-Each sentence makes a prompt: the instruction, the sentence with a few words replaced at random by [MASK], and the
-sentence itself. The loss is that of the output alone. Only the matrices of the update learn; the model's own weights
-stay as they are.
+Each sentence makes a prompt: the instruction, the sentence with a few random words replaced by [MASK], and the sentence
+itself. The loss covers only the output. Only the LoRA matrices are trained; the model's weights are frozen.
 """
 
 import math
@@ -22,7 +21,7 @@ from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
-from tasks.training.steps import run_steps
+from tasks.training.steps import Steps, linear
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -33,7 +32,7 @@ _WEIGHT_DECAY = 0.0
 _VALID_SENTENCES = 100
 _VALID_SEED = 1
 _POOL_BATCHES = 64
-"""So many batches at a time are sorted by length and then put in random order."""
+"""Number of batches that are sorted by length together and then shuffled."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class PromptedSentence:
 
 
 class PromptMaker:
-    """Makes prompts of sentences for one model."""
+    """Makes prompts from sentences for one model."""
 
     def __init__(self, language_model: CausalLanguageModel, masked_share: float) -> None:
         self._language_model = language_model
@@ -58,8 +57,8 @@ class PromptMaker:
     def prompts(self, lines: Sequence[str], random: np.random.Generator) -> list[PromptedSentence]:
         """One prompt for each line that has a word to mask.
 
-        Lines with markers, or with strings of their own that look like them, are left out: in a prompt such a string
-        looks like a place to fill, and the output would teach the model to write markers.
+        Lines with markers, or with strings that look like markers, are left out. In a prompt such a string looks like a
+        place to fill, and the output would teach the model to write markers.
         """
         divided = [parts for line in lines if not count_markers(line) and (parts := self._mask(line, random))]
         inputs = self._prompt.inputs([parts[::2] for parts in divided])
@@ -79,7 +78,7 @@ class PromptMaker:
         return made
 
     def _mask(self, line: str, random: np.random.Generator) -> list[str]:
-        """Known texts and masked words in turn; empty where no word can be masked."""
+        """Known texts and masked words in turn; empty if no word can be masked."""
         spans = [span for span in word_spans(line) if is_word(line[span[0] : span[1]])]
         if not spans:
             return []
@@ -94,7 +93,7 @@ class PromptMaker:
 
 
 def _with_spaces_moved(parts: Sequence[str]) -> list[str]:
-    """The space before a masked word goes to the word, as it does when slots are filled."""
+    """Move the space before a masked word to the word, as in filling."""
     moved = list(parts)
     for index in range(1, len(moved), 2):
         if moved[index - 1].endswith(" "):
@@ -105,13 +104,12 @@ def _with_spaces_moved(parts: Sequence[str]) -> list[str]:
 def train_lora(
     language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining
 ) -> "tuple[PeftModel, dict[str, Any]]":
-    """Tune; returns the model with its update (peft's) and what was measured.
+    """Tune; returns the peft model with its update, and the measurements.
 
-    Of ``lines_left_out`` so many are ``lines_with_marker_strings``: they hold markers, or strings that look like them.
+    ``lines_left_out`` includes ``lines_with_marker_strings``: lines with markers, or with strings that look like them.
 
-    Raises ``CorpusError`` where no line makes a prompt, and ``ModelError`` where peft cannot place the update, where it
-    is to stand on a weight that two layers share, or where the loss stops being a number. The result depends on the
-    seed alone, on one machine.
+    Raises ``CorpusError`` if no line makes a prompt. Raises ``ModelError`` if peft cannot place the update, if two
+    layers share its weight, or if the loss stops being a number. On one machine the result depends on the seed alone.
     """
     random = np.random.default_rng(settings.seed)
     prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
@@ -133,9 +131,8 @@ def train_lora(
         return torch.nn.functional.cross_entropy(scores, expected)
 
     with plain_attention(inner):
-        losses = run_steps(
-            optimiser, next_loss, settings.steps, settings.warm_up_share, name="tuning", remedy="lower learning_rate"
-        )
+        factor = linear(settings.steps, settings.warm_up_share)
+        losses = Steps(optimiser, next_loss, factor, remedy="lower learning_rate").run(settings.steps)
     tuned.eval()
     return tuned, {
         "steps": settings.steps,
@@ -151,8 +148,8 @@ def train_lora(
 
 
 def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) -> list[PromptedSentence]:
-    """The prompts that held-out lines are tested by, short ones first, the same every time; none where no line has a
-    word to mask."""
+    """The test prompts of held-out lines, the shortest first; the same in every call. Empty if no line has a word to
+    mask."""
     random = np.random.default_rng(_VALID_SEED)
     chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
     made = PromptMaker(language_model, LoraTraining().masked_share).prompts(chosen, random)
@@ -161,12 +158,12 @@ def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) 
 
 
 def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any]:
-    """The loss on outputs of held-out prompts, and how many masked words the model writes rightly with the known words
-    forced; the same prompts every time.
+    """The loss on outputs of held-out prompts, and the accuracy at masked words with the known words forced. The
+    prompts are the same in every call.
 
     Returns ``valid_loss`` (nats per output piece), ``valid_perplexity``, ``valid_masked_words`` and
-    ``valid_top_1_accuracy``: the share of masked words of which every piece is the likeliest one, given those before.
-    Raises ``CorpusError`` where no line makes a prompt.
+    ``valid_top_1_accuracy``: the share of masked words whose every piece is the likeliest one after the pieces before.
+    Raises ``CorpusError`` if no line makes a prompt.
     """
     prompts = held_out_prompts(language_model, lines)
     if not prompts:
@@ -198,8 +195,8 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
 def _prompts(
     language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining, random: np.random.Generator
 ) -> tuple[list[PromptedSentence], int, int]:
-    """Enough prompts for all steps, or all there are; how many lines were left out on the way, and how many of them for
-    markers or strings that look like them."""
+    """Prompts for all steps, or all prompts if they are fewer. Also the number of lines left out, and the number of
+    lines with markers or strings that look like them."""
     wanted = settings.steps * settings.batch_sentences
     maker = PromptMaker(language_model, settings.masked_share)
     prompts: list[PromptedSentence] = []
@@ -220,9 +217,9 @@ def _prompts(
             break
     if not prompts:
         raise CorpusError(
-            "the training text has no line without markers, or strings that look like them, that has a word to mask "
-            f"and at most {settings.longest_sentence} pieces ({like_markers} of {len(lines)} lines have such a string);"
-            " take other text, or raise longest_sentence"
+            "the training text has no line without markers that has a word to mask and at most "
+            f"{settings.longest_sentence} pieces; {like_markers} of {len(lines)} lines have markers, or strings that "
+            "look like them; take other text, or raise longest_sentence"
         )
     return prompts[:wanted], left_out, like_markers
 
@@ -246,14 +243,14 @@ def _output_scores(
             (targets - 1).to(device),
             input_ids=pieces.to(device),
             attention_mask=attention.to(device),
-        )  # (N, V): behind the piece before
+        )  # (N, V): after the piece before
     return scores.float(), expected
 
 
 def _batches(
     prompts: Sequence[PromptedSentence], size: int, random: np.random.Generator
 ) -> Iterator[list[PromptedSentence]]:
-    """Endless batches of prompts of about equal length, every prompt once per epoch."""
+    """Endless batches of prompts of similar length, every prompt once per epoch."""
     while True:
         order = random.permutation(len(prompts))
         for start in range(0, len(order), size * _POOL_BATCHES):

@@ -1,1 +1,1 @@
-"""Fillers before they fill: a head trained on a pretrained body, and fine-tuning on masked text."""
+"""Preparation of fillers: training of a head on a pretrained body, and fine-tuning on masked text."""

@@ -1,20 +1,19 @@
-"""What a causal filler's folder says of itself, and how a filler is recognised as causal.
+"""Folders of fillers: the record of a causal filler, adapters with their bases, and updates of packaged models.
 
-A folder that ``train-filler`` writes holds ``causal_filler.json`` beside the weights: the instruction of the prompts
-that the model was tuned on (``null``: none), the precision it runs in, and, where the folder has the adapter alone, the
-model that the adapter belongs to. A base that is a folder stands there by its path from the adapter's folder, so both
-can be moved together, and are found from everywhere.
+A folder has weights in safetensors, configuration and tokenizer, as ``from_pretrained`` needs them.
 
-The folder of a filler: weights in safetensors, configuration and tokenizer, all that ``from_pretrained`` needs.
+``train-filler`` writes ``causal_filler.json`` next to the weights of a causal filler. It has the instruction of the
+prompts that the model was tuned on (``null`` for none) and the precision. If the folder has only an adapter, it names
+the base. The path of a base folder is relative to the adapter's folder, so both can be moved together, and are found
+from every working folder.
 
-A masked language model as an update of one that a pip package holds: what ``train-filler`` makes of such a one.
-
-The folder has no weights of its own but what training changed of its base: each matrix in whole numbers of eight bits
-with a scale for each row, everything else in float16. It has an eighth of the size, and guesses as well. Files:
+``train-filler`` writes a masked language model of a pip package as an update. The folder then has only the changes of
+the base's weights. Matrices are 8-bit integers with a scale for each row, and other weights are float16. It has an
+eighth of the size, and equal accuracy. Files:
 
 - ``masked_filler.json``: the base;
-- ``update.safetensors``: ``NAME`` ``(rows, columns)`` int8 with ``NAME.scale`` ``(rows,)``, or ``NAME`` float16: the
-  parameter's change, or the whole parameter where the base has none. What training did not change is left out.
+- ``update.safetensors``: ``NAME`` ``(rows, columns)`` int8 with ``NAME.scale`` ``(rows,)``, or ``NAME`` float16. It is
+  the change of the parameter, or the whole parameter if the base lacks it. Unchanged parameters are left out.
 """
 
 import json
@@ -46,12 +45,12 @@ class CausalFillerRecord:
     """The content of ``causal_filler.json``."""
 
     instruction: str | None = None
-    """Instruction of the prompts that the model was tuned on; ``None`` where it was not tuned."""
+    """Instruction of the prompts that the model was tuned on; ``None`` if it was not tuned."""
     precision: str = "auto"
-    """As in ``CausalLanguageModelFiller``."""
+    """Precision, as in ``CausalLanguageModelFiller``."""
     base: str | None = None
-    """Model that the adapter of the folder belongs to; ``None`` where the folder holds whole weights. The path of a
-    folder is one from the working folder here, and one from the adapter's folder in the file."""
+    """Base of the folder's adapter; ``None`` if the folder has whole weights. The path of a folder is relative to the
+    working folder here, and to the adapter's folder in the file."""
     gguf_file: str | None = None
     """GGUF file of the base."""
     base_is_folder: bool = False
@@ -59,10 +58,9 @@ class CausalFillerRecord:
 
     @classmethod
     def read(cls, folder: str | Path) -> "CausalFillerRecord":
-        """The record of a folder; the defaults where it has none, as a folder from the hub.
+        """The record of a folder, or the defaults if it has none, such as a folder from the hub.
 
-        Raises ``ModelError`` where an adapter does not say what it belongs to, or where it
-        belongs to a folder that is not there.
+        Raises ``ModelError`` if an adapter does not name its base, or if the folder of its base does not exist.
         """
         path = Path(folder) / RECORD
         if path.exists():
@@ -78,16 +76,16 @@ class CausalFillerRecord:
         return cls()
 
     def _found_from(self, folder: str | Path) -> "CausalFillerRecord":
-        """With a base that is a folder by its path from the working folder.
+        """The record with the path of a base folder from the working folder.
 
-        One that the record does not call a folder is looked for in the working folder first: so adapters name theirs
-        that were not written here.
+        If the record does not mark the base as a folder, it is first looked up in the working folder. Adapters from
+        other programs name their bases in this way.
         """
         if self.base is None or (not self.base_is_folder and Path(self.base).is_dir()):
             return self
-        beside = os.path.normpath(os.path.join(os.path.realpath(folder), self.base))
-        found = beside if Path(folder).is_absolute() else os.path.relpath(beside)
-        if os.path.isdir(beside):
+        absolute = os.path.normpath(os.path.join(os.path.realpath(folder), self.base))
+        found = absolute if Path(folder).is_absolute() else os.path.relpath(absolute)
+        if os.path.isdir(absolute):
             return replace(self, base=found)
         if self.base_is_folder:
             raise ModelError(
@@ -97,7 +95,7 @@ class CausalFillerRecord:
         return self
 
     def moved_to(self, folder: str | Path) -> "CausalFillerRecord":
-        """As it stands in the file of a folder: with a base that is a folder by its path from there."""
+        """The record for the file of a folder, with the path of a base folder from there."""
         if self.base is None or not Path(self.base).is_dir():
             return self
         return replace(
@@ -105,12 +103,12 @@ class CausalFillerRecord:
         )
 
     def write(self, folder: str | Path) -> None:
-        """Write the record into a folder as it is."""
+        """Write the record unchanged into a folder."""
         (Path(folder) / RECORD).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
 
 def base_of(filler: str) -> str | None:
-    """The model that a filler's adapter belongs to; ``None`` where the filler is no adapter's folder.
+    """The base of a filler's adapter; ``None`` if the filler is no adapter's folder.
 
     Raises ``ModelError`` as ``CausalFillerRecord.read``, and as ``locate_model``.
     """
@@ -121,8 +119,7 @@ def base_of(filler: str) -> str | None:
 def is_causal(name: str) -> bool:
     """Whether a filler (hub name, folder or ``package:NAME/FOLDER``) is a causal language model.
 
-    Goes by what its configuration says of itself, and is ``False`` where there is none to read: whoever loads it next
-    says what is wrong.
+    Its configuration decides. ``False`` if there is none: the loading of the filler then raises the error.
     """
     try:
         source = locate_model(name)
@@ -138,7 +135,7 @@ def is_causal(name: str) -> bool:
     try:
         configuration, _ = PretrainedConfig.get_config_dict(source)
     except Exception:
-        # Whatever keeps a hub's file from being read is said by the loading that follows.
+        # If the hub's file cannot be read, the loading that follows raises the error.
         return False
     return _says_causal(configuration)
 
@@ -156,7 +153,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def check_filler_folder(path: str | Path) -> None:
-    """Refuse to write over a folder that is no filler; ``ParameterError`` names it."""
+    """Raise ``ParameterError`` if the path is a file, or a folder with files that is no filler."""
     folder = Path(path)
     is_filler = any((folder / name).exists() for name in ("config.json", RECORD))
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not is_filler):
@@ -168,12 +165,12 @@ def check_filler_folder(path: str | Path) -> None:
 def save_filler(
     model: "Network", tokenizer: "Tokenizer", path: str | Path, record: CausalFillerRecord | None = None
 ) -> None:
-    """Write the folder, of a causal filler with its ``record``; an earlier one stays until the new one is complete."""
+    """Write the folder, for a causal filler with its ``record``. It replaces an old folder when it is complete."""
     check_filler_folder(path)
     record = record.moved_to(path) if record else None
     with atomic_folder(path) as fresh:
         if record is not None and record.base is not None:
-            # Its tokenizer is the base's.
+            # An adapter has the tokenizer of its base.
             save_adapter(model, fresh, record.base)
         else:
             model.save_pretrained(str(fresh), safe_serialization=True)
@@ -185,9 +182,9 @@ def save_filler(
 
 
 def model_folders(filler: str | None) -> list[str]:
-    """A filler and the base that its adapter belongs to, as far as these are folders, whose content a report names.
+    """The folders of a filler and of its adapter's base, for the inputs of a report.
 
-    Raises ``ModelError`` where an adapter does not say what it belongs to.
+    Raises ``ModelError`` if an adapter does not name its base.
     """
     if not filler or not os.path.isdir(filler):
         return []
@@ -196,13 +193,13 @@ def model_folders(filler: str | None) -> list[str]:
 
 
 def refuse_misfit(method: FillingMethod, filler: str) -> None:
-    """``ParameterError`` where a method does not run with such a filler, ``ModelError`` where there is none."""
+    """Raise ``ParameterError`` if a method does not run with the kind of a filler, ``ModelError`` if it is missing."""
     kind = "causal_lm" if is_causal(filler) else "masked_lm"
     found = misfit(method, kind)
     if found is None:
         return
     if kind == "masked_lm":
-        # What is not there is of no kind.
+        # A missing filler has no kind.
         source = located(filler)
         from transformers import PretrainedConfig
 
@@ -223,7 +220,7 @@ _LARGEST = 127
 
 
 def base_of_update(source: str) -> str | None:
-    """The model that the update in a folder belongs to; ``None`` where the folder has none."""
+    """The base of the update in a folder; ``None`` if the folder has no update."""
     path = Path(source) / _UPDATE_RECORD
     if not path.is_file():
         return None
@@ -231,9 +228,9 @@ def base_of_update(source: str) -> str | None:
 
 
 def located(name: str) -> str:
-    """Where a masked language model lies, or what its update belongs to.
+    """The location of a masked language model, or of the base of its update.
 
-    Raises ``ModelError`` where it is not there, or not whole.
+    Raises ``ModelError`` if it is missing or incomplete.
     """
     source = locate_model(name)
     base = base_of_update(source)
@@ -244,9 +241,9 @@ def located(name: str) -> str:
 
 
 def apply_update(model: "nn.Module", fresh: Collection[str], source: str) -> None:
-    """Change a base's weights in place to those of the filler; ``fresh``: names of those that the base had not.
+    """Change a base's weights in place to the filler's; ``fresh``: names of the weights that the base lacks.
 
-    Raises ``ModelError`` where they do not belong together.
+    Raises ``ModelError`` if update and base do not match.
     """
     import torch
     from safetensors.torch import load_file
@@ -269,7 +266,7 @@ def apply_update(model: "nn.Module", fresh: Collection[str], source: str) -> Non
 def write_update(
     trained: "nn.Module", base: "nn.Module", fresh: Collection[str], base_name: str, folder: str | Path
 ) -> None:
-    """Write what training changed; ``trained`` and ``base`` are models of one architecture, ``fresh`` as above."""
+    """Write the changes of the training. ``trained`` and ``base`` have one architecture; ``fresh``: as above."""
     import torch
     from safetensors.torch import save_file
 

@@ -1,14 +1,12 @@
-"""Training a masked-LM head on a pretrained body that comes without one.
+"""Preparation of fillers: training of a masked-LM head, and fine-tuning of masked and causal LMs (paper 3.2, FT).
 
-Packages bring sentence encoders: real pretrained bodies, but no head. The fresh weights start where a head may well end
-up: the transform as the identity, the decoder tied to the body's own word embeddings, its bias at the words' log
-frequency. Then head and body learn together, each at its own rate, from generic text.
+``train_head``: packages have sentence encoders, pretrained bodies without a head. The new weights start near a typical
+trained head. The transform is the identity, the decoder is tied to the body's word embeddings, and its bias is the log
+frequency of words. Head and body are then trained together on generic text, at separate rates.
 
-Fine-tuning a masked LM on in-domain text with the masked-LM task (paper 3.2, FT).
-
-Preparing a causal filler: its weights, tuned or as they are, in a folder that loads fast.
-
-Fine-tuning a causal LM with LoRA on in-domain text (paper 3.2): prompts of instruction, input and output.
+``tune_masked_filler`` fine-tunes a masked LM on in-domain text with the masked-LM task. ``tune_causal_filler`` tunes a
+causal LM with LoRA on prompts of instruction, input and output. ``prepare_causal_filler`` writes a causal filler, tuned
+or unchanged, to a folder that loads fast.
 """
 
 import time
@@ -20,7 +18,7 @@ import torch
 
 from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ModelError
 from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, load_filler
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
 from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
@@ -52,11 +50,11 @@ if TYPE_CHECKING:
 def initialise_fresh_weights(
     model: "PreTrainedModel", missing: Sequence[str], piece_counts: np.ndarray, random: np.random.Generator
 ) -> list[str]:
-    """Set the weights that the source did not hold, and return their names.
+    """Set the weights that the source lacks, and return their names.
 
-    ``piece_counts``: ``(V,)`` how often each piece is a word to predict. A square matrix becomes the identity, a bias
-    over the vocabulary the log frequencies, a matrix over the vocabulary the word embeddings; norms are neutral and
-    other biases 0. Any other matrix is drawn from a normal distribution of the model's own width.
+    ``piece_counts``: ``(V,)`` counts of each piece as a word to predict. A square matrix becomes the identity, a bias
+    over the vocabulary the log frequencies, and a matrix over the vocabulary the word embeddings. Norms are neutral and
+    other biases 0. Other matrices are normal with the model's ``initializer_range``.
     """
     names = []
     embeddings = model.get_input_embeddings().get_parameter("weight")  # (V, H)
@@ -89,11 +87,11 @@ def train_head(
     *,
     name: str,
 ) -> dict[str, Any]:
-    """Train in place; returns what was measured: fresh weights, steps, pieces, the loss curve in nats per masked word.
+    """Train in place; returns the new weights, steps, pieces, and the loss curve in nats per masked word.
 
-    ``missing``: names of the weights that the source does not hold. Lines are cut to what the model takes at once, if
-    not to less. Raises ``CorpusError`` where no line has a word to mask and ``ModelError`` where the loss stops being a
-    number. The result depends on the seed alone, on one machine.
+    ``missing``: names of the weights that the source lacks. Lines are cut to ``longest_sentence`` or the model's limit.
+    Raises ``CorpusError`` if no line has a word to mask, and ``ModelError`` if the loss stops being a number. On one
+    machine the result depends on the seed alone.
     """
     random = np.random.default_rng(settings.seed)
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
@@ -121,7 +119,7 @@ def train_head(
 
 
 def _target_counts(masker: WordMasker, sentences: Sequence[Sequence[int]], vocabulary_size: int) -> np.ndarray:
-    """``(V,)`` how often each piece is a word that could be masked."""
+    """``(V,)`` counts of each piece as a word that can be masked."""
     counts = np.zeros(vocabulary_size)
     for sentence in sentences:
         pieces = np.array([sentence])
@@ -130,8 +128,8 @@ def _target_counts(masker: WordMasker, sentences: Sequence[Sequence[int]], vocab
 
 
 def _groups(model: "PreTrainedModel", fresh: Sequence[str], settings: HeadTraining) -> list[dict[str, Any]]:
-    """Head and body, each with its peak rate. The word embeddings stay as they are: most of their rows would hardly be
-    seen, and their gradient is half the cost of a step."""
+    """Head and body with their peak rates. The word embeddings are frozen: most rows would hardly be trained, and their
+    gradient takes half the time of a step."""
     model.get_input_embeddings().weight.requires_grad_("embeddings" in fresh)
     head = [weight for name, weight in model.named_parameters() if name in fresh]
     known = set(map(id, head))
@@ -148,11 +146,11 @@ def _groups(model: "PreTrainedModel", fresh: Sequence[str], settings: HeadTraini
 
 
 def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageModelTuning, output: str) -> dict[str, Any]:
-    """Tune body and head, write the filler's folder, and return what was measured.
+    """Tune body and head, write the filler's folder, and return the measurements.
 
-    The word embeddings, which are the head's decoder too, stay as they are: most of their rows would hardly be seen.
-    Raises ``ModelError`` where the base cannot be loaded or has no head, or where the loss stops being a number, and
-    ``CorpusError`` where no sentence has a word to mask.
+    The word embeddings, also the head's decoder, are frozen: most rows would hardly be trained. Raises ``ModelError``
+    if the base cannot be loaded or has no head, or if the loss stops being a number. Raises ``CorpusError`` if no
+    sentence has a word to mask.
     """
     model, tokenizer, missing = load_masked_model(base)
     if missing:
@@ -177,7 +175,6 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
         [{"params": weights, "lr": settings.learning_rate}],
         random,
         remedy="lower learning_rate",
-        name="tuning",
     )
     after = accuracy_of_pieces(model, masker, held_out, name=output)
     save_filler(model, tokenizer, output)
@@ -189,7 +186,7 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
 def _pieces(
     language_model: MaskedLanguageModel, masker: WordMasker, sentences: Sequence[MaskedSentence]
 ) -> list[list[int]]:
-    """The held-out sentences that have a word to mask, mask tokens in their slots, special pieces at their ends."""
+    """Pieces of the held-out sentences with a word to mask: mask tokens in the slots, special pieces at the ends."""
     frame = language_model.frame
     room = min(frame.room, LONGEST_SENTENCE)
     encoded = language_model.encode([sentence.texts for sentence in sentences])
@@ -206,15 +203,12 @@ def _pieces(
 def prepare_causal_filler(
     settings: CausalLanguageModelFiller, text: str | None, valid: str | None, output: str, report: Report
 ) -> None:
-    """Load, tune if asked for, test on held-out text, and write the folder (safetensors, no pickle).
+    """Load, tune if the settings have ``lora``, test on held-out text, and write the folder (safetensors, no pickle).
 
-    The report says the held-out loss and accuracy before (``untuned_...``) and after tuning. A model in 4 bits cannot
-    be written, nor can an update be added to it: its folder holds the update alone and names the base.
+    The report has the held-out loss and accuracy before (``untuned_...``) and after tuning.
     """
     held_out = read_corpus(valid) if valid else None
     lines = read_corpus(text) if settings.lora and text else None
-    if settings.precision == "4bit" and (settings.lora is None or settings.lora.merge):
-        raise ParameterError("precision '4bit' cannot be written as whole weights; use lora with merge: false")
     model, tokenizer = load_causal_model(settings.model, settings.gguf_file, precision=settings.precision)
     language_model = CausalLanguageModel(model, tokenizer, settings.model)
     report.measure(
@@ -241,28 +235,23 @@ def prepare_causal_filler(
 
 
 def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageModelTuning, output: str) -> dict[str, Any]:
-    """Tune, write the filler's folder, and return what was measured.
+    """Tune, write the filler's folder, and return the measurements.
 
-    Held-out sentences with markers are left out: the output of a prompt would be one with markers. Where no other has a
-    word to mask, the held-out numbers are ``None``. Raises ``ModelError`` where the base cannot be loaded, is in 4
-    bits, or has no layer for the update, and where the loss stops being a number.
+    Held-out sentences with markers are left out, since prompts would have outputs with markers. If no other sentence
+    has a word to mask, the held-out figures are ``None``. Raises ``ModelError`` if the base cannot be loaded, has
+    only an update, or has no layer for the update. Also raised if the loss stops being a number.
     """
     model, tokenizer, record = load_filler(base)
-    if record.precision == "4bit":
-        raise ModelError(
-            f"base {base!r} is in 4 bits, and another update cannot be added to its weights; make the base with "
-            "precision: auto or bfloat16"
-        )
     if record.base is not None and not settings.merge:
         raise ModelError(
-            f"base {base!r} holds an update alone, so the next one cannot name a base with whole weights; set "
-            "merge: true here or for the base"
+            f"base {base!r} has only an update, and another update needs a base with whole weights; set merge: true "
+            "here or for the base"
         )
     language_model = CausalLanguageModel(model, tokenizer, base, instruction=record.instruction)
     held_out = [sentence.texts[0] for sentence in text.held_out if not sentence.slots]
     testable = bool(held_out_prompts(language_model, held_out))
     before = held_out_accuracy(language_model, held_out) if testable else None
-    # Behind the tuning the update may be among them.
+    # Count now: after the tuning the parameters may include the update.
     parameters = sum(weight.numel() for weight in model.parameters())
     tuned, measured = train_lora(language_model, text.lines, settings)
     written = tuned.merge_and_unload() if settings.merge else tuned

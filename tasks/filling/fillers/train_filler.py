@@ -1,11 +1,11 @@
-"""Prepare a language model for filling, and write it to a folder of its own.
+"""Prepare a language model for filling, and write it to a folder.
 
-The model decides what is done:
+The preparation depends on the model:
 
-- A masked language model with a head is copied as it is.
+- A masked language model with a head is copied unchanged.
 - A masked language model without a head, such as a sentence encoder, gets one by the setting
   train_head. Head and body are trained together, to guess masked words of generic text.
-- A causal language model (LLaMA, GPT-2) is copied as it is, also from GGUF.
+- A causal language model (LLaMA, GPT-2) is copied unchanged, also from GGUF.
 - With the setting lora, a causal model is tuned on prompts. A prompt is an instruction, a sentence
   with a few words replaced by [MASK], and the sentence itself. Lines with markers are left out.
 
@@ -42,12 +42,12 @@ AnyFiller = MaskedLanguageModelFiller | CausalLanguageModelFiller
 
 
 class TrainFillerFiles(StageFiles):
-    """What the preparation of a filler reads and writes."""
+    """Inputs and outputs of the preparation of a filler."""
 
     output: Annotated[str, WRITE_FOLDER]
     """folder for the filler"""
     model: Annotated[str | None, READ_MODEL] = None
-    """the model: hub name, folder, or package:NAME/FOLDER; with --params, that of the settings"""
+    """the model: hub name, folder, or package:NAME/FOLDER; with --params, the model of the settings"""
     input: Annotated[str | None, READ] = None
     """generic text to train on, one sentence a line"""
     valid: Annotated[str | None, READ] = None
@@ -55,14 +55,14 @@ class TrainFillerFiles(StageFiles):
 
 
 def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Write the filler, trained or as the model is, and say how well it guesses masked words.
+    """Write the filler, trained or unchanged, and report its accuracy at masked words.
 
-    Raises ``ParameterError`` where there is nothing to train on, ``ModelError`` where the model cannot be used.
+    Raises ``ParameterError`` if there is no text to train on, and ``ModelError`` if the model cannot be used.
     """
     from tasks.torch_setup import set_up_torch
 
     if files.model not in (None, settings.model):
-        raise ParameterError(f"--model {files.model!r} is not that of the settings, {settings.model!r}; leave it out")
+        raise ParameterError(f"--model is {files.model!r}, but the settings have {settings.model!r}; leave --model out")
     training = training_of(settings)
     if training and not files.input:
         what = "lora" if settings.kind == "causal_lm" else "train_head"
@@ -85,7 +85,7 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
 
 
 def training_of(settings: AnyFiller) -> HeadTraining | LoraTraining | None:
-    """How it is trained; ``None`` where the model is taken as it is."""
+    """Settings of the training; ``None`` for a model that is copied unchanged."""
     return settings.lora if isinstance(settings, CausalLanguageModelFiller) else settings.train_head
 
 
@@ -100,7 +100,7 @@ def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFill
     valid = read_corpus(files.valid) if files.valid else None
     started = time.perf_counter()
     model, tokenizer, missing = load_masked_model(settings.model)
-    # Holds that there is a mask token, before minutes are spent on training.
+    # Check for a mask token before minutes of training.
     MaskedLanguageModel(model, tokenizer, settings.model)
     if settings.train_head and files.input:
         from tasks.filling.fillers.preparation import train_head
@@ -139,7 +139,7 @@ def _say(output: str, report: Report) -> None:
 
 
 def _of_model(files: TrainFillerFiles) -> dict[str, object]:
-    """The model says the kind; where its configuration does not, ``--set kind=causal_lm --set model=NAME`` do."""
+    """Defaults from the model's configuration; without one, use ``--set kind=causal_lm --set model=NAME``."""
     if files.model is None:
         raise ParameterError("no model is given; use --model with a hub name or folder, or --params with --name")
     return {"kind": "causal_lm" if is_causal(files.model) else "masked_lm", "model": files.model}

@@ -25,6 +25,7 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated
 
 from tasks.command import Invocation, StageCommand
@@ -41,11 +42,11 @@ from tasks.settings.resources import ResourceSettings
 SUMMARY = "fine-tune a filler on masked in-domain text"
 AnyTuning = MaskedLanguageModelTuning | CausalLanguageModelTuning
 _NEEDS_SIDECAR = "restoration"
-"""In the name of every number of a fill that only the sidecar tells."""
+"""Part of the name of every figure of a fill that needs the sidecar."""
 
 
 class TuneFiles(GenericFiles):
-    """What the tuning of a filler reads and writes."""
+    """Inputs and outputs of the tuning of a filler."""
 
     base: Annotated[str, READ_MODEL]
     """filler to start from: hub name, folder, or package:NAME/FOLDER"""
@@ -59,7 +60,7 @@ class TuneFiles(GenericFiles):
     """as for 'palimpsest fill'"""
 
     def of_fill(self, method: AnyMethod, output: str) -> FillFiles:
-        """Those of the fill by the base."""
+        """The files of the fill by the base."""
         same = ("input", "kept_words", "word_counts", "generic")
         return FillFiles(
             output=output,
@@ -69,10 +70,10 @@ class TuneFiles(GenericFiles):
 
 
 def tune_filler(settings: AnyTuning, files: TuneFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Write the tuned filler, and say how well held-out words are guessed before and after.
+    """Write the tuned filler, and report its accuracy at held-out words before and after.
 
-    Raises ``ParameterError`` where the base is of another kind than the settings, ``CorpusError`` where too little text
-    is left to train on, and ``ModelError`` where the base cannot be used.
+    Raises ``ParameterError`` if base and settings differ in kind, and ``CorpusError`` if too little text is left to
+    train on. Raises ``ModelError`` if the base cannot be used.
     """
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.fillers.tuning import tuning_text
@@ -81,12 +82,7 @@ def tune_filler(settings: AnyTuning, files: TuneFiles, cell: Cell, resources: Re
     check_filler_folder(files.output)
     _check_base(files.base, settings)
     set_up_torch(resources.threads)
-
-    def filled() -> tuple[list[str], dict[str, object]]:
-        assert settings.method is not None, "settings hold that there is one"
-        return _filled_by_base(settings.method, files, Cell(seed=settings.seed), resources)
-
-    text = tuning_text(read_corpus(files.input), settings, filled)
+    text = tuning_text(read_corpus(files.input), settings, partial(_filled_by_base, settings, files, resources))
     report = Report(seed=settings.seed).measure(**text.measured)
     started = time.perf_counter()
     if isinstance(settings, CausalLanguageModelTuning):
@@ -99,38 +95,30 @@ def tune_filler(settings: AnyTuning, files: TuneFiles, cell: Cell, resources: Re
         report.measure(**tune_masked_filler(files.base, text, settings, files.output))
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
     if report.measured["held_out_loss"] is None:
-        report.warn(
-            "no held-out sentence without markers has a word to guess: nothing says how well such words are guessed"
-        )
+        report.warn("no held-out sentence without markers has a word to guess: the accuracy at such words is unknown")
     if report.measured.get("fills") and report.measured.get("class_slots") == 0:
-        report.warn("no marker says its class: classes=match changed nothing in the filling; mask by class")
+        report.warn("no marker has a class: classes=match changed nothing in the filling; mask by class")
     _say(files.output, report)
     return report
 
 
 def _filled_by_base(
-    method: AnyMethod, files: TuneFiles, cell: Cell, resources: ResourceSettings
+    settings: AnyTuning, files: TuneFiles, resources: ResourceSettings
 ) -> tuple[list[str], dict[str, object]]:
-    """The whole corpus filled as ``palimpsest fill`` does it, without a sidecar, and all that its report would say.
-
-    The filled text lies in a work folder and is removed in the end; a long fill that was interrupted goes on with what
-    it had finished. Raises what ``WorkFolder`` does.
-    """
+    """The whole corpus filled as by ``palimpsest fill``, without a sidecar, and the figures of its report."""
     from tasks.corpora.text_lines import read_lines
-    from tasks.files.work_folder import WorkFolder
+    from tasks.files.atomic_file import private_work_folder
 
-    work = WorkFolder(resources.work_folder or DEFAULT_WORK_FOLDER, files.output, "tuning")
-    filled = str(work.path / "filled.txt")
-    try:
-        report = fill(method, files.of_fill(method, filled), cell, resources)
+    assert settings.method is not None, "settings hold that there is one"
+    with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
+        filled = str(work / "filled.txt")
+        report = fill(settings.method, files.of_fill(settings.method, filled), Cell(seed=settings.seed), resources)
         lines = list(read_lines(filled))
-    finally:
-        work.remove()
     return lines, {name: value for name, value in report.measured.items() if _NEEDS_SIDECAR not in name}
 
 
 def _check_base(base: str, settings: AnyTuning) -> None:
-    """Before minutes are spent on filling: is the base there, whole, and of the kind of the settings?"""
+    """Check before minutes of filling that the base exists, is complete, and has the kind of the settings."""
     from tasks.filling.fillers.filler_folder import located
 
     kind = "causal_lm" if is_causal(base) else "masked_lm"
@@ -138,7 +126,7 @@ def _check_base(base: str, settings: AnyTuning) -> None:
         located(base)
     if kind != settings.kind:
         raise ParameterError(
-            f"kind {settings.kind!r} is not that of the base {base!r}, {kind!r}; set kind: {kind}, or name another base"
+            f"kind is {settings.kind!r}, but base {base!r} has kind {kind!r}; set kind: {kind}, or name another base"
         )
 
 
@@ -160,7 +148,7 @@ def _say(output: str, report: Report) -> None:
 
 
 def _inputs(settings: AnyTuning, files: TuneFiles) -> list[str]:
-    """Masked text, base, and what the fill reads besides, where there is one."""
+    """Masked text, base, and the inputs of the fill, if there is one."""
     folders = model_folders(files.base)
     if settings.method is None:
         return [files.input, *folders]
@@ -170,10 +158,10 @@ def _inputs(settings: AnyTuning, files: TuneFiles) -> list[str]:
 
 @dataclass(frozen=True)
 class TuneCommand(StageCommand[AnyTuning, TuneFiles]):
-    """The stage, whose base is the model that is given."""
+    """The command, with the base from the option ``--base``."""
 
     def parse(self, arguments: argparse.Namespace) -> Invocation[AnyTuning, TuneFiles]:
-        """What the options ask for."""
+        """The parsed options."""
         found = super().parse(arguments)
         return replace(found, settings=found.settings.model_copy(update={"base": found.files.base}))
 

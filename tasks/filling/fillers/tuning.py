@@ -1,12 +1,10 @@
-"""What the trainings of fillers have in common: what a report says of them, and their text.
+"""Text for fine-tuning a filler, and figures of its training for reports.
 
-The text that a filler is fine-tuned on: in-domain, without any private original, and less what is held out.
-
-A masked corpus gives two kinds of text (paper 3.2): the sentences without any marker, or the whole corpus with its
-markers filled by the filler as it is. What is held out is the same in both, in every round and with every seed, and is
-shown to the model as the masked corpus has it, markers as mask tokens: only words that were never masked are guessed,
-and no fill helps. Sentences that are equal to a held-out one in the masked corpus are not trained on either; corpora of
-``palimpsest corpora`` have hardly any, since that leaves repeats out.
+A masked corpus gives two kinds of in-domain text without private words (paper 3.2). One is the sentences without any
+marker, the other the whole corpus, filled by the base. The held-out sentences are the same for both, in every round and
+with every seed. The model sees them masked, with mask tokens at the markers. So it guesses only words that were never
+masked, and no fill helps. Duplicates of held-out sentences in the masked corpus are not trained on either. Corpora of
+``palimpsest corpora`` have hardly any, since it removes repeats.
 """
 
 import math
@@ -23,22 +21,22 @@ from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
 _CURVE_POINTS = 40
 BETAS = (0.9, 0.98)
-"""Of AdamW."""
+"""Betas of AdamW."""
 
 
 def loss_curve(losses: Sequence[float]) -> list[dict[str, float]]:
-    """Mean loss of each of at most 40 stretches of steps."""
+    """Mean loss over each of at most 40 ranges of steps."""
     size = math.ceil(len(losses) / _CURVE_POINTS)
-    stretches = [losses[start : start + size] for start in range(0, len(losses), size)]
+    ranges = [losses[start : start + size] for start in range(0, len(losses), size)]
     return [
-        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(stretch) / len(stretch), 4)}
-        for index, stretch in enumerate(stretches)
+        {"step": min((index + 1) * size, len(losses)), "loss": round(sum(part) / len(part), 4)}
+        for index, part in enumerate(ranges)
     ]
 
 
 def before_and_after(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Held-out numbers of a base and of what was tuned from it, as a report has them: ``base_held_out_loss`` beside
-    ``held_out_loss``; both losses ``None`` where there was nothing to test on."""
+    """Held-out figures of a base and of the filler tuned from it, for a report: ``base_held_out_loss`` and
+    ``held_out_loss``, for example. Both losses are ``None`` if there was no text for the test."""
     if before is None or after is None:
         return {"base_held_out_loss": None, "held_out_loss": None}
     counts = {name for name in after if name.endswith("words")}
@@ -52,17 +50,17 @@ def _held_out(name: str) -> str:
 
 _HELD_OUT_SEED = 1
 _MOST_HELD_OUT_TESTED = 2000
-"""A test of so many sentences is exact enough; more may be held out."""
+"""Maximum number of tested sentences, enough for an exact test; more may be held out."""
 
 
 @dataclass(frozen=True)
 class TuningText:
-    """What to train on and what to test on."""
+    """Training text and test sentences."""
 
     lines: list[str]
     """Training text, unescaped, one sentence each."""
     held_out: list[MaskedSentence]
-    """Sentences to test on, with slots where the corpus has markers."""
+    """Sentences to test on, with slots at the markers of the corpus."""
     measured: dict[str, Any]
     """Counts for the report."""
 
@@ -70,19 +68,19 @@ class TuningText:
 def tuning_text(
     masked: Sequence[str], settings: Tuning, fill: Callable[[], tuple[list[str], dict[str, Any]]]
 ) -> TuningText:
-    """Divide a masked corpus; ``fill`` gives the filled lines and what was measured, and is called where they are used.
+    """Divide a masked corpus. ``fill`` returns the filled lines and their figures; it is called only if they are used.
 
-    ``settings``: of ``tuned_fillers``. Raises ``CorpusError`` where fewer sentences are left to train on than
-    ``minimum_sentences``.
+    ``settings``: an entry of ``tuned_fillers``. Raises ``CorpusError`` if fewer sentences than ``minimum_sentences``
+    are left to train on.
     """
     numbers = [number for number, line in enumerate(masked) if line.strip()]
     order = np.random.default_rng(_HELD_OUT_SEED).permutation(len(numbers)).tolist()
-    aside = [numbers[index] for index in order[: max(1, round(settings.held_out_share * len(numbers)))]]
-    held_out = set(aside)
-    told = {masked[number] for number in aside}
+    held_out_numbers = [numbers[index] for index in order[: max(1, round(settings.held_out_share * len(numbers)))]]
+    held_out = set(held_out_numbers)
+    held_out_lines = {masked[number] for number in held_out_numbers}
     others = [number for number in numbers if number not in held_out]
-    # What is told twice would be held out in name alone.
-    training = [number for number in others if masked[number] not in told]
+    # Duplicates of held-out lines would be trained on.
+    training = [number for number in others if masked[number] not in held_out_lines]
     repeats = len(others) - len(training)
     unmarked = [number for number in training if not count_markers(masked[number])]
     chosen = unmarked if settings.text == "unmasked" else training
@@ -101,7 +99,7 @@ def tuning_text(
         lines = [filled[number] for number in chosen]
     else:
         lines = [unescape(masked[number]) for number in chosen]
-    tested = sorted(aside[:_MOST_HELD_OUT_TESTED])
+    tested = sorted(held_out_numbers[:_MOST_HELD_OUT_TESTED])
     sentences = [read_masked_line(masked[number], number + 1, merge_markers=True) for number in tested]
     return TuningText(lines, sentences, measured)
 

@@ -1,1 +1,1 @@
-"""How often words occur: in generic text, in the private domain as far as that can be told, and by noisy counts."""
+"""Word frequencies: of generic text, estimated for the private domain, and by noisy counts."""

@@ -1,21 +1,21 @@
-"""Noise in whole numbers: P(X = k) proportional to ratio^abs(k) (Ghosh, Roughgarden and Sundararajan 2009).
+"""Geometric noise for counts, and word rates by empirical Bayes from noisy counts (Robbins 1956).
 
-How often words are wanted, by noisy counts and by what is expected without them: empirical Bayes (Robbins 1956).
+The noise X is an integer with P(X = k) proportional to ratio^abs(k) (Ghosh, Roughgarden and Sundararajan 2009).
 
-A word w is expected at r(w) of the places that were counted, as public text has it. In this text it has a rate t of its
-own, m times that and scattered, has stood at c places, and y = c + X was seen, P(X = x) ~ ratio^abs(x):
+Public text predicts a word w at r(w) of the counted places. In this text the word has a rate t and occurs at c places;
+y = c + X is observed, with P(X = x) ~ ratio^abs(x):
 
     m = 4^k with probability p(k),    t ~ exponential with mean r m,    c ~ Poisson(t)
 
-so that c is geometric for each k, and the rate to reckon with is the mean of t, given y:
+So c is geometric for each k. The estimated rate is the mean of t, given y:
 
     E(t | y) = sum over k, c of P(k, c | y) (c + 1) r m / (r m + 1)
 
-Most words of public text never occur in a private one, some a thousand times as often as expected: the p(k) are those
-under which all the noisy counts together are most probable, found by EM (Kiefer and Wolfowitz 1956; Efron 2014, "Two
-modeling strategies for empirical Bayes estimation"). A large count then decides alone, a small one counts as much as
-noise and the rarity of the word leave of it, and words without a count share what is left. All this sees no count but
-the noisy ones, so it costs no privacy.
+Most words of public text never occur in a private text, and some occur a thousand times as often as expected. The p(k)
+maximise the probability of all noisy counts, found by EM (Kiefer and Wolfowitz 1956; Efron 2014, "Two modeling
+strategies for empirical Bayes estimation"). A large count then decides alone. The weight of a small one depends on the
+noise and on how rare the word is. Words without a count share the rest. Only noisy counts are used, so it costs no
+privacy.
 """
 
 import math
@@ -23,11 +23,11 @@ import math
 import numpy as np
 
 _NEGLIGIBLE = 20.0
-"""Noise is reckoned with until it is this improbable beside none: exp(-20)."""
+"""Largest noise considered: its probability is exp(-20) relative to no noise."""
 
 
 def noise(number: int, ratio: float, stream: bytes) -> np.ndarray:
-    """``(number,)`` int64, from ``16 * number`` secret bytes: the difference of two geometric numbers."""
+    """Noise ``(number,)`` int64 from ``16 * number`` secret bytes: the difference of two geometric numbers."""
     drawn = np.frombuffer(stream, dtype="<u8").reshape(2, number)
     uniform = ((drawn >> 11).astype(np.float64) + 0.5) / 2.0**53
     steps = np.floor(np.log(uniform) / math.log(ratio)).astype(np.int64)
@@ -35,20 +35,19 @@ def noise(number: int, ratio: float, stream: bytes) -> np.ndarray:
 
 
 def threshold(number: int, ratio: float) -> int:
-    """The least T that noise alone reaches for one of ``number`` words or fewer: P(X >= T) is ratio^T / (1 + ratio)."""
+    """The least T with ``number`` P(X >= T) <= 1, where P(X >= T) is ratio^T / (1 + ratio)."""
     return max(1, math.ceil(math.log((1 + ratio) / max(1, number)) / math.log(ratio)))
 
 
 _FACTORS = 4.0 ** np.arange(-6, 11)
-"""The m."""
+"""The values of m."""
 _STEPS = 100
 
 
 def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float) -> np.ndarray:
-    """``(W,)`` float64 E(t | y) in places, by noisy counts ``(W,)`` int64 and rates ``(W,)`` expected without them, all
-    above 0.
+    """``(W,)`` float64 E(t | y) in places, by noisy counts ``(W,)`` int64 and expected rates ``(W,)``, all above 0.
 
-    ``ratio``: that of the noise's geometric distribution, between 0 and 1.
+    ``ratio``: ratio of the geometric distribution of the noise, between 0 and 1.
     """
     around = math.ceil(_NEGLIGIBLE / -math.log(ratio))
     noise = np.arange(around + int(max(0, -noisy.min(initial=0))) + 1) * math.log(ratio)
@@ -67,9 +66,9 @@ def posterior_rates(noisy: np.ndarray, expected: np.ndarray, ratio: float) -> np
 
 
 def _component(noisy: np.ndarray, rate: np.ndarray, noise: np.ndarray, around: int) -> tuple[np.ndarray, np.ndarray]:
-    """``(W,)`` log P(y), up to a constant, and ``(W,)`` E(t | y), where t is exponential with the mean ``rate``.
+    """``(W,)`` log P(y), up to a constant, and ``(W,)`` E(t | y), for an exponential t with the mean ``rate``.
 
-    ``noise``: log-probability of each distance of y and c; looked at are counts ``around`` y, or the least ones.
+    ``noise``: log-probability of each distance of y and c. The sum is over counts ``around`` y, or the least counts.
     """
     log_odds = np.log(rate / (1 + rate))
     total = np.full(len(noisy), -np.inf)

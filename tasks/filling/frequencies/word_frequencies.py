@@ -1,32 +1,29 @@
-"""How often words occur in generic text: what ``unigram`` draws from, and what guessing by frequency would restore.
+"""Word frequencies of generic text and of the private domain, and the list of never-masked words.
 
-The list of kept words of a masking technique, as the off-list rule sees it (paper 3.2).
+``WordFrequencies`` has the counts of generic text. ``unigram`` draws from them, and an attack guesses by them.
 
-A technique that keeps the words of a list masks only words that are *not* on it, so a fill that is on the list cannot
-be of the kind of the word it replaces. The file has one folded word a line; an empty file (entity tagger) means that
-there is no list and every word may be a fill.
+``KeptWords`` is the list of a masking technique, for the off-list rule (paper 3.2). A technique with a list masks only
+words that are *not* on it. So a fill on the list cannot be like the word that it replaces. The file has one folded word
+a line. An empty file (entity tagger) means that there is no list, and every word may be a fill.
 
-How frequent words are in the private domain, estimated from generic text and the words that were not masked.
-
-Generic frequencies say how often people write a word, not how often they do so in a chat or in a call about a company's
-results. The masked words themselves may not be looked at; but the words round them may, and generic text has sentences
-that are more like the private ones and sentences that are less. So each generic sentence ``s`` gets a weight by the
-words ``v`` in it that the masked text shows (naive Bayes over one sentence, as in the data selection of Moore and Lewis
-2010, "Intelligent selection of language model training data"):
+``domain_frequencies`` estimates the frequencies of the private domain from generic text and the unmasked words. Generic
+frequencies describe general text, not a chat or a call about a company's results. The masked words must not be read,
+but the words around them may. Some generic sentences resemble the private ones more than others. So each generic
+sentence ``s`` gets a weight by its words ``v`` that are unmasked in the masked text. This is naive Bayes over one
+sentence (as in Moore and Lewis 2010, "Intelligent selection of language model training data"):
 
     score(s) = sum over v of log(p_masked(v) / p_generic(v)) / sqrt(number of v),    clipped to -6 ... 6
-    weight(s) = exp(strength * score(s)),    scaled so that unseen words keep their number
+    weight(s) = exp(strength * score(s)),    scaled so that the total count of unseen words does not change
 
-and the frequency of every word ``w`` is multiplied by how much more often it stands in weighted sentences:
+The frequency of every word ``w`` is multiplied by the ratio of its weighted to its plain occurrences:
 
     frequency(w) * (sum of weight(s) over the occurrences of w + K) / (occurrences of w + K),    K = 20
 
-K keeps the estimate of a word that generic text hardly has near 1, and p_masked is smoothed with 1,000 words of
-generic text.
+With K, the ratio of a rare word is near 1. p_masked is smoothed with 1,000 words of generic text.
 
-The strength is chosen without private words too: the words that the masked text shows are divided into two halves,
-sentences are weighted by one half, and the strength is taken under which the frequencies of the other half, as the
-masked text has them, are most probable; both halves in turn.
+The strength is chosen without private words, too. The unmasked words are divided into two halves. One half weights the
+sentences, and the strength is chosen that maximises the likelihood of the other half in the masked text. Each half has
+both roles in turn.
 """
 
 import zlib
@@ -53,16 +50,16 @@ _NEARLY_ALL = 0.9
 
 
 class KeptWords:
-    """Folded words that a technique never masks; empty where a technique has no list."""
+    """Folded words that a technique never masks; empty for a technique without a list."""
 
     def __init__(self, words: Iterable[str] = (), by_language: Mapping[str, Collection[str]] | None = None) -> None:
-        """``by_language``: words that it never masks where they are of this language."""
+        """``by_language``: for each language, words that are never masked as words of it."""
         self._words, self._by_language = frozenset(words), by_language or {}
 
     @classmethod
     def read(cls, path: str | Path | None) -> "KeptWords":
-        """Read ``kept_words.txt``: a word a line, or ``word<TAB>language`` where it is kept as a word of that language
-        alone; ``None`` is no list. Raises ``CorpusError`` where the file is none."""
+        """Read ``kept_words.txt``: a word a line, or ``word<TAB>language`` for a word that is never masked in that
+        language alone. ``None`` is no list. Raises ``CorpusError`` if the file is no word list."""
         if path is None:
             return cls()
         words = read_word_list(path, empty=True, of_languages=True)
@@ -75,53 +72,53 @@ class KeptWords:
         return len(self._words)
 
     def holds(self, word: str, language: str | None = None) -> bool:
-        """Whether the word, folded, is on the list; as a word of a language, if one is given."""
+        """Whether the folded word is on the list; as a word of a language, if one is given."""
         folded = fold(word)
         return folded in self._words or folded in self._by_language.get(language or "", ())
 
     def off_list(self, words: Iterable[str], language: str | None = None) -> np.ndarray:
-        """``(W,)`` booleans: which of the words are not on the list (all of them where there is none)."""
+        """``(W,)`` booleans: which words are not on the list; all of them without a list."""
         return np.array([not self.holds(word, language) for word in words], dtype=bool)
 
 
 @dataclass(frozen=True)
 class WordFrequencies:
-    """Cased words and their counts; entries that may not stand for a marker are left out, and single letters where they
-    are not asked for."""
+    """Cased words and their counts. Entries that may not replace a marker are left out, and single letters by
+    default."""
 
     words: tuple[str, ...]
     counts: np.ndarray
     """``(W,)`` int64."""
     groups: np.ndarray | None = None
-    """``(W,)`` int64: words of which the text to be filled is known to have so many together, as counts of its masked
-    words say (``counted_frequencies``); -1 where nothing is known. ``None``: nothing is."""
+    """``(W,)`` int64: groups of words whose total count among the masked words is known (``counted_frequencies``); -1
+    for unknown, and ``None`` if all are."""
 
     @classmethod
     def of(cls, counts: Iterable[tuple[str, int]], *, letters: bool = False) -> "WordFrequencies":
-        """Take the words of a word list, and with ``letters`` single letters too. Of a list that is nearly all in the
-        Latin script, words of other scripts are left out: a fill of them is a riddle to the readers of that text."""
-        kept = [
+        """The words of a word list; with ``letters`` single letters too. A list that is nearly all in the Latin script
+        loses its words of other scripts, which readers of such a text may not know."""
+        entries = [
             (word, count) for word, count in counts if count > 0 and (is_word(word) or (letters and is_letter(word)))
         ]
-        latin = [word.isascii() or is_latin(word) for word, _ in kept]
-        if sum(latin) >= _NEARLY_ALL * len(kept):
-            kept = [entry for entry, keep in zip(kept, latin, strict=True) if keep]
-        numbers = np.array([count for _, count in kept], dtype=np.int64)
-        return cls(tuple(word for word, _ in kept), numbers)
+        latin = [word.isascii() or is_latin(word) for word, _ in entries]
+        if sum(latin) >= _NEARLY_ALL * len(entries):
+            entries = [entry for entry, keep in zip(entries, latin, strict=True) if keep]
+        numbers = np.array([count for _, count in entries], dtype=np.int64)
+        return cls(tuple(word for word, _ in entries), numbers)
 
     @classmethod
     def read(cls, path: str | Path, *, letters: bool = False) -> "WordFrequencies":
-        """Read ``word_counts.tsv``; ``CorpusError`` where it is missing, damaged or holds no word."""
+        """Read ``word_counts.tsv``. Raises ``CorpusError`` if it is missing, damaged or has no word."""
         frequencies = cls.of(read_word_counts(path), letters=letters)
         if not frequencies.words:
             raise CorpusError(
-                f"word counts {str(path)!r} hold no word; 'palimpsest count-words' makes them from a text"
+                f"word counts {str(path)!r} hold no word; make them from a text with 'palimpsest count-words'"
             )
         return frequencies
 
     @classmethod
     def published(cls, languages: Sequence[str] = (), *, letters: bool = False) -> "WordFrequencies":
-        """Those of the published lists of the languages, or of English, where a user has no counts."""
+        """Frequencies of the published lists of the languages, or of English; for a user without counts."""
         from tasks.corpora.sources.published_frequencies import published_counts
 
         counts: Counter[str] = Counter()
@@ -130,7 +127,7 @@ class WordFrequencies:
         return cls.of(counts.items(), letters=letters)
 
     def shared(self, shares: np.ndarray) -> "WordFrequencies":
-        """The ``(W,)`` share of each word's count, or booleans; words of which none is left are left out."""
+        """Frequencies with counts multiplied by shares ``(W,)`` or booleans; words of count 0 are dropped."""
         counts = np.where(shares == 1, self.counts, np.rint(self.counts * shares).astype(np.int64))
         left = np.flatnonzero(counts)
         groups = None if self.groups is None else self.groups[left]
@@ -141,13 +138,13 @@ class WordFrequencies:
         return set(map(fold, self.words))
 
     def off_list_probabilities(self, kept: KeptWords) -> dict[str, float]:
-        """Folded word to the chance that a draw by frequency among the words off the list gives it."""
+        """From folded word to its probability in a draw by frequency among the words not on the list."""
         counts = self.shared(kept.off_list(self.words))._folded_counts()
         total = sum(counts.values())
         return {word: count / total for word, count in counts.items()}
 
     def ranks(self) -> dict[str, int]:
-        """Folded word to its rank by count, from 1; equal counts in the order of the words' code points."""
+        """From folded word to its rank by count, from 1; equal counts in the order of code points."""
         counts = self._folded_counts()
         order = sorted(counts, key=lambda word: (-counts[word], word))
         return {word: rank for rank, word in enumerate(order, start=1)}
@@ -161,7 +158,7 @@ class WordFrequencies:
 
 
 STRENGTHS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0)
-"""Those that are tried; 0 leaves the frequencies as they are."""
+"""Strengths to try; 0 does not change the frequencies."""
 _LARGEST_SCORE = 6.0
 _OCCURRENCES = 20.0
 """K."""
@@ -171,36 +168,23 @@ _REMEMBERED_STRETCHES = 1 << 17
 
 
 @dataclass(frozen=True)
-class DomainFrequencies:
-    """Word frequencies of the domain, and how they were found."""
+class EstimatedFrequencies:
+    """Word frequencies of a private text by an estimate."""
 
     frequencies: WordFrequencies
-    """The same words, other counts."""
-    strength: float
-    """The one that was chosen."""
-    log_likelihood: dict[float, float]
-    """Strength to the mean log-probability in nats of a held-out known word of the masked text."""
-    generic_sentences: int
-    known_words: int
-    """Different words of the masked text that generic text has too."""
-
-    def measured(self) -> dict[str, Any]:
-        """What a report says of it."""
-        return {
-            "strength": self.strength,
-            "log_likelihood": {str(one): value for one, value in self.log_likelihood.items()},
-            "generic_sentences": self.generic_sentences,
-            "known_words": self.known_words,
-        }
+    """The same words with new counts."""
+    measured: dict[str, Any]
+    """Figures for a report."""
 
 
 def domain_frequencies(
     frequencies: WordFrequencies, masked: Iterable[str], generic: Iterable[str]
-) -> DomainFrequencies:
-    """Weigh ``frequencies`` by the masked lines of a corpus and by lines of generic text.
+) -> EstimatedFrequencies:
+    """Reweight ``frequencies`` by the masked lines of a corpus and by lines of generic text.
 
-    Memory grows with the generic text, by four bytes a word. Raises ``CorpusError`` where the two texts have no word
-    in common.
+    Figures: the chosen strength, and for each strength the mean log-probability in nats of a held-out unmasked word.
+    Also the number of generic sentences, and of different words that both texts have. Memory grows with the generic
+    text, by four bytes a word. Raises ``CorpusError`` if the texts share no word.
     """
     index = {word: number for number, word in enumerate(dict.fromkeys(map(fold, frequencies.words)))}
     known = _counts(_known_texts(masked), index)  # (W,)
@@ -208,8 +192,8 @@ def domain_frequencies(
     shown = (known > 0) & (text.counts > 0)
     if not shown.any():
         raise CorpusError(
-            "the masked text and the generic text have no word in common, so there is nothing to weigh generic text "
-            "by; give generic text of the same language, or set prior: word_counts"
+            "the masked text and the generic text have no word in common, so generic text cannot be reweighted; give "
+            "generic text of the same language, or set prior: word_counts"
         )
     base = np.zeros(len(index))
     places = np.array([index[fold(word)] for word in frequencies.words])
@@ -226,20 +210,20 @@ def domain_frequencies(
         for strength in STRENGTHS:
             weighted = base[judged] * text.multipliers(scores, strength, ~side)[judged]
             likelihood[strength] += float((known[judged] * np.log(weighted / weighted.sum())).sum())
-    # Of equals the weakest: the first.
+    # Among equals, the first is the weakest.
     strength = max(STRENGTHS, key=lambda one: likelihood[one])
     multipliers = text.multipliers(text.scores(known, shown), strength, ~shown)
     weighted = frequencies.counts * multipliers[places]
-    # Counts are whole numbers: scaled up first, so that rounding loses nothing that matters.
+    # Counts are integers: scale them up first, so that rounding is negligible.
     scale = min(1000.0, _LARGEST_COUNT / max(1.0, float(weighted.sum())))
     counts = np.maximum(1, np.rint(weighted * scale)).astype(np.int64)
-    return DomainFrequencies(
-        WordFrequencies(frequencies.words, counts),
-        strength,
-        {one: value / held_out for one, value in likelihood.items()} if held_out else {},
-        text.sentences,
-        int(np.count_nonzero(shown)),
-    )
+    measured = {
+        "strength": strength,
+        "log_likelihood": {str(one): value / held_out for one, value in likelihood.items()} if held_out else {},
+        "generic_sentences": text.sentences,
+        "known_words": int(np.count_nonzero(shown)),
+    }
+    return EstimatedFrequencies(WordFrequencies(frequencies.words, counts), measured)
 
 
 def _known_texts(masked: Iterable[str]) -> Iterable[str]:
@@ -258,19 +242,19 @@ def _numbers_of(index: dict[str, int], text: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _GenericText:
-    """Generic text as numbers of words; words without a frequency are left out."""
+    """Generic text as word indices; words without a frequency are left out."""
 
     words: np.ndarray
     """``(N,)`` int32."""
     sentence: np.ndarray
-    """``(N,)`` the sentence of each, from 0."""
+    """``(N,)`` sentence of each word, from 0."""
     counts: np.ndarray
     """``(W,)`` float64 occurrences of each word."""
     sentences: int
 
     @classmethod
     def read(cls, lines: Iterable[str], index: dict[str, int]) -> "_GenericText":
-        # Stretches without white space are remembered, since text repeats itself.
+        # Cached by strings without white space, since text repeats them.
         numbers_of = lru_cache(maxsize=_REMEMBERED_STRETCHES)(partial(_numbers_of, index))
         words, lengths = array("i"), array("i")
         for line in lines:
@@ -282,7 +266,7 @@ class _GenericText:
         return cls(numbers, sentence, np.bincount(numbers, minlength=len(index)).astype(np.float64), len(lengths))
 
     def scores(self, known: np.ndarray, shown: np.ndarray) -> np.ndarray:
-        """``(S,)`` how much more like the masked text than like generic text a sentence is, by the ``shown`` words."""
+        """``(S,)`` log-ratio of each sentence between masked and generic text, by the ``shown`` words."""
         generic = self.counts * shown
         generic /= generic.sum()
         masked = (known * shown + _SMOOTHING_WORDS * generic) / ((known * shown).sum() + _SMOOTHING_WORDS)
@@ -292,11 +276,11 @@ class _GenericText:
         numbers = np.bincount(self.sentence, weights=shown[self.words], minlength=self.sentences)
         return np.clip(sums / np.sqrt(np.maximum(numbers, 1)), -_LARGEST_SCORE, _LARGEST_SCORE)
 
-    def multipliers(self, scores: np.ndarray, strength: float, kept: np.ndarray) -> np.ndarray:
-        """``(W,)``; the words of ``kept`` (``(W,)`` booleans) keep their number of occurrences together."""
+    def multipliers(self, scores: np.ndarray, strength: float, unchanged: np.ndarray) -> np.ndarray:
+        """``(W,)`` factors of the counts. The words of ``unchanged``, ``(W,)`` booleans, have the same total count."""
         weights = np.exp(strength * scores)[self.sentence]  # (N,)
         weighted = np.bincount(self.words, weights=weights, minlength=len(self.counts))
-        total = weighted[kept].sum()
+        total = weighted[unchanged].sum()
         if total > 0:
-            weighted *= self.counts[kept].sum() / total
+            weighted *= self.counts[unchanged].sum() / total
         return (weighted + _OCCURRENCES) / (self.counts + _OCCURRENCES)

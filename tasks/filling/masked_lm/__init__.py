@@ -1,1 +1,1 @@
-"""Filling with masked language models: BERT, RoBERTa and their kin (paper 3.2)."""
+"""Filling with masked language models such as BERT and RoBERTa (paper 3.2)."""

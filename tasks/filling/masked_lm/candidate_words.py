@@ -1,23 +1,23 @@
-"""Which entries of a masked LM's vocabulary are words, so that one marker stands for exactly one word.
+"""Entries of a masked LM's vocabulary that are words, so that one marker gets exactly one word.
 
-A vocabulary of pieces holds much that is no word. These entries are never written:
+Many entries of a vocabulary are no words. These are never written:
 
 - special and added tokens (``[CLS]``, ``<s>``, ``[unused7]``);
-- continuation pieces: ``##ing`` of WordPiece; in byte-level BPE and SentencePiece vocabularies whatever does not
-  begin with the sign for a space (``Ġ``, ``▁``);
-- whatever is not exactly one word to ``corpora.words``: bare punctuation, ``and/or``, an ending that stands alone;
-- single characters other than ``a``, ``i`` and digits (initials, list marks, letters of other scripts), and
-  typographic forms (``ﬁ``); but a letter from a to z may stand where the word list has it, which it does only where
-  masked words are counted (people spell, and meetings speak of *p* and *m*);
-- digits that begin with a zero: ``000`` is what tokenizers leave of ``1,000``;
+- continuation pieces: ``##ing`` of WordPiece; in byte-level BPE and SentencePiece vocabularies every piece that does
+  not begin with the sign for a space (``Ġ``, ``▁``);
+- entries that are not exactly one word by ``corpora.words``: bare punctuation, ``and/or``, an ending without a word;
+- single characters other than ``a``, ``i`` and digits (initials, list marks, letters of other scripts), and typographic
+  forms (``ﬁ``). Letters from a to z are allowed if the word list has them. It has them only if masked words are counted
+  (people spell words, and meetings mention *p* and *m*);
+- digits that begin with a zero: ``000`` is a tokenizer's rest of ``1,000``;
 - strong words and slurs, and letters from a to z with marks on them (``fill_words``);
-- debris of contractions: ``didn``, ``ll``, ``ve``: pieces that tokenizers make by cutting at the apostrophe;
-- with a word list (``--word-counts``), what never stands alone in that text, where the entry is likely to be the mere
-  beginning of words: any entry of a vocabulary with space signs (``Ġconf``), and entries of WordPiece of up to
-  three characters. Longer ones of WordPiece are whole words nearly always, also where the list lacks them.
+- debris of contractions: ``didn``, ``ll``, ``ve``: pieces of tokenizers that cut at the apostrophe;
+- with a word list (``--word-counts``), likely beginnings of words that the list lacks. These are all such entries of a
+  vocabulary with space signs (``Ġconf``), and WordPiece entries of up to three characters. Longer WordPiece entries are
+  nearly always whole words.
 
-A word may have two entries, one behind a space and one for the start of a line or behind a bracket (``ĠBoston`` and
-``Boston``); the one that fits the slot is scored.
+A word may have two entries: one after a space, and one at the start of a line or after a bracket (``ĠBoston`` and
+``Boston``). The entry that fits the slot is scored.
 """
 
 import unicodedata
@@ -44,9 +44,9 @@ _CONTRACTION_DEBRIS = (
 )
 _OTHER_DEBRIS = "ing th st nd rd http https www com org html"
 _DEBRIS = frozenset(f"{_CONTRACTION_DEBRIS} {_OTHER_DEBRIS}".split())
-"""What tokenizers leave of contractions, ordinals and addresses."""
+"""Pieces of contractions, ordinals and addresses."""
 _SHORT = 3
-"""Entries of WordPiece up to this length must be on the word list, where there is one."""
+"""WordPiece entries up to this length must be on the word list, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -54,37 +54,37 @@ class CandidateWords:
     """The ``W`` words that a filler can write."""
 
     words: tuple[str, ...]
-    """Text of each, as the vocabulary has it."""
+    """Text of each word in the vocabulary."""
     spaced: np.ndarray
-    """``(W,)`` entry of each behind white space."""
+    """``(W,)`` entry of each word after white space."""
     glued: np.ndarray
-    """``(W,)`` entry of each at the start of a line or behind another character; the same as ``spaced`` where a
-    vocabulary makes no such difference or has no such entry."""
+    """``(W,)`` entry of each word at the start of a line or after another character; equal to ``spaced`` if the
+    vocabulary has no such entry."""
     line_start_is_spaced: bool
-    """Whether the tokenizer treats the start of a line as if a space were before it."""
+    """Whether the tokenizer treats the start of a line like a space."""
     cased: bool
-    """Whether any word has a capital letter; if none has, the filler writes lower case only."""
+    """Whether any word has a capital letter; if none has, the filler writes only lower case."""
 
     def __len__(self) -> int:
         return len(self.words)
 
     def follows_space(self, text_before: str, *, line_start: bool) -> bool:
-        """Whether a slot behind this text wants the entries of ``spaced``, and not those of ``glued``."""
+        """Whether a slot after this text takes the entries of ``spaced`` instead of ``glued``."""
         return self.line_start_is_spaced if line_start and not text_before else text_before[-1:].isspace()
 
 
 def candidate_words(tokenizer: "Tokenizer", *, name: str, known_words: Collection[str] | None = None) -> CandidateWords:
     """Find the words of a tokenizer's vocabulary.
 
-    ``known_words``: folded words of a word list, or ``None`` to go by the rules alone; an empty list is none.
-    Raises ``ModelError`` where no word is left, or where the vocabulary marks the ends of words instead of their
-    beginnings (XLM): its entries do not tell a word from a word's last piece.
+    ``known_words``: folded words of a word list; ``None`` or an empty list to use only the rules. Raises ``ModelError``
+    if no word is left, or if the vocabulary marks the ends of words instead of their beginnings (XLM). The entries of
+    such a vocabulary do not distinguish a word from the last piece of a word.
     """
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
     if any(piece.endswith(_WORD_END) and piece != _WORD_END for piece in vocabulary):
         raise ModelError(
-            f"filler {name!r}: its vocabulary marks the ends of words ({_WORD_END}), so a word cannot be told from an "
-            "ending; take one of another kind, such as 'bert-base-uncased' or 'roberta-base'"
+            f"filler {name!r}: its vocabulary marks the ends of words ({_WORD_END}), so words and endings look alike; "
+            "take one of another kind, such as 'bert-base-uncased' or 'roberta-base'"
         )
     excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
@@ -104,11 +104,11 @@ def candidate_words(tokenizer: "Tokenizer", *, name: str, known_words: Collectio
         glued.append(vocabulary.get(piece.removeprefix(sign), entry) if sign else entry)
     if not words:
         raise ModelError(f"filler {name!r}: no entry of its vocabulary of {len(vocabulary)} pieces is a word")
-    entries_behind_space = np.array(spaced, dtype=np.int64)
+    spaced_entries = np.array(spaced, dtype=np.int64)
     return CandidateWords(
         tuple(words),
-        entries_behind_space,
-        np.array(glued, dtype=np.int64) if sign else entries_behind_space,
+        spaced_entries,
+        np.array(glued, dtype=np.int64) if sign else spaced_entries,
         line_start_is_spaced=not sign or _first_piece(tokenizer, words[0]).startswith(sign),
         cased=any(word != word.lower() for word in words),
     )
@@ -120,9 +120,9 @@ def is_letter(text: str) -> bool:
 
 
 def is_word(text: str) -> bool:
-    """Whether a text may stand for one marker, by the rules above."""
+    """Whether a text may replace one marker, by the rules above."""
     if len(text) > 1 and text.isascii() and text.isalpha():
-        # Most words; the rules below say the same of them.
+        # A fast path for most words, equal to the rules below.
         folded = text.lower()
         return folded not in _DEBRIS and folded not in strong_words()
     if word_spans(text) != [(0, len(text))] or not unicodedata.is_normalized("NFKC", text):
@@ -141,7 +141,7 @@ def _word_of(piece: str, sign: str | None, tokenizer: "Tokenizer") -> str | None
     if not piece.startswith(sign):
         return None
     bare = piece[len(sign) :]
-    # Byte-level vocabularies spell every byte outside ASCII with a sign of its own.
+    # Byte-level vocabularies spell every byte outside ASCII with a separate sign.
     return bare if bare.isascii() else tokenizer.convert_tokens_to_string([piece]).strip()
 
 
@@ -161,7 +161,7 @@ def _first_piece(tokenizer: "Tokenizer", word: str) -> str:
 
 
 def continues_word(tokenizer: "Tokenizer") -> list[int]:
-    """The entries that carry on the word of the piece before them."""
+    """The entries that continue the word of the piece before them."""
     vocabulary: Mapping[str, int] = tokenizer.get_vocab()
     excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
@@ -175,8 +175,8 @@ def continues_word(tokenizer: "Tokenizer") -> list[int]:
 
 
 def without_sign(tokenizer: "Tokenizer") -> list[int]:
-    """The entries that may stand within a word, as its space sign is missing; none in a vocabulary without such signs,
-    where those that carry on a word have a sign of their own."""
+    """The entries without a space sign, which may be inside a word. Empty for a vocabulary without such signs, which
+    marks continuations instead."""
     sign = space_sign(tokenizer)
     if sign is None:
         return []
@@ -184,8 +184,8 @@ def without_sign(tokenizer: "Tokenizer") -> list[int]:
 
 
 def holds_word(tokenizer: "Tokenizer") -> list[int]:
-    """The entries with a letter or digit, with a part of one, or with what may be one (the unknown piece): what follows
-    them without a space is of their word."""
+    """The entries with a letter or digit, or with a part of one, and the unknown piece. A piece after them without a
+    space belongs to their word."""
     excluded = special_entries(tokenizer)
     sign = space_sign(tokenizer)
     byte_level = sign not in (None, SENTENCE_PIECE_SIGN)
@@ -193,7 +193,7 @@ def holds_word(tokenizer: "Tokenizer") -> list[int]:
     for piece, entry in tokenizer.get_vocab().items():
         text = piece.removeprefix(sign or "")
         if byte_level and not text.isascii():
-            # Such vocabularies spell every byte outside ASCII with a sign of its own.
+            # Such vocabularies spell every byte outside ASCII with a separate sign.
             text = tokenizer.convert_tokens_to_string([piece])
         if entry == tokenizer.unk_token_id or (entry not in excluded and any(map(_is_of_word, text))):
             found.append(entry)
@@ -201,5 +201,5 @@ def holds_word(tokenizer: "Tokenizer") -> list[int]:
 
 
 def _is_of_word(character: str) -> bool:
-    """Whether it is a letter or a digit, a mark upon one, or bytes that are no character by themselves."""
+    """Whether a character is a letter or a digit, a combining mark, or an incomplete sequence of bytes."""
     return character.isalnum() or character == "\ufffd" or unicodedata.category(character).startswith("M")

@@ -1,12 +1,12 @@
 """Filling sentences with a masked LM: rounds over many sentences, each from left to right (paper 3.2).
 
-In each round the first open slot of every sentence is filled. It sees the fills of the rounds before and mask tokens
-behind it. So the model works on whole batches, and a fill depends neither on the size of the batches nor on what else
-is in them.
+In each round the first open slot of every sentence is filled. It sees the fills of earlier rounds, and mask tokens at
+the later slots. So the model works on full batches, and a fill depends neither on the batch size nor on other sentences
+of the batch.
 
-A line that is longer than the model's positions would need thousands of rounds where it has thousands of markers; in
-such a line slots that are at least ``reach`` pieces apart may be filled in the same round, so the order holds among
-slots that are nearer to each other than that. Elsewhere ``reach`` is infinite.
+A line with thousands of markers would need thousands of rounds. So in a line longer than the model's positions, one
+round may fill slots at a distance of at least ``reach`` pieces. Closer slots are still filled in order. In other lines
+``reach`` is infinite.
 """
 
 import math
@@ -16,28 +16,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
 from tasks.errors import ModelError
-from tasks.filling.choice import Choice, Chosen
 from tasks.filling.fill_words import Wanted, unwanted, wanted
-from tasks.filling.filled_corpus import BuiltFiller
-from tasks.filling.marker_randomness import Place
+from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window, padded_pieces, window_batches
-from tasks.filling.masked_sentence import Fill, MaskedSentence
-from tasks.filling.settings import ChoosingMethod
-
-if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.prepared_fill import PreparedFill
+from tasks.filling.settings import CandidateMethod, Choose
+from tasks.filling.surrogates.class_check import ClassRestriction
 
 
 def asked_from_the_left(positions: Sequence[int], reach: float) -> list[int]:
-    """Which of the open slots, by their ascending positions in the pieces, are filled in this round: the first, and in
-    a long line each next one that is far enough from the one before it."""
+    """Indices of the open slots to fill in this round: the first, then each next one at a distance of at least
+    ``reach``. ``positions``: ascending positions of the open slots in the pieces."""
     chosen = [0]
     while (following := bisect_left(positions, positions[chosen[-1]] + reach)) < len(positions):
         chosen.append(following)
@@ -45,17 +41,17 @@ def asked_from_the_left(positions: Sequence[int], reach: float) -> list[int]:
 
 
 _REACH = 32
-"""In a line longer than the model's positions, slots so many pieces apart may be filled in the same round."""
+"""Minimum distance in pieces of slots in the same round, in a line longer than the model's positions."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """A sentence while it is filled; its pieces hold the fills so far and mask tokens for what is left."""
+    """State of a sentence during filling. Its pieces have the fills so far, and mask tokens at the open slots."""
 
     sentence: MaskedSentence
     pieces: list[int]
     positions: list[int]
-    """Of all slots."""
+    """Positions of all slots."""
     reach: float
     open: list[int]
     """Slots without a fill, ascending."""
@@ -63,34 +59,29 @@ class _Progress:
 
 
 _Asked = tuple[_Progress, list[int]]
-"""A sentence and those of its slots that share a window, ascending."""
-
-
-class _Scored(NamedTuple):
-    """What is known of the ``N`` slots of a batch, or of a part of one."""
-
-    scores: torch.Tensor
-    """``(N, W)``, of the candidates alone."""
-    glued: list[bool]
-    """Whether a slot wants the entries for words that follow no space."""
+"""A sentence and its slots in one window, ascending."""
 
 
 class MaskedFiller:
-    """Fills sentences with one model and one method."""
+    """Filler for sentences, with one model and one method."""
 
     def __init__(
         self,
         model: MaskedLanguageModel,
         candidates: CandidateWords,
-        choices: Mapping[str | None, Choice],
+        choices: Mapping[str | None, Choose],
+        randomness: MarkerRandomness,
         *,
         shares: Mapping[str, np.ndarray] | None = None,
+        restriction: ClassRestriction | None = None,
         batch_sentences: int,
     ) -> None:
-        """``choices``: what chooses, by the language of the place, or at every place by ``None``. ``shares``: for each
-        language the share, ``(W,)``, of each candidate that is of it; none is written where it has no share."""
+        """``choices``: the choice for each language of a place, or ``None`` for all places. ``shares``: ``(W,)`` share
+        of each candidate in each language; a candidate without a share is never written in this language."""
         self._model, self._candidates, self._choices = model, candidates, choices
-        self._batch_sentences = batch_sentences
+        self._randomness, self._batch_sentences = randomness, batch_sentences
+        self.restriction = restriction
+        """Further restriction, by the class of the place."""
         device = model.model.device
         self._spaced, self._glued = (torch.from_numpy(e).to(device) for e in (candidates.spaced, candidates.glued))
         misplaced = unwanted(candidates.words)
@@ -99,17 +90,17 @@ class MaskedFiller:
             foreign = np.flatnonzero(share == 0)
             self._unwanted[language] = {want: np.union1d(none, foreign) for want, none in misplaced.items()}
         self.counts = model.halving.counts
-        """How often memory ran out and a batch was halved."""
+        """Number of batches that ran out of memory and were halved."""
         self.candidate_count = len(candidates)
-        """How many words there are to choose from."""
+        """Number of words to choose from."""
         self.forward_seconds = 0.0
-        """Seconds inside the model so far."""
+        """Seconds in the model so far."""
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled.
 
-        Raises ``ModelError`` where the model's scores are not numbers, naming the line. Where a GPU runs out of memory
-        the sentences go in smaller batches; ``ResourceError`` where one alone does not fit.
+        Raises ``ModelError`` with the line if the model's scores are not finite. If a GPU runs out of memory, batches
+        become smaller. Raises ``ResourceError`` if one sentence alone does not fit.
         """
         with_slots = [sentence for sentence in sentences if sentence.slots]
         states = [
@@ -145,8 +136,8 @@ class MaskedFiller:
         )
 
     def _ask(self, state: _Progress) -> list[tuple[_Asked, Window]]:
-        """The windows of this round, each with its slots; made before any slot is filled in it, so that what a slot
-        sees does not depend on batches."""
+        """The windows of this round with their slots. They are made before the round fills a slot, so the context of a
+        slot does not depend on batches."""
         positions = [state.positions[slot] for slot in state.open]
         slots = [state.open[index] for index in asked_from_the_left(positions, state.reach)]
         windows = self._model.frame.windows(state.pieces, [state.positions[slot] for slot in slots])
@@ -154,69 +145,49 @@ class MaskedFiller:
         return [((state, list(islice(remaining, len(window.positions)))), window) for window in windows]
 
     def _fill_batch(self, batch: Sequence[tuple[_Asked, Window]]) -> int:
-        """Score and fill the ``N`` slots that are asked for; how many these are."""
+        """Score and fill the ``N`` slots of a batch; returns N."""
         asked = _slots(batch)
         parts = self._model.halving.run(batch, partial(self._scored, whole=len(batch)), padded_pieces)
-        scores = parts[0].scores if len(parts) == 1 else torch.cat([part.scores for part in parts])  # (N, W)
-        glued = [is_glued for part in parts for is_glued in part.glued]
-        places = [Place(state.sentence.number, state.sentence.slots[slot].first_marker) for state, slot in asked]
-        spoken = [state.sentence.slots[slot].language for state, slot in asked]
-        none = [
-            self._unwanted[language][wanted(state.sentence, slot)]
-            for language, (state, slot) in zip(spoken, asked, strict=True)
-        ]
-        chosen = self._choose(scores.cpu().numpy(), places, none, spoken)
-        for (state, slot), is_glued, candidate, fallback in zip(
-            asked, glued, chosen.candidates.tolist(), chosen.fallbacks.tolist(), strict=True
-        ):
-            entries = self._candidates.glued if is_glued else self._candidates.spaced
-            state.pieces[state.positions[slot]] = int(entries[candidate])
-            state.fills[slot] = Fill(self._candidates.words[candidate], fallback)
+        for (state, slot), row in zip(asked, torch.cat(parts).cpu().numpy(), strict=True):  # (N, W)
+            entries = self._candidates.glued if self._is_glued(state, slot) else self._candidates.spaced
+            chosen, fallback = self._choose(row, state.sentence, slot)
+            state.pieces[state.positions[slot]] = int(entries[chosen])
+            state.fills[slot] = Fill(self._candidates.words[chosen], fallback)
         return len(asked)
 
-    def _choose(
-        self, scores: np.ndarray, places: list[Place], none: list[np.ndarray], spoken: list[str | None]
-    ) -> Chosen:
-        """By the choice of each place's language."""
-        if len(self._choices) == 1:
-            return self._choices[None].choose(scores, places, none)
-        chosen = Chosen(np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=bool))
-        for language in sorted({language for language in spoken if language}):
-            rows = [row for row, each in enumerate(spoken) if each == language]
-            part = self._choices[language].choose(
-                scores[rows], [places[row] for row in rows], [none[row] for row in rows]
-            )
-            chosen.candidates[rows], chosen.fallbacks[rows] = part.candidates, part.fallbacks
-        return chosen
+    def _is_glued(self, state: _Progress, slot: int) -> bool:
+        """Whether a slot takes the entries for words without a space before them."""
+        return not self._candidates.follows_space(state.sentence.texts[slot], line_start=slot == 0)
 
-    def _scored(self, batch: Sequence[tuple[_Asked, Window]], *, whole: int) -> _Scored:
-        """The candidates' scores in a batch, or in a part of one of ``whole`` windows.
+    def _choose(self, scores: np.ndarray, sentence: MaskedSentence, index: int) -> tuple[int, bool]:
+        """The candidate for a slot by its ``(W,)`` scores, and whether it is a fallback."""
+        slot = sentence.slots[index]
+        place = Place(sentence.number, slot.first_marker)
+        scores[self._unwanted[slot.language][wanted(sentence, index)]] = -np.inf
+        if np.isneginf(scores.max()):
+            raise ModelError("no word that this filler can write is allowed at one of the markers: nothing to choose")
+        held = self.restriction.restrict(place, scores) if self.restriction else None
+        return (held, False) if held is not None else self._choices[slot.language](scores, self._randomness.at(place))
 
-        The vocabulary's scores end here: on a GPU those of several parts would take the memory that the batch had not.
+    def _scored(self, batch: Sequence[tuple[_Asked, Window]], *, whole: int) -> torch.Tensor:
+        """``(N, W)`` scores of the candidates in a batch of ``whole`` windows, or in a part of one.
+
+        Scores of the whole vocabulary are freed here, since several parts of them would exceed the GPU's memory.
         """
         asked = _slots(batch)
         started = time.perf_counter()
         logits = self._model.logits([window for _, window in batch])  # (N, V)
-        sound = bool(torch.isfinite(logits.sum()))  # one number that is none makes the sum none
+        sound = bool(torch.isfinite(logits.sum()))  # finite only if all scores are
         self.forward_seconds += time.perf_counter() - started
         if not sound:
-            self._refuse_what_is_no_number(logits, asked)
-        glued = [
-            not self._candidates.follows_space(state.sentence.texts[slot], line_start=slot == 0)
-            for state, slot in asked
-        ]
-        scores = self._candidate_scores(logits, glued)  # (N, W)
-        return _Scored(scores if len(batch) == whole else scores.cpu(), glued)
-
-    def _candidate_scores(self, logits: torch.Tensor, glued: Sequence[bool]) -> torch.Tensor:
-        """``(N, W)`` of ``(N, V)``: each candidate by the entry that fits its slot."""
+            self._refuse_damaged_scores(logits, asked)
         scores = logits.index_select(1, self._spaced)
-        if any(glued) and self._candidates.glued is not self._candidates.spaced:
-            rows = torch.tensor(glued, device=logits.device).nonzero()[:, 0]
-            scores[rows] = logits[rows].index_select(1, self._glued)
-        return scores
+        glued = [number for number, (state, slot) in enumerate(asked) if self._is_glued(state, slot)]
+        if glued and self._candidates.glued is not self._candidates.spaced:
+            scores[glued] = logits[glued].index_select(1, self._glued)
+        return scores if len(batch) == whole else scores.cpu()
 
-    def _refuse_what_is_no_number(self, logits: torch.Tensor, slots: Sequence[tuple[_Progress, int]]) -> None:
+    def _refuse_damaged_scores(self, logits: torch.Tensor, slots: Sequence[tuple[_Progress, int]]) -> None:
         bad = (~torch.isfinite(logits)).any(dim=1).tolist()  # (N,)
         lines = [state.sentence.number for (state, _), is_bad in zip(slots, bad, strict=True) if is_bad]
         if lines:
@@ -230,27 +201,31 @@ def _slots(batch: Sequence[tuple[_Asked, Window]]) -> list[tuple[_Progress, int]
     return [(state, slot) for (state, slots), _ in batch for slot in slots]
 
 
-def masked_filler(context: "FillContext", method: ChoosingMethod) -> BuiltFiller:
-    """The filler of a fill with a masked language model; other classes are left out of its choice."""
-    candidates = context.candidates
-    shares = context.learned.languages.shares(candidates.words) if context.learned.languages else None
+def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[MaskedFiller, Casing]:
+    """The filler for a fill by a masked language model, and its casing. Words of other classes are excluded."""
+    words, languages = prepared.words, prepared.learned.languages
+    candidates = words.candidates
+    shares = languages.shares(candidates.words) if languages else None
     for spoken, share in (shares or {}).items():
         if not share.any():
             raise ModelError(
-                f"filler {context.model.name!r} has no word of {spoken!r} as one piece; take one for several "
+                f"filler {words.opened.name!r} has no word of language {spoken!r} as one piece; take one for several "
                 "languages, such as 'xlm-roberta-base', or method unigram"
             )
-    choices: dict[str | None, Choice] = {}
-    for language in shares or (None,):
-        off_list = context.kept.off_list(candidates.words, language)
-        choices[language] = method.choice(off_list, context.randomness, context.learned)
-        if context.classes is not None:
-            choices[language] = context.classes.restricted(choices[language], candidates.words)
     filler = MaskedFiller(
-        context.model.masked,
+        words.opened.masked,
         candidates,
-        choices,
+        {
+            language: method.prepare(words.kept.off_list(candidates.words, language), prepared.learned)
+            for language in shares or (None,)
+        },
+        prepared.randomness,
         shares=shares,
+        restriction=(
+            ClassRestriction(candidates.words, words.opened.class_words(method.class_check, words.counts))
+            if method.matches_classes
+            else None
+        ),
         batch_sentences=method.batch_sentences,
     )
-    return BuiltFiller(filler, context.casing(is_cased=candidates.cased))
+    return filler, words.casing(is_cased=candidates.cased)

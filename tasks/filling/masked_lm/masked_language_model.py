@@ -1,12 +1,8 @@
-"""A masked language model of Hugging Face's as a filler: loading, encoding, and scores at the markers alone.
+"""A Hugging Face masked language model as a filler: loading, encoding, windows, batches, and scores at the markers.
 
-Any architecture with a masked-LM head works. Sentences that are longer than the model's positions are seen through a
-window round the marker.
-
-What a masked LM sees of a sentence, and which sentences it sees at once.
-
-A sentence that fits into the model's positions is seen whole. Of a longer one the model sees a window round the markers
-that are scored: every marker has at least an eighth of the window on either side of it, where the sentence has so much.
+Every architecture with a masked-LM head works. The model sees a whole sentence if it fits into its positions. Of a
+longer one it sees a window around the scored markers. Every marker then has context of at least an eighth of the window
+on either side, if the sentence has as much.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,22 +22,22 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _SHARED = 0.75
-"""Markers of a long sentence share a window where they stand within this share of it."""
+"""Maximum distance of the markers that share a window, as a share of the window."""
 _MOST_PIECES = 8192
-"""At most so many pieces per forward pass, padding included: long sentences go in smaller batches."""
+"""Maximum number of pieces per forward pass, padding included: long sentences get smaller batches."""
 _MOST_SCORES = 1 << 24
-"""At most so many vocabulary scores per forward pass (64 MiB), but for a single window with more markers."""
+"""Maximum number of vocabulary scores per forward pass (64 MiB); a single window may have more."""
 _GPU_FACTOR = 8
-"""On a GPU both are so many times as much."""
+"""Factor of both limits on a GPU."""
 _ENOUGH_PIECES = 384
-"""A batch of so many pieces keeps a processor busy, so it ends rather than pad its shortest sentence by more than"""
+"""Number of pieces that use a CPU fully: a batch of this size may end to avoid padding. A GPU needs full batches."""
 _MOST_PADDING = 1.08
-"""this factor. A GPU is busy with whole batches only."""
+"""Maximum padding factor of the shortest sentence in such a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The pieces that the model sees, special ones included, and the positions of the markers that are scored."""
+    """The pieces that the model sees, special ones included, and the positions of the scored markers."""
 
     pieces: list[int]
     positions: list[int]
@@ -49,24 +45,24 @@ class Window:
 
 @dataclass(frozen=True)
 class Frame:
-    """What the model puts round a text, and how much text has room between."""
+    """The special pieces before and after a text, and the room for the text."""
 
     prefix: list[int]
     suffix: list[int]
     room: int
-    """Pieces, special ones not counted."""
+    """Maximum number of pieces of the text."""
 
     @property
     def longest(self) -> int:
-        """Pieces of the longest sentence that is seen whole, special ones counted."""
+        """Number of pieces of the longest sentence that the model sees whole, special ones included."""
         return len(self.prefix) + self.room + len(self.suffix)
 
     def fits(self, pieces: Sequence[int]) -> bool:
-        """Whether a sentence is seen whole."""
+        """Whether the model sees a sentence whole."""
         return len(pieces) <= self.room
 
     def windows(self, pieces: Sequence[int], positions: Sequence[int]) -> list[Window]:
-        """Windows that show every marker of ``positions`` (ascending) once, in order; one where the sentence fits."""
+        """Windows with every marker of ``positions`` (ascending) once, in order; one window if the sentence fits."""
         if self.fits(pieces):
             return [self._window(pieces, positions, 0)]
         windows = []
@@ -89,7 +85,7 @@ Owner = TypeVar("Owner")
 
 
 def padded_pieces(batch: Sequence[tuple[Owner, Window]]) -> int:
-    """Pieces of a batch, padding included."""
+    """Number of pieces of a batch, padding included."""
     return len(batch) * max(len(window.pieces) for _, window in batch)
 
 
@@ -100,7 +96,7 @@ def window_batches(
     vocabulary_size: int,
     on_gpu: bool = False,
 ) -> Iterator[list[tuple[Owner, Window]]]:
-    """The windows, each with whatever it belongs to, in batches of about equal length, short ones first."""
+    """The windows with their owners, in batches of similar length, the shortest first."""
     factor = _GPU_FACTOR if on_gpu else 1
     batch: list[tuple[Owner, Window]] = []
     places = 0
@@ -128,7 +124,7 @@ class MaskedLanguageModel:
     """A model with its tokenizer, ready to score fills."""
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> None:
-        """Raises ``ModelError`` where the tokenizer has no mask token, splits it, or is not the model's own."""
+        """Raises ``ModelError`` if the tokenizer has no mask token, splits it, or belongs to another model."""
         if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
             raise ModelError(
                 f"filler {name!r} has no mask token, so it is no masked language model; "
@@ -136,13 +132,13 @@ class MaskedLanguageModel:
             )
         self.name = name
         self.model = model.eval()
-        self._cut: torch.nn.Module | None = None
+        self._cut: torch.nn.Module = model.base_model
         self.tokenizer = tokenizer
         self.mask_entry: int = tokenizer.mask_token_id
         self._padding: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.mask_entry
         self.vocabulary_size: int = model.config.vocab_size
         self.halving = BatchHalving(name)
-        """What to do where a GPU runs out of memory, and how often that was."""
+        """Recovery from lack of GPU memory, with its counts."""
         pieces = tokenizer(f"a {tokenizer.mask_token} a", add_special_tokens=False)["input_ids"]
         if pieces.count(self.mask_entry) != 1:
             raise self._splits_the_mask()
@@ -158,18 +154,18 @@ class MaskedLanguageModel:
         prefix, suffix = _special_frame(tokenizer)
         positions = _positions(model, tokenizer)
         self.frame = Frame(prefix, suffix, positions - len(prefix) - len(suffix))
-        """How sentences are shown to the model."""
+        """Special pieces and room of every sentence."""
         if self.frame.room < 1:
             raise ModelError(f"filler {name!r} has {positions} positions, too few for one marker; take another one")
         added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
-        # Longer first: one special string may hold another.
+        # Longer first: one special string may contain another.
         self._special_strings = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
 
     @classmethod
     def load(cls, name: str) -> "MaskedLanguageModel":
         """Load a filler by hub name, folder or ``package:NAME/FOLDER``, in float32.
 
-        Raises ``ModelError`` where it cannot be found, is no masked LM, lacks its head or files, or has no mask token.
+        Raises ``ModelError`` if it cannot be found, is no masked LM, lacks its head or files, or has no mask token.
         """
         model, tokenizer, missing = load_masked_model(name)
         if missing:
@@ -177,7 +173,7 @@ class MaskedLanguageModel:
         return cls(model, tokenizer, name).prepared()
 
     def prepared(self) -> "MaskedLanguageModel":
-        """Itself, on the GPU where there is one and with the processor's fastest float32 products where not.
+        """This object, on the GPU if there is one, else with linear layers packed for fast float32 products.
 
         Raises ``ModelError`` as ``check_scores``.
         """
@@ -192,14 +188,13 @@ class MaskedLanguageModel:
         return self
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Pieces of each sentence, without special ones at the ends; a sentence is its ``n + 1`` texts round ``n``
-        slots.
+        """Pieces of each sentence, without special ones at the ends. A sentence is ``n + 1`` texts around ``n`` slots.
 
-        Strings in a user's text that the tokenizer would take for special tokens are broken up by a space; only what
-        the model sees is changed, not the text. In vocabularies with space signs the space before a marker belongs to
-        the word behind it, so it is no piece of its own; and what follows a marker directly has no space sign, though
-        SentencePiece tokenizers put one behind every mask token: the pieces are those of a sentence with a word there.
-        Raises ``ModelError`` where the tokenizer splits its mask token.
+        A space breaks up strings of a user's text that look like special tokens. This changes the model's input, not
+        the text. The other pieces equal a sentence with a word at the marker. So in vocabularies with space signs, the
+        space before a marker is no separate piece: it belongs to the word. Text directly after a marker has no space
+        sign, although SentencePiece tokenizers put one after every mask token. Raises ``ModelError`` if the tokenizer
+        splits its mask token.
         """
         if not sentences:
             return []
@@ -217,8 +212,8 @@ class MaskedLanguageModel:
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
         """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
 
-        They are not checked: a damaged model's may be no numbers. A GPU may have too little memory for them, so ask for
-        them within ``halving.run``, and keep nothing so wide of one part while the next is computed.
+        They are not checked: a damaged model may give NaN. A GPU may have too little memory for them. So call this in
+        ``halving.run``, and free the scores of one part before the next.
         """
         longest = max(len(window.pieces) for window in windows)
         pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
@@ -239,16 +234,16 @@ class MaskedLanguageModel:
         return logits.float()
 
     def _view(self, texts: Sequence[str]) -> str:
-        """A sentence as the tokenizer is given it, mask tokens in the slots."""
+        """A sentence in the form for the tokenizer, with mask tokens in the slots."""
         before = map(self._defused, texts[:-1])
         if self._strips_space:
             before = map(str.rstrip, before)
         return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
 
     def _text_by_text(self, texts: Sequence[str]) -> list[int]:
-        """Pieces of a sentence in which the tokenizer takes more for its mask token than what was put in the slots.
+        """Pieces of a sentence in which the tokenizer finds more mask tokens than slots.
 
-        Tokenizers that look for it behind their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
+        Tokenizers that look for it after their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
         """
         before = [text.rstrip() if self._strips_space else text for text in texts[:-1]]
         parts = self.tokenizer(
@@ -262,8 +257,8 @@ class MaskedLanguageModel:
         return pieces
 
     def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
-        """The pieces less the space sign behind each mask token that text follows directly."""
-        kept: list[int] = []
+        """The pieces without the space sign after each mask token that text follows directly."""
+        entries: list[int] = []
         following = iter(texts[1:])
         glued = False
         for piece in pieces:
@@ -273,13 +268,13 @@ class MaskedLanguageModel:
                 text = next(following)
                 glued = bool(text) and not text[0].isspace()
             if entry is not None:
-                kept.append(entry)
-        return kept
+                entries.append(entry)
+        return entries
 
     def _splits_the_mask(self) -> ModelError:
         return ModelError(
-            f"filler {self.name!r}: its tokenizer does not keep the mask token {self.tokenizer.mask_token!r} in one "
-            'piece; fetch the tokenizer that belongs to the model, or set "split_special_tokens": false in its '
+            f"filler {self.name!r}: its tokenizer splits the mask token {self.tokenizer.mask_token!r} into pieces; "
+            'fetch the tokenizer that belongs to the model, or set "split_special_tokens": false in its '
             "tokenizer_config.json"
         )
 
@@ -291,9 +286,9 @@ class MaskedLanguageModel:
 
 
 def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
-    """Model, tokenizer and the names of the weights that the source does not hold (a body without head lacks those).
+    """Model, tokenizer and the names of the missing weights (the head's, if the source has only a body).
 
-    Raises ``ModelError`` as ``MaskedLanguageModel.load`` does.
+    Raises ``ModelError`` as ``MaskedLanguageModel.load``.
     """
     source = locate_model(name)
     base = base_of_update(source)
@@ -305,35 +300,35 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
     import transformers
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    # Its messages (fresh weights, long sentences) are said by our own errors and reports, or are no news here.
+    # Palimpsest's errors and reports have the content of its messages (fresh weights, long sentences).
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
         tokenizer = AutoTokenizer.from_pretrained(source)
         model, information = AutoModelForMaskedLM.from_pretrained(source, output_loading_info=True, dtype=torch.float32)
     except Exception as error:
-        # Damaged files fail in as many ways as there are formats; the reason is in the message.
+        # Damaged files raise different exceptions for each format; the reason is in the message.
         if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
             raise ModelError(
-                f"model {name!r} is no masked language model but of another kind (a causal one, for example); "
+                f"model {name!r} is no masked language model, but of another kind (such as a causal one); "
                 "take a masked one such as 'bert-base-uncased' or 'roberta-base'"
             ) from None
         raise unreachable(name, error) from error
     if getattr(model.config, "is_decoder", False) and not model.config.is_encoder_decoder:
         raise ModelError(
-            f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only what is before a marker; "
-            "take a masked language model, or set is_decoder to false"
+            f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only the text before a marker;"
+            " take a masked language model, or set is_decoder to false"
         )
     if getattr(model.config, "default_language", "") is None:
         raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has adapters for several languages and is not told which one the "
-            f'text is in: set "default_language" in its config.json to one of {", ".join(model.config.languages)}'
+            f"model {name!r} ({type(model).__name__}) has adapters for several languages, and none is chosen: set "
+            f'"default_language" in its config.json to one of {", ".join(model.config.languages)}'
         )
     return model, tokenizer, sorted(information["missing_keys"])
 
 
 def headless(what: str, name: str, missing: Sequence[str]) -> ModelError:
-    """A body that has to have a head."""
+    """The error for a model that lacks its masked-LM head."""
     return ModelError(
         f"{what} {name!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
         "train one with 'palimpsest train-filler' (train_head) and give its output folder"
@@ -341,7 +336,7 @@ def headless(what: str, name: str, missing: Sequence[str]) -> ModelError:
 
 
 def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:
-    """For each entry that begins with the sign the one without it, if there is one; ``None`` for the bare sign."""
+    """From entries that begin with the sign to the entries without it, if they exist; ``None`` for the bare sign."""
     entries: dict[int, int | None] = {}
     for piece, entry in vocabulary.items():
         if piece == sign:
@@ -352,7 +347,7 @@ def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int
 
 
 def _special_frame(tokenizer: "Tokenizer") -> tuple[list[int], list[int]]:
-    """The special pieces that the tokenizer puts before and behind a sentence."""
+    """The special pieces that the tokenizer puts before and after a sentence."""
     bare = tokenizer("a", add_special_tokens=False)["input_ids"]
     framed = tokenizer("a")["input_ids"]
     for start in range(len(framed) - len(bare) + 1):
@@ -362,12 +357,12 @@ def _special_frame(tokenizer: "Tokenizer") -> tuple[list[int], list[int]]:
 
 
 def _positions(model: "PreTrainedModel", tokenizer: "Tokenizer") -> int:
-    """How many pieces the model takes at once; at most 512, enough context for one word."""
+    """Number of pieces that the model can read; at most 512, enough context for one word."""
     limits = [_LONGEST_WINDOW, tokenizer.model_max_length]
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions:
         embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-        # RoBERTa and its kin count positions from the padding entry on.
+        # RoBERTa models count positions from the padding entry.
         padding = getattr(embeddings, "padding_idx", None)
         limits.append(positions - (padding + 1 if padding is not None else 0))
     return min(limits)

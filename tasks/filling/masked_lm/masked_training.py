@@ -1,14 +1,11 @@
-"""The steps in which a masked LM learns to guess masked words: of a fresh head as of a filler that is fine-tuned.
+"""Training of a masked LM to predict whole masked words, and its accuracy on held-out text.
 
-Batches for training and testing a masked LM on the task that filling sets: one mask token for one whole word.
+It trains a new head, or fine-tunes a filler. Only words of a single piece are masked, always by the mask token: a
+marker never replaces a part of a word. Entries that the filler never writes (``candidate_words``) are no targets.
+Sentences are separate, as in filling, in batches of similar length.
 
-Only words that are a single piece are masked, always by the mask token itself: a marker never stands for part of a
-word, and what the filler never writes (``candidate_words``) is not practised either. Sentences stand alone, as they do
-when they are filled, those of about equal length together.
-
-How well a masked LM guesses single masked words of held-out text: loss, perplexity, accuracy.
-
-These numbers compare training runs of one filler. They do not say how good its substitutes are.
+Loss, perplexity and accuracy on held-out text compare training runs of one filler. They do not measure the quality of
+its substitutes.
 """
 
 import math
@@ -33,43 +30,43 @@ from tasks.filling.masked_lm.candidate_words import (
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
-from tasks.training.steps import run_steps
+from tasks.training.steps import Steps, linear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
 _POOL_SENTENCES = 8192
-"""So many sentences at a time are sorted by length; whole batches are then put in random order."""
+"""Number of sentences that are sorted by length together; their batches are then shuffled."""
 
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """``B`` sentences of up to ``T`` pieces, ``N`` of them masked."""
+    """``B`` sentences of up to ``T`` pieces, with ``N`` masked pieces."""
 
     pieces: torch.Tensor
     """``(B, T)``, mask tokens in place."""
     attention: torch.Tensor
-    """``(B, T)``, 1 where there is a piece and 0 where there is padding."""
+    """``(B, T)``, 1 at pieces and 0 at padding."""
     rows: torch.Tensor
     """``(N,)`` sentence of each masked place."""
     positions: torch.Tensor
-    """``(N,)`` its position."""
+    """``(N,)`` position of each masked place."""
     targets: torch.Tensor
-    """``(N,)`` the piece that stood there."""
+    """``(N,)`` masked pieces."""
 
     def scores(self, model: "PreTrainedModel", cut: torch.nn.Module) -> torch.Tensor:
-        """``(N, V)`` of all pieces at the masked places; ``cut``: as ``scores_at`` takes it."""
+        """``(N, V)`` scores of all pieces at the masked places; ``cut``: as for ``scores_at``."""
         given = {"input_ids": self.pieces, "attention_mask": self.attention}
         return scores_at(model, self.rows, self.positions, cut=cut, **given)
 
     def to(self, device: torch.device) -> "MaskedBatch":
-        """The same on another device."""
+        """A copy on another device."""
         return MaskedBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class WordMasker:
-    """Makes batches of one tokenizer's pieces."""
+    """Makes batches with masked words from one tokenizer's pieces."""
 
     def __init__(self, tokenizer: "Tokenizer", candidates: CandidateWords, vocabulary_size: int) -> None:
         self._tokenizer = tokenizer
@@ -81,14 +78,13 @@ class WordMasker:
         self._without_sign = np.zeros(vocabulary_size, dtype=bool)  # (V,)
         self._without_sign[without_sign(tokenizer)] = True
         if self._without_sign.any() and tokenizer.unk_token_id is not None:
-            # It stands for a character in such a vocabulary, and that may be a letter.
+            # In such a vocabulary it replaces a character, which may be a letter.
             self._continues[tokenizer.unk_token_id] = True
         self._holds_word = np.zeros(vocabulary_size, dtype=bool)  # (V,)
         self._holds_word[holds_word(tokenizer)] = True
 
     def encode(self, lines: Sequence[str], longest_sentence: int) -> list[list[int]]:
-        """Pieces of each line with special ones at its ends, cut to ``longest_sentence``; only lines with a word to
-        mask."""
+        """Pieces of each line with a word to mask, with special ones at its ends, cut to ``longest_sentence``."""
         encoded = self._tokenizer(
             list(lines),
             truncation=True,
@@ -99,7 +95,7 @@ class WordMasker:
         return [pieces for pieces in encoded if self.maskable(np.array([pieces])).any()]
 
     def maskable(self, pieces: np.ndarray) -> np.ndarray:
-        """``(B, T)`` booleans: which of ``(B, T)`` pieces are a whole word by themselves."""
+        """``(B, T)`` booleans: which of ``(B, T)`` pieces are whole words."""
         following = np.zeros_like(pieces)
         following[:, :-1] = pieces[:, 1:]
         inside = np.zeros(pieces.shape, dtype=bool)
@@ -116,7 +112,7 @@ class WordMasker:
             pieces[row, : len(sentence)] = sentence
             attention[row, : len(sentence)] = 1
         maskable = self.maskable(pieces) & (attention == 1)
-        # Of each sentence's maskable words the ones with the smallest tickets, so every sentence has at least one.
+        # Mask the maskable words with the smallest tickets in each sentence, so every sentence has at least one.
         tickets = np.where(maskable, random.random(pieces.shape), np.inf)
         wanted = np.clip(np.round(share * attention.sum(axis=1)), 1, maskable.sum(axis=1)).astype(int)  # (B,)
         ranks = tickets.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
@@ -129,8 +125,8 @@ class WordMasker:
 def length_batches(
     sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator
 ) -> Iterator[list[Sequence[int]]]:
-    """Endless batches of at most ``batch_pieces`` pieces with padding (or one sentence), every sentence once per
-    epoch."""
+    """Endless batches of at most ``batch_pieces`` pieces, padding included, or of one sentence. Every sentence occurs
+    once per epoch."""
     while True:
         order = random.permutation(len(sentences))
         for start in range(0, len(order), _POOL_SENTENCES):
@@ -152,18 +148,17 @@ def train_on_masked_words(
     random: np.random.Generator,
     *,
     remedy: str,
-    name: str = "training head",
 ) -> dict[str, Any]:
-    """Train in place, on a GPU where there is one; returns steps, sentences and pieces seen, and the loss curve in nats
+    """Train in place, on a GPU if there is one. Returns steps, sentences and pieces seen, and the loss curve in nats
     per masked word.
 
-    ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``);
-    ``name`` stands at the progress bar. Raises ``ModelError`` with the ``remedy`` where the loss stops being a number.
+    ``sentences``: pieces, from ``WordMasker.encode``; ``groups``: weights (``params``) with their peak rates (``lr``).
+    Raises ``ModelError`` with the ``remedy`` if the loss stops being a number.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model.to(device)  # type: ignore[arg-type]  # its decorator forgets self
     optimiser = torch.optim.AdamW(list(groups), betas=BETAS, weight_decay=_WEIGHT_DECAY, fused=True)
-    # Short sentences: the plain attention takes half the time of the fused one in training.
+    # For short sentences, plain attention takes half the time of fused attention in training.
     attention = model.config._attn_implementation
     model.set_attn_implementation("eager")
     model.train(settings.dropout > 0)
@@ -185,7 +180,8 @@ def train_on_masked_words(
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(settings.seed)
-        losses = run_steps(optimiser, next_loss, settings.steps, settings.warm_up_share, name=name, remedy=remedy)
+        factor = linear(settings.steps, settings.warm_up_share)
+        losses = Steps(optimiser, next_loss, factor, remedy=remedy).run(settings.steps)
     model.cpu().eval().requires_grad_(True)
     model.set_attn_implementation(attention)
     return {
@@ -200,9 +196,9 @@ def train_on_masked_words(
 def enough_lines(
     lines: Sequence[str], settings: MaskedTraining, longest_sentence: int, random: np.random.Generator
 ) -> list[str]:
-    """A random part of the text that lasts for all steps; a line has at least as many pieces as words.
+    """A random part of the text that is long enough for all steps. A line has at least as many pieces as words.
 
-    ``longest_sentence``: pieces that a line is cut to, which the model may set lower than the settings.
+    ``longest_sentence``: maximum number of pieces of a line; the model may set it lower than the settings.
     """
     wanted = settings.steps * settings.batch_pieces
     chosen: list[str] = []
@@ -223,11 +219,11 @@ _TEST_SENTENCES = 32
 def masked_accuracy(
     model: "PreTrainedModel", tokenizer: "Tokenizer", lines: Sequence[str], *, name: str
 ) -> dict[str, Any]:
-    """Guess the same words of the same lines every time, in float32.
+    """Accuracy at masked words of held-out lines, the same words in every call, in float32.
 
-    Returns ``valid_words`` (how many), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
-    ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` where no line has a word to
-    mask, and ``ModelError`` where the model's scores are not numbers.
+    Returns ``valid_words`` (number), ``valid_loss`` (nats per word over the whole vocabulary), ``valid_perplexity``,
+    ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` if no line has a word to
+    mask, and ``ModelError`` if the model's scores are not finite.
     """
     masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
     language_model = MaskedLanguageModel(model, tokenizer, name)
@@ -243,7 +239,7 @@ def masked_accuracy(
 def accuracy_of_pieces(
     model: "PreTrainedModel", masker: WordMasker, sentences: Sequence[Sequence[int]], *, name: str
 ) -> dict[str, Any]:
-    """As ``masked_accuracy``, of sentences that are pieces already; mask tokens that stand in them are context."""
+    """As ``masked_accuracy``, for encoded sentences; their mask tokens are context."""
     random = np.random.default_rng(_TEST_SEED)
     loss = 0.0
     words = first = among_ten = 0

@@ -1,12 +1,10 @@
-"""Places of generic text whose words are known to all: masked by ourselves, as the technique masks, for tuning.
+"""Masked places of generic text for tuning, and a table of a masked LM's candidate probabilities at places.
 
-Words that are not on the technique's list of kept words are masked, all of them; a technique without a list gets a
-share of the words, drawn at random. Only places that stand for one word are guessed. What a place sees is what it sees
-when a corpus is filled: mask tokens at the places that are still open. Where places are filled one after the other
-those before it are filled, here with the words that stand there: by the chain rule the product over places is then the
-probability of all masked words of a sentence together.
-
-What a masked language model says of the candidate words at given places, as a table.
+Generic text is public. For tuning it is masked like the corpus. All words that are not on the technique's list of
+never-masked words are masked, or a random share of the words for a technique without a list. Only places of one word
+are guessed. A place has the same context as in filling: words at the places before it, here the true ones, and mask
+tokens at the open places. By the chain rule, the product over places is then the joint probability of all masked words
+of a sentence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,25 +26,25 @@ from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
 @dataclass(frozen=True, slots=True)
 class OpenPlace:
-    """One slot of a sentence of which some slots are open."""
+    """One open slot of a sentence."""
 
     texts: tuple[str, ...]
-    """The ``n + 1`` texts round the ``n`` open slots."""
+    """The ``n + 1`` texts around the ``n`` open slots."""
     slot: int
-    """Which of them is meant, from 0."""
+    """Index of the slot, from 0."""
 
 
 @dataclass(frozen=True)
 class TuningText:
-    """What generic text gives for tuning."""
+    """Places of generic text for tuning, with their words."""
 
     places: list[OpenPlace]
     targets: list[int]
-    """Index among the candidates of the word that stands at each."""
+    """Candidate index of the word at each place."""
     masked_words: int
-    """Masked words of the lines that were used."""
+    """Number of masked words of the lines used."""
     without_candidate: int
-    """Places of one word that is no candidate: the filler cannot write it, or the word counts lack it."""
+    """Number of places whose word is no candidate: the filler cannot write it, or the word counts lack it."""
 
 
 def tuning_text(
@@ -59,10 +57,10 @@ def tuning_text(
     share: float,
     seed: int,
 ) -> TuningText:
-    """At most so many places, of lines in random order.
+    """At most ``most`` places, from lines in random order.
 
-    ``candidates``: word to index, folded unless ``cased``. ``share``: of the words to mask where there is no list.
-    A place sees the words of the places before it.
+    ``candidates``: from word to index, folded unless ``cased``. ``share``: share of the words to mask if there is no
+    list. A place sees the words of the places before it.
     """
     randomness = MarkerRandomness(seed)
     places: list[OpenPlace] = []
@@ -100,7 +98,7 @@ def _masked_spans(text: str, kept: KeptWords, share: float, random: np.random.Ge
 
 
 def _slots(text: str, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The spans of each slot: runs with nothing but white space between."""
+    """The spans of each slot: runs with only white space between."""
     slots: list[list[tuple[int, int]]] = []
     for span in spans:
         if slots and not text[slots[-1][-1][1] : span[0]].strip():
@@ -111,24 +109,24 @@ def _slots(text: str, spans: Sequence[tuple[int, int]]) -> list[list[tuple[int, 
 
 
 def _texts(text: str, slots: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
-    """The texts round the slots; what is before the first of them is whole."""
+    """The texts around the slots; the first one is the whole text before the first slot."""
     starts = [slot[0][0] for slot in slots] + [len(text)]
     ends = [0] + [slot[-1][1] for slot in slots]
     return tuple(text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 _WINDOWS = 64
-"""Per forward pass; not a setting, so that what is learned does not depend on one."""
+"""Windows per forward pass; not a setting, so that learned weights do not depend on it."""
 
 
 def candidate_log_probabilities(
     model: MaskedLanguageModel, candidates: CandidateWords, allowed: np.ndarray, places: Sequence[OpenPlace]
 ) -> np.ndarray:
-    """``(N, A)`` float32 log-probabilities in nats of the ``A`` allowed candidates (``(W,)`` booleans), which share
-    all probability among themselves, at ``N`` places.
+    """``(N, A)`` float32 log-probabilities in nats of the ``A`` allowed candidates (``(W,)`` booleans) at ``N`` places,
+    normalised over these candidates.
 
-    Raises ``ModelError`` where the model's scores are not numbers. Where a GPU runs out of memory the places go in
-    smaller batches; ``ResourceError`` where one alone does not fit.
+    Raises ``ModelError`` if the model's scores are not finite. If a GPU runs out of memory, batches become smaller.
+    Raises ``ResourceError`` if one place alone does not fit.
     """
     entries = [torch.from_numpy(of[allowed]).to(model.model.device) for of in (candidates.glued, candidates.spaced)]
     table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
@@ -139,7 +137,7 @@ def candidate_log_probabilities(
         items.append((index, window))
 
     def enter(batch: Sequence[tuple[int, Window]]) -> None:
-        """Enter the places of a batch, or of a part of one: nothing of it stays on a GPU."""
+        """Enter the places of a batch, or of a part of one; frees its GPU memory."""
         logits = model.logits([window for _, window in batch])  # (B, V)
         if not bool(torch.isfinite(logits.sum())):
             raise ModelError(f"filler {model.name!r} {NO_NUMBERS}")
@@ -161,7 +159,7 @@ def candidate_log_probabilities(
 
 
 def places_of_corpus(lines: Sequence[str], most: int) -> list[OpenPlace]:
-    """At most so many of the slots of a masked corpus, evenly spread; each sees masks at all others."""
+    """At most ``most`` slots of a masked corpus, evenly spaced; each sees mask tokens at all other slots."""
 
     def sentences() -> Iterator[MaskedSentence]:
         return (read_masked_line(line, 1, merge_markers=True) for line in lines)

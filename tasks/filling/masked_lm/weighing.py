@@ -1,7 +1,7 @@
-"""What ``log_linear`` learns before the first line is filled, once for all devices.
+"""Weights and prior of ``log_linear``, learned before the first line is filled, once for all devices.
 
-Reads generic text, word counts, kept words, and for ``prior: counted`` the masked text; never the
-sidecar. What ``prior: counted`` learns from that has its noise already when it comes here.
+Reads generic text, word counts, never-masked words, and for ``prior: counted`` the masked text, but never the sidecar.
+The counts of ``prior: counted`` already have their noise here.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,6 @@ import numpy as np
 from tasks.corpora.text_lines import read_corpus
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.context import FillContext
 from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import (
@@ -26,8 +25,15 @@ from tasks.filling.masked_lm.estimation import (
     place_of_weights,
     shipped_weights,
 )
-from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
-from tasks.filling.methods.log_linear import LogLinear, LogLinearScores
+from tasks.filling.masked_lm.places import (
+    TuningText,
+    candidate_log_probabilities,
+    places_of_corpus,
+    tuning_text,
+)
+from tasks.filling.methods.log_linear import LogLinear
+from tasks.filling.opened_filler import Words
+from tasks.filling.prepared_fill import Corpus
 from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
@@ -39,42 +45,44 @@ _START = {"filler": 1.0, "frequency": 0.0, "average": 0.0}
 
 @dataclass(frozen=True)
 class PreparedWeighing:
-    """What the choice of words needs, and what the report says of it."""
+    """Terms of the score of a word, and figures for a report."""
 
     allowed: np.ndarray
     """``(W,)`` booleans: the candidates among the words that the filler can write."""
-    scores: LogLinearScores
-    """Of all words that the filler can write."""
+    filler_weight: float
+    """Weight a of the filler."""
+    constant: np.ndarray
+    """``(W,)`` float32, finite: the score terms without context, for all words that the filler can write."""
     measured: dict[str, Any]
     frequencies: WordFrequencies
-    """How frequent words are taken to be, those that the filler cannot write among them."""
+    """Frequencies of the prior, also of words that the filler cannot write."""
 
 
-def prepare(context: FillContext, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
+def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
     """Learn weights and prior for a fill.
 
-    ``wanted``: how frequent words are, the same words as in the word counts; weights are learned by the word counts
-    themselves, so that what is kept of them says nothing of a private text. Raises ``CorpusError`` where no tuning
-    place is found, ``ParameterError`` where there is no text to learn from, and ``ModelError`` where the filler cannot
-    be used, or can write no candidate.
+    ``wanted``: frequencies of the prior, for the words of the word counts. Weights are learned with the word counts
+    themselves, so stored weights reveal nothing about a private text. Raises ``CorpusError`` if no tuning place is
+    found, and ``ParameterError`` if there is no text to learn from. Raises ``ModelError`` if the filler cannot be used
+    or can write no candidate.
     """
-    tuned_on = context.files.tuning_text if settings.learns_weights else None
-    if settings.learns_weights and not tuned_on and context.files.filler != SHIPPED_FILLER:
+    tuned_on = corpus.files.tuning_text if settings.learns_weights else None
+    if settings.learns_weights and not tuned_on and corpus.files.filler != SHIPPED_FILLER:
         raise ParameterError(
             f"method {settings.kind!r} learns its weights from generic text; give --generic with its folder, leave "
             "--filler out, or fix all its weights in params.yaml, average as 0"
         )
     return prepared_weighing(
-        context.model.masked,
-        context.candidates,
-        context.kept,
+        words.opened.masked,
+        words.candidates,
+        words.kept,
         wanted,
         settings,
         read_corpus(tuned_on) if tuned_on else None,
-        context.masked if settings.counts_masked_words else None,
+        corpus.masked if settings.counts_masked_words else None,
         known=shipped_weights() if settings.learns_weights and not tuned_on else None,
-        learned_by=context.frequencies,
-        place=partial(place_of_weights, context, settings) if tuned_on else None,
+        learned_by=words.frequencies,
+        place=partial(place_of_weights, words.opened, corpus, settings) if tuned_on else None,
     )
 
 
@@ -91,61 +99,67 @@ def prepared_weighing(
     learned_by: WordFrequencies | None = None,
     place: Callable[[Sequence[str], np.ndarray], Path] | None = None,
 ) -> PreparedWeighing:
-    """The same from objects: ``lines`` of generic text, if needed; ``corpus``: masked lines, where words were
-    counted; ``known``: weights that were learned before; ``learned_by``: how frequent the same words are in generic
-    text, where ``frequencies`` are others; ``place``: the file that keeps the weights that are learned here, by the
-    words to choose from and their counts."""
+    """As ``prepare``, from objects. ``lines``: generic text, if needed. ``corpus``: masked lines, if words were
+    counted. ``known``: weights learned before. ``learned_by``: frequencies of the same words in generic text, if
+    ``frequencies`` differ. ``place``: from the candidates and their counts to the file for the weights."""
     counts = _counts_of_candidates(candidates, frequencies)
     public = _counts_of_candidates(candidates, learned_by) if learned_by else counts
     allowed = kept.off_list(candidates.words) & (counts > 0) & (public > 0)
     if not allowed.any():
         raise ModelError(
-            f"filler {model.name!r} can write no word that is off the list of kept words and in the word counts: "
-            "nothing to choose"
+            f"filler {model.name!r} has no word to choose. It needs words of the word counts that are not on the list "
+            "of never-masked words"
         )
     log_frequency = np.log(counts[allowed] / counts[allowed].sum())  # (A,)
-    learner = _Learner(model, candidates, kept, settings, allowed, np.log(public[allowed] / public[allowed].sum()))
-    path = place(learner.words, public[allowed]) if place else None
+    words = [word for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
+    path = place(words, public[allowed]) if place else None
     if path is not None and path.exists():
         known = LearnedWeights.read(path)
-    if known is not None:
-        learner.take(known)
-    elif lines is not None:
-        learner.read(lines)
-        known = learner.learned()
+    elif known is None and lines is not None:
+        text = tuning_text(
+            lines,
+            kept,
+            {word: index for index, word in enumerate(words)},
+            cased=candidates.cased,
+            most=settings.tuning_places,
+            share=settings.tuning_share,
+            seed=settings.tuning_seed,
+        )
+        if not text.places:
+            raise CorpusError(
+                "the tuning text has no masked place of one word that the filler can write, so no weight can be "
+                "learned; give more generic text, such as the held-out part of what the filler was trained on"
+            )
+        table = candidate_log_probabilities(model, candidates, allowed, text.places)
+        known = _learned(text, table, words, np.log(public[allowed] / public[allowed].sum()), settings)
         if path is not None:
             known.write(path)
-        learner.take(known)
-    learned = learner.weights
-    weights = learner.with_prior(learned)
+    fixed = settings.weights.model_dump(exclude_none=True)
+    learned = {**_START, **(known.weights if known else {}), **fixed}
+    # For filling, the average gets the weight of the filler, and the frequency 1, unless they are fixed.
+    weights = {"filler": learned["filler"], "frequency": 1.0, "average": learned["filler"], **fixed}
+    log_average = known.log_averages(words) if known else np.zeros(len(words))
+    measured: dict[str, Any] = {"candidates": len(words), "weights": weights, "learned_weights": learned}
+    measured |= known.measured if known else {}
     shift = np.zeros(len(log_frequency))
     if corpus is not None:
         places = places_of_corpus(corpus, settings.prior_places)
         if places:
             table = candidate_log_probabilities(model, candidates, allowed, places)
             table *= np.float32(weights["filler"])
-            table -= (weights["average"] * learner.log_average).astype(np.float32)
+            table -= (weights["average"] * log_average).astype(np.float32)
             table += (weights["frequency"] * log_frequency).astype(np.float32)
             groups, shares = _groups_of_candidates(candidates, frequencies, allowed)
-            matched = match_frequencies(table, groups, shares)
-            shift = matched.log_multipliers
-            learner.measured["matched_frequencies"] = matched.measured()
-        learner.measured["prior_places"] = len(places)
-    constant = weights["frequency"] * log_frequency - weights["average"] * learner.log_average + shift
-    everywhere = np.full(len(allowed), constant.min())  # words that are written as a fallback only
+            shift, measured["matched_frequencies"] = match_frequencies(table, groups, shares)
+        measured["prior_places"] = len(places)
+    constant = weights["frequency"] * log_frequency - weights["average"] * log_average + shift
+    everywhere = np.full(len(allowed), constant.min())  # for words that are written only as a fallback
     everywhere[allowed] = constant
-    measured = {
-        "candidates": int(np.count_nonzero(allowed)),
-        "weights": weights,
-        "learned_weights": learned,
-        **learner.measured,
-    }
-    scores = LogLinearScores(weights["filler"], everywhere.astype(np.float32))
-    return PreparedWeighing(allowed, scores, measured, frequencies)
+    return PreparedWeighing(allowed, weights["filler"], everywhere.astype(np.float32), measured, frequencies)
 
 
 def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies) -> np.ndarray:
-    """``(W,)`` how often each stands in generic text: in any case, or as written where the filler knows capitals."""
+    """``(W,)`` counts of the candidates in generic text: by case if the filler knows capitals, else in any case."""
     counts: dict[str, int] = {}
     for word, count in zip(frequencies.words, frequencies.counts.tolist(), strict=True):
         key = word if candidates.cased else fold(word)
@@ -156,9 +170,10 @@ def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequenci
 def _groups_of_candidates(
     candidates: CandidateWords, frequencies: WordFrequencies, allowed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``(A,)`` the groups of the allowed candidates, numbered from 0 without a gap, and ``(G,)`` their shares of all
-    places: what the filler cannot write is in its group's share, or, where nothing of that can be written, in the last
-    one's, so that no counted word comes out more often for it."""
+    """``(A,)`` groups of the allowed candidates, numbered from 0 without gaps, and ``(G,)`` their shares of all places.
+
+    Words that the filler cannot write are in the share of their group. A group without any word that it can write is in
+    the share of the last group. So no counted word is written more often than counted."""
     assert frequencies.groups is not None, "words were counted"
     group = dict(zip(map(fold, frequencies.words), frequencies.groups.tolist(), strict=True))
     chosen = [group[fold(word)] for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
@@ -170,84 +185,31 @@ def _groups_of_candidates(
     return groups, shares / shares.sum()
 
 
-class _Learner:
-    """The weights of one fill, and the tables that they are learned from."""
+def _learned(
+    text: TuningText, table: np.ndarray, words: Sequence[str], log_frequency: np.ndarray, settings: LogLinear
+) -> LearnedWeights:
+    """All weights; weights that are not fixed are learned over all candidates.
 
-    def __init__(
-        self,
-        model: "MaskedLanguageModel",
-        candidates: CandidateWords,
-        kept: KeptWords,
-        settings: LogLinear,
-        allowed: np.ndarray,
-        log_frequency: np.ndarray,
-    ) -> None:
-        self._model, self._candidates, self._kept, self._settings = model, candidates, kept, settings
-        self._allowed, self._log_frequency = allowed, log_frequency
-        self._fixed: dict[str, float | None] = settings.weights.model_dump()
-        self.log_average = np.zeros(len(log_frequency))
-        """``(A,)``: log of the filler's mean probability over places of generic text; 0 where there is none."""
-        self.measured: dict[str, Any] = {}
-        self.words = [word for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
-        """``A`` of them."""
-        self.weights = {name: start if (one := self._fixed[name]) is None else one for name, start in _START.items()}
-        """Those of filler, frequency and average."""
-        self._targets = np.zeros(0, dtype=np.int64)
-        self._table = np.zeros((0, len(log_frequency)), dtype=np.float32)
+    ``table``: ``(N, A)`` log-probabilities of the candidates ``words`` at the places of ``text``.
+    """
+    targets, width = np.array(text.targets), len(words)
+    log_average = np.log(np.maximum(mean_probabilities(table), np.finfo(np.float64).tiny))
+    fixed = settings.weights.model_dump(exclude_none=True)
 
-    def read(self, lines: Sequence[str]) -> None:
-        """Mask generic text and score its places; ``CorpusError`` where there is none."""
-        settings = self._settings
-        text = tuning_text(
-            lines,
-            self._kept,
-            {word: index for index, word in enumerate(self.words)},
-            cased=self._candidates.cased,
-            most=settings.tuning_places,
-            share=settings.tuning_share,
-            seed=settings.tuning_seed,
-        )
-        if not text.places:
-            raise CorpusError(
-                "the tuning text has no masked place of one word that the filler can write, so no weight can be "
-                "learned; give more generic text, such as the held-out part of what the filler was trained on"
-            )
-        self._targets = np.array(text.targets)
-        self._table = candidate_log_probabilities(self._model, self._candidates, self._allowed, text.places)
-        self.log_average = np.log(np.maximum(mean_probabilities(self._table), np.finfo(np.float64).tiny))
-        self.measured |= {
-            "tuning_places": len(text.places),
-            "tuning_masked_words": text.masked_words,
-            "tuning_places_without_candidate": text.without_candidate,
-        }
+    def features(part: slice) -> np.ndarray:
+        rows = table[part]
+        return np.stack([rows, *(np.broadcast_to(of, rows.shape) for of in (log_frequency, -log_average))])
 
-    def take(self, known: LearnedWeights) -> None:
-        """Take what was learned, but for weights that are fixed."""
-        self.weights |= {name: weight for name, weight in known.weights.items() if self._fixed[name] is None}
-        self.log_average = known.log_averages(self.words)
-        self.measured |= known.measured
-
-    def learned(self) -> LearnedWeights:
-        """The weights, learned over all candidates where they are not fixed."""
-        start = self.weights
-        table, log_frequency, log_average = self._table, self._log_frequency, self.log_average
-
-        def features(part: slice) -> np.ndarray:
-            rows = table[part]
-            return np.stack([rows, *(np.broadcast_to(of, rows.shape) for of in (log_frequency, -log_average))])
-
-        fitted = fit_weights(
-            features, self._targets, table.shape[1], list(start.values()), [self._fixed[name] is None for name in start]
-        )
-        # Where weights are fixed the fit begins at them; the report compares with ``sample`` always.
-        sample = fit_weights(features, self._targets, table.shape[1], [1.0, 0.0, 0.0], [False] * 3)
-        self.measured |= {"log_likelihood_before": sample.before, "log_likelihood": fitted.after}
-        weights = {name: float(weight) for name, weight in zip(start, fitted.weights, strict=True)}
-        averages = dict(zip(self.words, self.log_average.tolist(), strict=True))
-        return LearnedWeights(weights, averages, dict(self.measured))
-
-    def with_prior(self, weights: dict[str, float]) -> dict[str, float]:
-        """The weights to fill with, of those that fit the tuning text: the filler's average is divided out as strongly
-        as the filler counts, and frequency counts in full."""
-        shifted = {**weights, "frequency": 1.0, "average": weights["filler"]}
-        return {name: shifted[name] if self._fixed[name] is None else weight for name, weight in weights.items()}
+    start = {**_START, **fixed}
+    fitted = fit_weights(features, targets, width, list(start.values()), [name not in fixed for name in start])
+    # The fit begins at the fixed weights, but the report always compares with ``sample``.
+    sample = fit_weights(features, targets, width, list(_START.values()), [False] * len(_START))
+    measured = {
+        "tuning_places": len(text.places),
+        "tuning_masked_words": text.masked_words,
+        "tuning_places_without_candidate": text.without_candidate,
+        "log_likelihood_before": sample.before,
+        "log_likelihood": fitted.after,
+    }
+    averages = dict(zip(words, log_average.tolist(), strict=True))
+    return LearnedWeights(dict(zip(start, map(float, fitted.weights), strict=True)), averages, measured)

@@ -1,4 +1,4 @@
-"""The filling methods: those of this package, and those that others register (paper 3.2)."""
+"""The filling methods of this package and of packages that register them (paper 3.2)."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 from tasks.filling.methods.distilled import Distilled
 from tasks.filling.methods.free import Free
 from tasks.filling.methods.log_linear import LogLinear
-from tasks.filling.methods.metric import Metric
-from tasks.filling.methods.paraphrase import Paraphrase
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.surrogate import Surrogate
 from tasks.filling.methods.top_1 import Top1
@@ -17,8 +15,8 @@ from tasks.filling.settings import FillingMethod
 from tasks.settings.base import any_of, method_named, registered
 
 GROUP = "palimpsest.filling_methods"
-"""Entry points of other packages: settings classes of filling methods."""
-_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Metric, Paraphrase, Distilled)
+"""Group of entry points of other packages: settings classes of filling methods."""
+_OWN = (Top1, TopK, Sample, LogLinear, Free, Unigram, Surrogate, Distilled)
 METHODS: dict[str, type[FillingMethod]] = registered(GROUP, _OWN)
 """Settings classes by kind, in the order of the help."""
 if TYPE_CHECKING:
@@ -27,4 +25,4 @@ else:
     AnyMethod = any_of(GROUP, _OWN)
 METHODS_HELP = "\n".join(["Methods:", *(f"  {kind:<12}{method.sentence}" for kind, method in METHODS.items())])
 settings_named = partial(method_named, METHODS, "filling")
-"""The settings of a kind by its name; ``ParameterError`` where it is none."""
+"""Settings of a method by its kind. Raises ``ParameterError`` for an unknown kind."""

@@ -1,86 +1,72 @@
-"""Sample: a draw from the filler's whole distribution over words that are off the list of kept words.
+"""Sample: a draw from the filler's whole distribution, without the words on the list of never-masked words.
 
-The paper has no such method. With its Top-K, a small filler's K best words are nearly all on the list, so the off-list
-rule hardly ever finds a substitute of the masked word's kind; here the words on the list are taken out before choosing.
+The paper has no such method. In its Top-K, nearly all of a small filler's K best words are on the list. So the off-list
+rule rarely finds a substitute like the masked word. Here the words on the list are excluded before the choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from tasks.errors import ModelError
-from tasks.filling.settings import CandidateMethod
+from tasks.filling.settings import CandidateMethod, Choose
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.filling.choice import Chosen, Forbidden
-    from tasks.filling.context import Learned
-    from tasks.filling.marker_randomness import MarkerRandomness, Place
+    from tasks.filling.prepared_fill import Learned
 
 
 class Sample(CandidateMethod):
-    """A draw from the filler's whole distribution over words that are not on the list of kept words."""
+    """A draw from the filler's whole distribution over the words that are not on the list of never-masked words."""
 
     title: ClassVar[str] = "Sample"
-    colour: ClassVar[int | None] = 4
     sentence: ClassVar[str] = "A draw from the filler’s whole distribution off the list; not in the paper."
     kind: Literal["sample"]
     temperature: float = Field(default=1.0, ge=0.01, le=100)
-    """Below 1 sharpens the distribution, above 1 flattens it."""
+    """Sampling temperature: below 1 sharpens the distribution, above 1 flattens it."""
 
-    def choice(self, off_list: np.ndarray, randomness: MarkerRandomness, learned: Learned | None = None) -> DrawOffList:
+    def prepare(self, off_list: np.ndarray, learned: Learned) -> Choose:
         """A draw at the temperature."""
-        return DrawOffList(self.temperature, off_list, randomness)
+        return partial(draw, among(off_list), self.temperature)
 
     @property
     def drawn_at(self) -> float | None:
-        """The temperature."""
+        """Sampling temperature."""
         return self.temperature
 
 
-class DrawOffList:
-    """Draws word ``w`` with probability proportional to ``exp(score_w / temperature)`` over the words off the list.
+def among(allowed: np.ndarray) -> np.ndarray:
+    """Indices of the allowed words, from ``(W,)`` booleans. Raises ``ModelError`` if there are none."""
+    import numpy as np
 
-    The draw is an exponential race: the word whose ``E_w / p_w`` is smallest wins, with ``E_w`` independent standard
-    exponentials. Unlike a search in cumulated probabilities it does not turn on the last bits of the scores, which
-    depend on what else is in the batch.
+    if not allowed.any():
+        raise ModelError(
+            "every word that this filler can write is on the list of never-masked words: nothing to sample"
+        )
+    return np.flatnonzero(allowed)
+
+
+def draw(allowed: np.ndarray, temperature: float, scores: np.ndarray, random: np.random.Generator) -> tuple[int, bool]:
+    """Draw word ``w`` with probability proportional to ``exp(score_w / temperature)`` over the allowed words.
+
+    If all of these have the score minus infinity, the draw is from all words, as a fallback.
+
+    The draw is an exponential race: the word with the smallest ``E_w / p_w`` wins, with ``E_w`` independent standard
+    exponentials. It is robust to the last bits of the scores, which depend on the rest of the batch. A search in
+    cumulated probabilities is not.
     """
+    import numpy as np
 
-    def __init__(self, temperature: float, off_list: np.ndarray, randomness: MarkerRandomness) -> None:
-        """``off_list``: ``(W,)`` booleans, which candidate words are not on the list of kept words."""
-        import numpy as np
-
-        self._allowed = np.flatnonzero(off_list)
-        if self._allowed.size == 0:
-            raise ModelError("every word that this filler can write is on the list of kept words: nothing to sample")
-        self._temperature, self._randomness = temperature, randomness
-
-    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
-        """Choose from ``(B, W)`` scores; where every word off the list is forbidden, from the whole distribution."""
-        import numpy as np
-
-        from tasks.filling.choice import Chosen, without_forbidden
-
-        scores = without_forbidden(scores, forbidden) / np.float32(self._temperature)
-        logits = scores[:, self._allowed]  # (B, W off the list)
-        best = logits.max(axis=1, keepdims=True)
-        fallbacks = np.isneginf(best[:, 0])
-        weights = np.exp(logits - np.where(np.isneginf(best), 0, best))  # (B, W off the list), at most 1
-        winners = np.empty(len(scores), dtype=np.int64)
-        for row, place in enumerate(places):
-            if fallbacks[row]:
-                winners[row] = self._race(np.exp(scores[row] - scores[row].max()), place)
-            else:
-                winners[row] = self._allowed[self._race(weights[row], place)]
-        return Chosen(winners, fallbacks)
-
-    def _race(self, weights: np.ndarray, place: Place) -> int:
-        import numpy as np
-
-        clocks = self._randomness.at(place).standard_exponential(weights.size, dtype=np.float32)
-        # The smallest positive number instead of 0 keeps 0 / 0 out of the race.
-        return int(np.argmax(weights / np.maximum(clocks, np.finfo(np.float32).tiny)))
+    scores = scores / np.float32(temperature)
+    logits = scores[allowed]
+    best = logits.max()
+    if fallback := bool(np.isneginf(best)):
+        logits, best = scores, scores.max()
+    clocks = random.standard_exponential(logits.size, dtype=np.float32)
+    # The smallest positive number instead of 0 avoids 0 / 0.
+    winner = int(np.argmax(np.exp(logits - best) / np.maximum(clocks, np.finfo(np.float32).tiny)))
+    return winner if fallback else int(allowed[winner]), fallback

@@ -1,24 +1,23 @@
-"""Surrogates: fills without any model, as anonymisers write them today (Faker, gazetteers), as a competitor.
+"""Surrogates: fills without a model, as current anonymisers write them (Faker, gazetteers), for comparison.
 
-A marker's class decides the pool: a name for ``[PERSON]``, a place for ``[LOCATION]``, other figures for figures. Where
-the masked text has ``[MASK]``, the sidecar's label is the class; a word that has none there either (list techniques) is
-drawn by its frequency among the words of its form (its ending: -s, -ed, -ing, -ly or none; capitals as it has them).
-With the sidecar a surrogate follows its original: the same gender by the first name, else by the pronouns of the line;
-the same kind of place; figures, capitals and initials where it has some; and markers that stand side by side get one
-name of as many words, first name first. It may be the original itself, by chance: what is drawn depends on the form of
-the original (its gender, kind, group, block of years) and not on which word of that form it is. So many surrogates of
-one original tell its form, and nothing else. Were it left out, each would rule one word out: 18 surrogates of a year
-told it in seven of ten cases (decision 0044). Without the sidecar the class alone decides. Every fill is one word, and
-none is on the list of kept words where another one is found in so many attempts; where none is, it counts as a
-fallback.
+A marker's class selects the pool: names for ``[PERSON]``, places for ``[LOCATION]``, figures for figures. For
+``[MASK]`` the sidecar's label is the class. A word without a label (list techniques) is drawn by frequency among the
+words of its form (ending -s, -ed, -ing, -ly or none; capitals).
 
-The same original gets the same surrogate within a line, within the line's document where that is known, or within the
-corpus. For a line nothing but the place decides what is drawn. For a document or the corpus it is drawn by an HMAC
-(SHA-256) of the folded original, and of the document's name, so that lines can be filled in any order. The key is the
-seed and a secret that only the sidecar tells (``fill_secret``): nobody else can try out which original gives a
-surrogate, but everybody sees which lines speak of the same thing. Two persons of a document may then get the same name
-by chance, which cannot happen within a line. How the original is spelled, and where it stands, then decides the case of
-the surrogate and nothing else: ``Zebra`` and ``zebra`` get the same word.
+With the sidecar, a surrogate follows its original. It has the gender of the first name (else of the line's pronouns),
+the kind of place, figures, capitals and initials. Consecutive markers get one name of as many words, first name first.
+The draw depends only on the form of the original (gender, kind, group, block of years), so it may give the original
+itself. Any number of surrogates of one original then reveal only its form. Without the original in the draw, each
+surrogate would rule out one word: 18 surrogates of a year revealed it in seven of ten cases (decision 0044). Without
+the sidecar, only the class counts. Every fill is one word. A fill on the list of never-masked words is redrawn a
+limited number of times. If it remains on the list, it counts as a fallback.
+
+The same original gets the same surrogate within a line, within a document, or within the corpus. Within a line, the
+draw depends on the place. Within a document or the corpus, it is an HMAC (SHA-256) of the folded original and of the
+document's name. So lines can be filled in any order. The key is the seed and a secret from the sidecar
+(``fill_secret``). So nobody without the sidecar can test which original gives a surrogate, but every reader sees which
+lines mention the same thing. Two persons of a document may then get the same name by chance; within a line they cannot.
+Spelling and position of the original then only decide the case: ``Zebra`` and ``zebra`` get the same word.
 """
 
 from __future__ import annotations
@@ -39,27 +38,26 @@ from tasks.filling.settings import FillingMethod, refuse_copies
 
 if TYPE_CHECKING:
     from tasks.corpora.sidecar import MaskedSpan
-    from tasks.filling.context import FillContext
     from tasks.filling.fill import FillFiles
-    from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.masked_sentence import Fill, MaskedSentence
+    from tasks.filling.prepared_fill import PreparedFill
     from tasks.filling.surrogates.values import SurrogateValues
 
 
 class Surrogate(FillingMethod):
-    """Names, places and figures from gazetteers by the class of the marker, as anonymisers write them; no model."""
+    """Names, places and figures from gazetteers by the class of the marker, like those of anonymisers; no model."""
 
     title: ClassVar[str] = "Surrogate"
     sentence: ClassVar[str] = "Made-up values of the marker’s class, without a model; not in the paper."
     needs_word_counts: ClassVar[bool] = True
     merges_markers: ClassVar[bool] = False
-    """A name of two words is one surrogate of two words."""
+    """False: a name of two words becomes one surrogate of two words."""
     kind: Literal["surrogate"]
     consistent_within: Literal["line", "document", "corpus"] = "line"
-    """Where the same original gets the same surrogate. ``document`` and ``corpus``: everybody sees which places speak
-    of the same thing (see above)."""
+    """Scope in which the same original gets the same surrogate. With ``document`` and ``corpus``, every reader sees
+    which places mention the same thing (see above)."""
 
     @model_validator(mode="after")
     def _copies_differ(self) -> Self:
@@ -73,65 +71,58 @@ class Surrogate(FillingMethod):
 
     @property
     def reads_documents(self) -> bool:
-        """Where a word has the same surrogate in a whole document."""
+        """Whether surrogates are consistent within a document."""
         return self.consistent_within == "document"
 
     @property
     def follows_originals(self) -> bool:
-        """Their form, always."""
-        return True
-
-    @property
-    def tells_forms(self) -> bool:
-        """Always."""
+        """Always true: surrogates have the form of their originals."""
         return True
 
     def check(self, files: FillFiles) -> None:
-        """What says which lines speak of the same thing."""
+        """Also check the files for surrogates that are consistent within a document."""
         super().check(files)
-        for option, known in (("documents", "the document of each line"), ("sidecar", "what was masked")):
+        for option, known in (("documents", "the document of each line"), ("sidecar", "the masked words")):
             if self.reads_documents and not getattr(files, option):
                 raise ParameterError(
-                    f"consistent_within='document': --{option} is needed to know {known}; give it, or set "
-                    "consistent_within: line"
+                    f"consistent_within='document' needs {known}; give --{option}, or set consistent_within: line"
                 )
 
-    def build(self, context: FillContext) -> BuiltFiller:
-        """No model, and words that are cased when they are drawn."""
-        from tasks.filling.filled_corpus import BuiltFiller
-
+    def build(self, prepared: PreparedFill) -> tuple[SurrogateFiller, Casing]:
+        """The filler, and a casing that does not change its words."""
+        words = prepared.words
         filler = SurrogateFiller(
-            context.randomness, context.word_counts, context.kept, consistent_within=self.consistent_within
+            prepared.randomness, words.counts, words.kept, consistent_within=self.consistent_within
         )
-        return BuiltFiller(filler, AsWritten())
+        return filler, AsWritten()
 
-    def measured(self, context: FillContext) -> dict[str, Any]:
-        """How many surrogates one original gets, where the sidecar says what the originals are."""
-        if not context.files.sidecar:
+    def measured(self, files: FillFiles) -> dict[str, Any]:
+        """Maximum number of surrogates of one original, if there is a sidecar."""
+        if not files.sidecar:
             return {}
         from tasks.corpora.sidecar import read_sidecar
         from tasks.corpora.text_lines import read_documents
 
-        documents = read_documents(context.files.documents) if context.files.documents else None
-        return {"surrogates_of_one_original": most_surrogates(self, read_sidecar(context.files.sidecar), documents)}
+        documents = read_documents(files.documents) if files.documents else None
+        return {"surrogates_of_one_original": most_surrogates(self, read_sidecar(files.sidecar), documents)}
 
 
 class AsWritten(Casing):
-    """Leaves fills as they are: surrogates are cased when they are drawn."""
+    """A casing that does not change fills: surrogates get their case in the draw."""
 
     def __init__(self) -> None:
         super().__init__({}, filler_is_cased=True)
 
     def write(self, texts: Sequence[str], words: Sequence[str]) -> list[str]:
-        """The words themselves."""
+        """The unchanged words."""
         return list(words)
 
 
 class SurrogateFiller:
-    """Writes surrogates."""
+    """Filler that writes surrogates."""
 
     forward_seconds: float | None = None
-    """There is no model."""
+    """``None``: there is no model."""
 
     def __init__(
         self,
@@ -142,7 +133,7 @@ class SurrogateFiller:
         consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
     ) -> None:
-        """``frequencies``: words for markers without any class. ``kept``: the list that no surrogate should be on."""
+        """``frequencies``: words for markers without a class. ``kept``: words that surrogates should avoid."""
         from tasks.filling.frequencies.word_frequencies import KeptWords
         from tasks.filling.surrogates.line import SurrogateSources
         from tasks.filling.surrogates.values import SurrogateValues
@@ -159,16 +150,16 @@ class SurrogateFiller:
         )
         self.counts = self._sources.counts
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
-        class), and among the first ``surrogates_repeated``: the original stood in the line before."""
+        class). The first includes ``surrogates_repeated``: the original already occurred in the line."""
 
     @cached_property
     def candidate_count(self) -> int:
-        """How many different words the pools hold."""
+        """Number of different words in the pools."""
         return len({word for label in CLASSES for word in map(fold, self._sources.values.words_of_class(label))})
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
-        """The fills of each sentence, one per slot. ``CorpusError`` names the line of a marker without a class where
-        there are no word counts."""
+        """The fills of each sentence, one per slot. Raises ``CorpusError`` with the line for a marker without a class
+        if there are no word counts."""
         filled = []
         for sentence in sentences:
             filled.append([fill for _, fill in sorted(self.fills(sentence).items())])
@@ -176,8 +167,8 @@ class SurrogateFiller:
         return filled
 
     def fills(self, sentence: MaskedSentence, slots: Collection[int] | None = None) -> dict[int, Fill]:
-        """The surrogates of one sentence by the index of the slot, cased; of these slots at least, or of all. One that
-        is on the list of kept words, where no other was found, is a fallback."""
+        """From slot index to surrogate in its case, for one sentence; at least for ``slots``, or for all. A surrogate
+        on the list of never-masked words is a fallback."""
         from tasks.filling.masked_sentence import Fill
         from tasks.filling.surrogates.line import SurrogateLine, marked_slots, runs_of
 
@@ -193,9 +184,9 @@ class SurrogateFiller:
 def most_surrogates(
     settings: Surrogate, records: Iterable[Sequence[MaskedSpan]], documents: Iterable[str] | None = None
 ) -> int:
-    """How many surrogates one original gets at most, as the next power of ten: an exact number would tell of a line.
+    """Maximum number of surrogates of one original, as the next power of ten: an exact number would reveal a line.
 
-    ``records``: the sidecar's, line by line; ``documents``: the name of each line's document.
+    ``records``: spans of the sidecar, line by line; ``documents``: the name of each line's document.
     """
     if settings.consistent_within == "corpus":
         return 1

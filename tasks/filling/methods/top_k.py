@@ -1,32 +1,29 @@
-"""Top-K: a random one of the K best words, drawn again while it is on the list of kept words (paper 3.2)."""
+"""Top-K: a random one of the K best words, redrawn while it is on the list of never-masked words (paper 3.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
-from tasks.filling.settings import CandidateMethod, refuse_copies
+from tasks.filling.settings import CandidateMethod, Choose, refuse_copies
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tasks.filling.choice import Chosen, Forbidden
-    from tasks.filling.context import Learned
-    from tasks.filling.marker_randomness import MarkerRandomness, Place
+    from tasks.filling.prepared_fill import Learned
 
 
 class TopK(CandidateMethod):
-    """A random one of the K best words, drawn again while it is on the list of kept words."""
+    """A random one of the K best words, redrawn while it is on the list of never-masked words."""
 
     title: ClassVar[str] = "Top-K"
-    colour: ClassVar[int | None] = 3
-    sentence: ClassVar[str] = "A random one of the filler’s K best, drawn again while it is on the list of kept words."
+    sentence: ClassVar[str] = "A random one of the filler’s K best words, drawn again while it is a never-masked word."
     kind: Literal["top_k"]
     k: int = Field(default=10, ge=1)
-    """K: candidates per marker."""
+    """K: number of candidates per marker."""
 
     @model_validator(mode="after")
     def _copies_differ(self) -> Self:
@@ -34,18 +31,16 @@ class TopK(CandidateMethod):
             refuse_copies(self.copies, "top_k with k=1 takes the best word", "raise k, or leave copies out")
         return self
 
-    def choice(
-        self, off_list: np.ndarray, randomness: MarkerRandomness, learned: Learned | None = None
-    ) -> OneOfTheBest:
-        """One of the K best."""
-        return OneOfTheBest(self.k, off_list, randomness)
+    def prepare(self, off_list: np.ndarray, learned: Learned) -> Choose:
+        """The choice of one of the K best words."""
+        return partial(one_of_the_best, _at_most(self.k, len(off_list)), off_list)
 
     def candidates_at_least(self, words: int) -> int:
-        """K; ``ParameterError`` where there are fewer words."""
+        """K. Raises ``ParameterError`` if there are fewer words."""
         return _at_most(self.k, words)
 
     def among(self, words: int) -> Self:
-        """With K no larger than the number of words."""
+        """A copy with K limited to the number of words."""
         return self.model_copy(update={"k": min(self.k, words)})
 
 
@@ -55,50 +50,26 @@ def _at_most(k: int, words: int) -> int:
     return k
 
 
-class OneOfTheBest:
-    """Draws without replacement from the K best words until one is off the list.
+def one_of_the_best(k: int, off_list: np.ndarray, scores: np.ndarray, random: np.random.Generator) -> tuple[int, bool]:
+    """Draw without replacement from the K best words until one is not on the list (``off_list``: ``(W,)`` booleans).
 
-    Where all K are on the list the paper does not say what to do: the word that was drawn first stays (so the fill is
-    a uniform draw from the K best), and the slot counts as a fallback.
+    The paper does not define the case that all K are on the list. Here the first drawn word is taken, a uniform draw
+    from the K best, and the slot counts as a fallback.
     """
+    import numpy as np
 
-    def __init__(self, k: int, off_list: np.ndarray, randomness: MarkerRandomness) -> None:
-        """``off_list``: ``(W,)`` booleans, which candidate words are not on the list of kept words."""
-        self._k, self._off_list, self._randomness = _at_most(k, len(off_list)), off_list, randomness
-
-    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
-        """Choose from ``(B, W)`` scores."""
-        import numpy as np
-
-        from tasks.filling.choice import Chosen, without_forbidden
-
-        scores = without_forbidden(scores, forbidden)
-        best = best_candidates(scores, self._k)  # (B, K)
-        chosen = np.empty(len(scores), dtype=np.int64)
-        fallbacks = np.zeros(len(scores), dtype=bool)
-        for row, place in enumerate(places):
-            drawn = best[row, self._randomness.at(place).permutation(self._k)]
-            if forbidden is not None:
-                # Where fewer than K candidates are left, the K best hold forbidden ones.
-                drawn = drawn[~np.isneginf(scores[row, drawn])]
-            allowed = drawn[self._off_list[drawn]]
-            fallbacks[row] = allowed.size == 0
-            chosen[row] = drawn[0] if fallbacks[row] else allowed[0]
-        return Chosen(chosen, fallbacks)
+    drawn = best_candidates(scores, k)[random.permutation(k)]
+    # If fewer than K candidates are left, the K best include forbidden ones.
+    drawn = drawn[~np.isneginf(scores[drawn])]
+    allowed = drawn[off_list[drawn]]
+    return (int(allowed[0]), False) if allowed.size else (int(drawn[0]), True)
 
 
 def best_candidates(scores: np.ndarray, k: int) -> np.ndarray:
-    """``(B, k)`` indices of the k highest of ``(B, W)`` scores, best first, equal ones in vocabulary order."""
+    """``(k,)`` indices of the k highest of ``(W,)`` scores, the best first, equal ones in vocabulary order."""
     import numpy as np
 
-    width = scores.shape[1]
-    if k < width:
-        # Every score from the k-th highest on: a partition alone would break ties by chance.
-        threshold = np.partition(scores, width - k, axis=1)[:, width - k]
-    else:
-        threshold = scores.min(axis=1)
-    best = np.empty((len(scores), k), dtype=np.int64)
-    for row, limit in enumerate(threshold):
-        candidates = np.flatnonzero(scores[row] >= limit)
-        best[row] = candidates[np.argsort(-scores[row, candidates], kind="stable")[:k]]
+    # All scores from the k-th highest: a partition alone would break ties arbitrarily.
+    candidates = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
+    best: np.ndarray = candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
     return best

@@ -1,7 +1,7 @@
-"""Unigram: the control without any context (not in the paper): a word off the list, by its frequency in generic text.
+"""Unigram, the control without context (not in the paper): a word that is not on the list, by its generic frequency.
 
-Whatever a filler does better than this, it does by reading the sentence; what this does better than the masked text is
-merely giving words off the list their share of the text back.
+The advantage of a filler over this control comes from reading the sentence. The advantage of this control over the
+masked text comes only from the share of words that are not on the list.
 """
 
 from __future__ import annotations
@@ -12,55 +12,54 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from tasks.filling.settings import CountingMethod
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from tasks.filling.context import FillContext
     from tasks.filling.fill_words import Wanted
-    from tasks.filling.filled_corpus import BuiltFiller
     from tasks.filling.frequencies.word_frequencies import WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness, Place
-    from tasks.filling.masked_sentence import Fill, MaskedSentence
+    from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+    from tasks.filling.prepared_fill import PreparedFill
 
 
 class Unigram(CountingMethod):
-    """Control without context: a word off the list, drawn by its frequency in the generic corpus."""
+    """Control without context: a word that is not on the list, drawn by its frequency in the generic corpus."""
 
     title: ClassVar[str] = "Unigram"
-    colour: ClassVar[int | None] = 5
-    sentence: ClassVar[str] = "Control: a word off the list by its frequency, without any context; not in the paper."
+    sentence: ClassVar[str] = "Control: a maskable word by its frequency, without any context; not in the paper."
     kind: Literal["unigram"]
     prior: Literal["word_counts", "domain", "counted"] = "word_counts"
-    """By its frequency in generic text, in the private domain (see ``domain_frequencies``), or by noisy counts of the
+    """Source of the frequencies: generic text, the private domain (see ``domain_frequencies``), or noisy counts of the
     masked words (see ``counted_frequencies``; needs the sidecar)."""
 
-    def build(self, context: FillContext) -> BuiltFiller:
-        """A draw by frequency, written as the word counts usually write the word."""
-        from tasks.filling.filled_corpus import BuiltFiller
-
-        words = context.off_list(context.learned.frequencies or context.frequencies)
-        filler = UnigramFiller(words, context.randomness)
-        return BuiltFiller(filler, context.casing(is_cased=False))
+    def build(self, prepared: PreparedFill) -> tuple[UnigramFiller, Casing]:
+        """A draw by frequency, and the usual case of the word counts."""
+        words, learned = prepared.words, prepared.learned
+        drawn = words.off_list(learned.frequencies or words.frequencies, learned.languages)
+        return UnigramFiller(drawn, prepared.randomness), words.casing(is_cased=False)
 
 
 class UnigramFiller:
-    """Draws every fill by itself, with probability proportional to its count."""
+    """Draws each fill independently, with probability proportional to its count."""
 
     def __init__(
         self,
         words: Mapping[str | None, WordFrequencies],
         randomness: MarkerRandomness,
     ) -> None:
-        """``words``: those that may be drawn, by the language of the place, or of every place by ``None``."""
+        """``words``: allowed words for each language of a place, or ``None`` for all places."""
+        import numpy as np
+
         from tasks.filling.fill_words import unwanted
 
-        self._draws = {
-            language: {want: _Draws(each.words, each.counts, none) for want, none in unwanted(each.words).items()}
+        self._words = words
+        self._chosen = {
+            (language, want): np.delete(np.arange(len(each.words)), none)
             for language, each in words.items()
+            for want, none in unwanted(each.words).items()
         }
+        self._cumulated = {key: np.cumsum(words[key[0]].counts[chosen]) for key, chosen in self._chosen.items()}
         self.forward_seconds: float | None = None
-        """There is no model."""
+        """``None``: there is no model."""
         self.candidate_count = sum(len(each.words) for each in words.values())
-        """How many words there are to choose from; those of two languages count twice."""
+        """Number of words to choose from; a word of two languages counts twice."""
         self._randomness = randomness
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
@@ -81,24 +80,10 @@ class UnigramFiller:
 
     def draw(self, place: Place, want: Wanted = "word", language: str | None = None) -> Fill:
         """The fill of one slot."""
+        import numpy as np
+
         from tasks.filling.masked_sentence import Fill
 
-        return Fill(self._draws[language][want].draw(self._randomness.at(place)))
-
-
-class _Draws:
-    """Words with their counts, to be drawn by these."""
-
-    def __init__(self, words: Sequence[str], counts: np.ndarray, unwanted: np.ndarray) -> None:
-        """``unwanted``: indices of the words that are not drawn."""
-        import numpy as np
-
-        self._words, self._chosen = words, np.delete(np.arange(len(words)), unwanted)
-        self._cumulated = np.cumsum(counts[self._chosen])
-
-    def draw(self, generator: np.random.Generator) -> str:
-        """A word."""
-        import numpy as np
-
-        drawn = np.searchsorted(self._cumulated, generator.integers(self._cumulated[-1]), side="right")
-        return self._words[int(self._chosen[drawn])]
+        cumulated = self._cumulated[language, want]
+        drawn = np.searchsorted(cumulated, self._randomness.at(place).integers(cumulated[-1]), side="right")
+        return Fill(self._words[language].words[int(self._chosen[language, want][drawn])])

@@ -1,1 +1,1 @@
-"""Substitutes by class: made-up values without a model, and fills held to the class of their marker."""
+"""Substitutes by class: made-up values without a model, and the check that fills have the class of their marker."""

@@ -1,47 +1,44 @@
 """Fills of the class of their marker: ``[PERSON]`` becomes a name, ``[LOCATION]`` a place, checked by a tagger.
 
-Where a marker has a class (its own, or the sidecar's label for ``[MASK]``):
+A marker with a class (its own, or the sidecar's label for ``[MASK]``) is filled in four steps:
 
-1. the filler chooses among the words of that class alone, by its own method and scores;
-2. the tagger reads the filled sentence: a fill is right where an entity of the marker's class touches it;
-3. slots whose fill is wrong are filled again, at most so many times, the words tried before left out and all other
-   fills held as they are; a filler that does not choose by ``ChoiceOfClass`` (a causal LM, which looks for candidates
-   of the class by itself, and ``unigram``) has its wrong fills replaced by words of the class, drawn by frequency;
-4. what is wrong still becomes a surrogate of the class.
+1. The filler chooses among the words of the class, by its method and scores.
+2. The tagger reads the filled sentence. A fill is right if an entity of the marker's class touches it.
+3. Slots with a wrong fill are filled again, up to ``attempts`` times, without the words tried before. All other fills
+   are fixed. A filler without ``ClassRestriction`` gets words of the class by frequency instead: ``unigram``, and a
+   causal LM, which itself searches for candidates of the class.
+4. A fill that is still wrong becomes a surrogate of the class.
 
-Where it has none (word lists mask without), and the sidecar says what stood there, the filler chooses among the words
-of its form, as surrogates do: figures, or words that are written with a capital, or small ones with its ending. The
-tagger has no say in these.
+A marker without a class (from a word list) has the form of the masked word if there is a sidecar. The filler then
+chooses among the words of this form, as surrogates do: figures, words with a capital, or small words with the same
+ending. The tagger does not check them.
 
-The tagger is no judge of truth: in a sentence that shows no class it finds none. So the report has its share of right
-fills after the first choice and at the end, and how many were drawn again or became surrogates.
+The tagger makes errors: it finds no class in a sentence that shows none. So the report has the share of right fills
+after the first choice and at the end, and the numbers of redraws and surrogates.
 
-Which words a filler may write for a class of marker: found once a run, where the first marker of the class stands.
+The words of a class are collected once a run, at its first marker:
 
-- Names (PERSON, LOCATION, ORGANISATION, GROUP, WORK, MISCELLANEOUS): words that the tagger finds to be of the class in
-  a few carrier sentences, unless the gazetteers that the surrogates come from know them as another class only; and
-  words of the gazetteers of which the tagger says nothing. Only words that are usually written with a capital are
-  names, so ``will`` and ``mark`` are none.
-- DATE, NUMBER, MONEY: figures, and the words that ``groups`` puts into groups.
+- Names (PERSON, LOCATION, ORGANISATION, GROUP, WORK, MISCELLANEOUS): words that the tagger assigns to the class in all
+  carrier sentences, unless the surrogates' gazetteers have them only in another class. Also words of the gazetteers
+  that the tagger does not tag. Only words with a usual capital are names, so ``will`` and ``mark`` are none.
+- DATE, NUMBER, MONEY: figures, and the words of ``groups``.
 
-CONTACT and IDENTIFIER have no words that a vocabulary would hold.
+No vocabulary has words for CONTACT and IDENTIFIER.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold
-from tasks.filling.choice import Choice, Chosen, Forbidden, spans_of_slots
-from tasks.filling.filled_corpus import Filler
+from tasks.filling.filled_lines import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, spans_of_slots
 from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.settings import ClassAware
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
@@ -51,33 +48,33 @@ from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 if TYPE_CHECKING:
-    from tasks.filling.context import FillContext
+    from tasks.filling.prepared_fill import PreparedFill
 
 NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
 _CARRIERS = (("They talked about ", " again."), ("I think that ", " is good."))
 _MOST_ASKED = 10_000
-"""The tagger is asked about so many words with a capital, the first ones: word lists begin with the frequent words."""
+"""Maximum number of words with a capital that the tagger reads: the first, most frequent ones."""
 
 
 class ClassWords:
-    """Words by class, as one tagger and the gazetteers see them."""
+    """Words by class, according to one tagger and the gazetteers."""
 
     def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
-        """``forms``: folded word to its usual form, of ``usual_forms``; empty: each word as it stands."""
+        """``forms``: from folded word to its usual form (``usual_forms``); empty to use each word unchanged."""
         self.tagger, self.values, self.forms = tagger, values, forms
         self._names: dict[tuple[str, ...], dict[str, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
     def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
-        """The classes of the entities that touch a stretch of a tagged line."""
+        """The classes of the entities that overlap a span of a tagged line."""
         found = {self._classes[span.label] for span in spans if span.start < end and span.end > start}
         return {label for label in found if label is not None}
 
     def allowed(self, words: Sequence[str], label: str) -> np.ndarray | None:
-        """``(W,)`` booleans: which of ``W`` words may stand for a marker of a class; ``None`` for one that has none."""
+        """``(W,)`` booleans: which of ``W`` words may replace a marker of a class; ``None`` if the class has none."""
         if label in NAMES:
             key = tuple(words)
-            # The tagger takes seconds.
+            # Cached, since the tagger takes seconds.
             if key not in self._names:
                 self._names[key] = self._found(key)
             return self._names[key][label]
@@ -99,9 +96,9 @@ class ClassWords:
         return found
 
     def _tagged(self, written: Sequence[str]) -> dict[str, str]:
-        """Words with a capital that the tagger gives the same class in every carrier, and the class."""
+        """From words with a capital to their class, if the tagger gives the same class in every carrier sentence."""
         asked = [form for form in dict.fromkeys(written) if form != form.lower()][:_MOST_ASKED]
-        lines = [before + form + behind for form in asked for before, behind in _CARRIERS]
+        lines = [before + form + after for form in asked for before, after in _CARRIERS]
         answers = (spans for _, spans in self.tagger.tag(lines))
         found: dict[str, str] = {}
         for form in asked:
@@ -113,20 +110,20 @@ class ClassWords:
 
 
 def _is_figure(label: str, form: str) -> bool:
-    """Whether a word of figures may be a date (a year or day), a number or a sum."""
+    """Whether a word is all digits and may be a date (a year or day), a number or a sum."""
     if not form.isdecimal():
         return False
     return label != "DATE" or (len(form) == 4 and "1500" <= form <= "2099") or 1 <= int(form) <= 31
 
 
 FEWEST_WORDS = 20
-"""A class with fewer candidate words does not restrict the filler, which would write the same few again and again."""
+"""A class with fewer candidate words does not restrict the filler, which would repeat the same few words."""
 _COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates")
-"""Slots with a class; of these so many right after the first choice and at the end; drawn again; and surrogates."""
+"""Slots with a class, right fills after the first choice and at the end, redraws, and surrogates."""
 
 
 def labels_of_slots(sentence: MaskedSentence) -> list[str]:
-    """The class of each slot: its marker's, else the sidecar's where all its words have the same, else ``MASK``."""
+    """The class of each slot: its marker's, else the sidecar's if all its words have the same one, else ``MASK``."""
     labels = []
     for slot, spans in zip(sentence.slots, spans_of_slots(sentence), strict=True):
         recorded = {span.label for span in spans}
@@ -135,7 +132,7 @@ def labels_of_slots(sentence: MaskedSentence) -> list[str]:
 
 
 def kinds_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[str | Form | None]:
-    """The class of each slot; where it has none the form of the word that was masked, if the sidecar tells.
+    """The class of each slot, else the form of the masked word, else ``None`` (without a sidecar).
 
     ``forms``: folded words that are nearly always written with a capital.
     """
@@ -143,28 +140,20 @@ def kinds_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[s
     return [form if label == MASK else label for label, form in known]
 
 
-class ChoiceOfClass:
-    """A filling method that sees, at places with a class, the words of that class alone; at others those of a form."""
+class ClassRestriction:
+    """Restriction of a filler to the words of a class, or of a form, at each place."""
 
-    def __init__(
-        self,
-        choice: Choice,
-        words: Sequence[str],
-        allowed: Callable[[str], np.ndarray | None],
-        forms: Mapping[str, str] | None = None,
-    ) -> None:
-        """``words``: the ``W`` candidates; ``allowed``: class to ``(W,)`` booleans, asked where a marker has it;
-        ``forms``: folded words that are nearly always written with a capital."""
-        self._choice, self._allowed = choice, allowed
+    def __init__(self, words: Sequence[str], class_words: "ClassWords") -> None:
+        """``words``: the ``W`` candidates."""
+        self._words, self._class_words = words, class_words
         self._index = {word: index for index, word in enumerate(words)}
         by_form: dict[Form, list[int]] = {}
         for index, word in enumerate(words):
-            by_form.setdefault(form_of(word, has_capital=fold(word) in (forms or {})), []).append(index)
+            by_form.setdefault(form_of(word, has_capital=fold(word) in class_words.forms), []).append(index)
         self._forbidden: dict[str | Form, np.ndarray] = {}
         for form, indices in by_form.items():
             self._forbid(form, np.isin(np.arange(len(words)), indices))
         self._classes: set[str] = set()
-        self._none = np.zeros(len(words), dtype=bool)
         self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
         self._held: dict[Place, int] = {}
@@ -174,49 +163,39 @@ class ChoiceOfClass:
             self._forbidden[label] = ~mask
 
     def begin(self, labels: Mapping[Place, str | Form]) -> None:
-        """Take the classes or forms of the sentences that are filled next, and forget all others."""
+        """Set the classes or forms of the next sentences, and forget all others."""
         self._labels, self._tried, self._held = dict(labels), {}, {}
         new = {label for label in labels.values() if isinstance(label, str)} - self._classes
         for label in sorted(new):
-            self._forbid(label, self._allowed(label))
+            self._forbid(label, self._class_words.allowed(self._words, label))
         self._classes |= new
 
     def hold(self, place: Place, word: str) -> None:
-        """From now on a place gets this word again, if it is a candidate."""
+        """Fix this word at a place, if it is a candidate."""
         if word in self._index:
             self._held[place] = self._index[word]
 
     def refuse(self, place: Place, word: str) -> None:
-        """From now on a place does not get this word."""
+        """Forbid this word at a place."""
         self._held.pop(place, None)
         if word in self._index:
             self._tried.setdefault(place, set()).add(self._index[word])
 
-    def choose(self, scores: np.ndarray, places: Sequence[Place], forbidden: Forbidden | None = None) -> Chosen:
-        """Choose from ``(B, W)`` scores; ``forbidden`` is what else must not be chosen."""
-        held = [self._held.get(place) for place in places]
-        chosen = Chosen(np.array([index or 0 for index in held]), np.zeros(len(places), dtype=bool))
-        free = [row for row, index in enumerate(held) if index is None]
-        if free:
-            masks = [self._mask(places[row], self._none if forbidden is None else forbidden[row]) for row in free]
-            drawn = self._choice.choose(scores[free], [places[row] for row in free], masks)
-            chosen.candidates[free], chosen.fallbacks[free] = drawn.candidates, drawn.fallbacks
-        return chosen
-
-    def _mask(self, place: Place, others: np.ndarray) -> np.ndarray:
-        """``(W,)`` booleans: what must not be chosen at a place: ``others``, and where that leaves a word what was
-        tried there and what is of another class or form."""
-        mask = self._forbidden.get(self._labels.get(place, MASK), self._none).copy()
+    def restrict(self, place: Place, scores: np.ndarray) -> int | None:
+        """The fixed candidate of a place, or ``None`` to choose one. For a choice, the ``(W,)`` scores of words already
+        tried, or of another class or form, become minus infinity, unless no word would be left."""
+        if place in self._held:
+            return self._held[place]
+        none = np.isneginf(scores)
+        mask = none | self._forbidden[label] if (label := self._labels.get(place, MASK)) in self._forbidden else none
         mask[list(self._tried.get(place, ()))] = True
-        mask[others] = True
-        if mask.all():
-            mask[:] = False
-            mask[others] = True
-        return mask
+        if not mask.all():
+            scores[mask] = -np.inf
+        return None
 
 
 class WordsOfClassByFrequency:
-    """Words of a class, off the list of kept words, by their frequency: for fillers that cannot be restricted."""
+    """Words of a class by frequency, without never-masked words: for fillers that cannot be restricted."""
 
     def __init__(
         self, frequencies: WordFrequencies, off_list: np.ndarray, class_words: ClassWords, randomness: MarkerRandomness
@@ -227,7 +206,7 @@ class WordsOfClassByFrequency:
         self._pools: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
 
     def draw(self, label: str, place: Place, attempt: int) -> str | None:
-        """The word of an attempt, from 0; ``None`` where the class has too few words."""
+        """The word of an attempt, from 0; ``None`` if the class has too few words."""
         if label not in self._pools:
             self._pools[label] = self._pool(label)
         pool = self._pools[label]
@@ -238,7 +217,7 @@ class WordsOfClassByFrequency:
         return self._frequencies.words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
 
     def _pool(self, label: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """The words of a class, as indices, and their cumulated counts."""
+        """Indices of the words of a class, and their cumulated counts."""
         mask = self._class_words.allowed(self._frequencies.words, label)
         indices = np.flatnonzero(mask & self._off_list) if mask is not None else np.zeros(0, dtype=np.int64)
         return (indices, np.cumsum(self._frequencies.counts[indices])) if indices.size >= FEWEST_WORDS else None
@@ -246,38 +225,38 @@ class WordsOfClassByFrequency:
 
 @dataclass
 class ClassCheckedFiller:
-    """Another filler, its fills held against the classes of their markers."""
+    """A filler whose fills are checked for the classes of their markers."""
 
     filler: Filler
     casing: Casing
     class_words: ClassWords
     surrogates: SurrogateFiller
     attempts: int
-    choice: ChoiceOfClass | None = None
-    """The one that ``filler`` chooses by; without it wrong fills are drawn ``by_frequency``."""
+    restriction: ClassRestriction | None = None
+    """Restriction of ``filler``; without it wrong fills are drawn ``by_frequency``."""
     by_frequency: WordsOfClassByFrequency | None = None
     _own: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTS, 0)), init=False)
 
     @property
     def counts(self) -> Counter[str]:
-        """The filler's own, and ``_COUNTS``."""
+        """Counts of the filler, and ``_COUNTS``."""
         return Counter({**getattr(self.filler, "counts", {}), **self._own})
 
     @property
     def forward_seconds(self) -> float | None:
-        """Of the filler."""
+        """Seconds in the model of the filler."""
         return self.filler.forward_seconds
 
     @property
     def candidate_count(self) -> int:
-        """Of the filler."""
+        """Number of candidates of the filler."""
         return self.filler.candidate_count
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
         labels = [labels_of_slots(sentence) for sentence in sentences]
-        if self.choice is not None:
-            self.choice.begin(
+        if self.restriction is not None:
+            self.restriction.begin(
                 {
                     Place(sentence.number, slot.first_marker): kind or MASK
                     for sentence in sentences
@@ -311,7 +290,7 @@ class ClassCheckedFiller:
         fills: Sequence[Sequence[Fill]],
         rows: Sequence[int],
     ) -> dict[int, set[int]]:
-        """Of the sentences of these rows, the slots whose fill is not of their class."""
+        """From row to the slots whose fill is not of their class, for the sentences of these rows."""
         lines: list[str] = []
         places: list[list[tuple[int, int]]] = []
         for row in rows:
@@ -337,17 +316,17 @@ class ClassCheckedFiller:
         wrong: Mapping[int, set[int]],
         attempt: int,
     ) -> None:
-        """Fill the wrong slots again, in place."""
+        """Fill the wrong slots again; changes ``fills``."""
         for row, slots in wrong.items():
             for index, slot in enumerate(sentences[row].slots):
                 place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
-                if self.choice is not None:
-                    (self.choice.refuse if index in slots else self.choice.hold)(place, fill.word)
+                if self.restriction is not None:
+                    (self.restriction.refuse if index in slots else self.restriction.hold)(place, fill.word)
                 elif index in slots and self.by_frequency is not None:
                     word = self.by_frequency.draw(labels[row][index], place, attempt)
                     if word is not None:
                         fills[row][index] = Fill(word)
-        if self.choice is not None:
+        if self.restriction is not None:
             again = self.filler.fill([sentences[row] for row in wrong], lambda _: None)
             for row, new in zip(wrong, again, strict=True):
                 fills[row] = [new[i] if i in wrong[row] else fill for i, fill in enumerate(fills[row])]
@@ -364,34 +343,23 @@ def _stretches(sentence: MaskedSentence, words: Sequence[str]) -> list[tuple[int
     return stretches
 
 
-class ClassChecks:
-    """What one filler needs so that its fills have the class of their markers."""
-
-    def __init__(self, context: "FillContext") -> None:
-        """Loads the tagger; ``ModelError`` where it cannot be found or used."""
-        self._context, self._words = context, context.class_words
-        self._choice: ChoiceOfClass | None = None
-
-    def restricted(self, choice: Choice, words: Sequence[str]) -> Choice:
-        """The choice that the filler shall use instead; ``words`` are its ``W`` candidates."""
-        self._choice = ChoiceOfClass(choice, words, partial(self._words.allowed, words), self._words.forms)
-        return self._choice
-
-    def checked(self, filler: Filler, casing: Casing) -> ClassCheckedFiller:
-        """The filler with its fills checked; ``casing`` writes them as the filled text will have them."""
-        method, frequencies, kept = self._context.method, self._context.word_counts, self._context.kept
-        assert isinstance(method, ClassAware), "the method says that it knows classes"
-        randomness = MarkerRandomness(self._context.seed, self._context.secret)
-        by_frequency = None
-        if self._choice is None and frequencies is not None:
-            off_list = kept.off_list(frequencies.words)
-            by_frequency = WordsOfClassByFrequency(frequencies, off_list, self._words, randomness)
-        return ClassCheckedFiller(
-            filler,
-            casing,
-            self._words,
-            SurrogateFiller(randomness, frequencies, kept, values=self._words.values),
-            method.class_check.attempts,
-            self._choice,
-            by_frequency,
-        )
+def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCheckedFiller:
+    """The filler with its fills checked; ``casing`` writes them in the case of the filled text."""
+    method, words = prepared.method, prepared.words
+    assert isinstance(method, ClassAware), "the method says that it knows classes"
+    class_words = words.opened.class_words(method.class_check, words.counts)
+    randomness = MarkerRandomness(prepared.seed, prepared.secret)
+    restriction: ClassRestriction | None = getattr(filler, "restriction", None)
+    by_frequency = None
+    if restriction is None and words.counts is not None:
+        off_list = words.kept.off_list(words.counts.words)
+        by_frequency = WordsOfClassByFrequency(words.counts, off_list, class_words, randomness)
+    return ClassCheckedFiller(
+        filler,
+        casing,
+        class_words,
+        SurrogateFiller(randomness, words.counts, words.kept, values=class_words.values),
+        method.class_check.attempts,
+        restriction,
+        by_frequency,
+    )

@@ -1,14 +1,14 @@
-"""The form of a surrogate: figures for figures, capitals for capitals, a month for a month.
+"""Surrogates in the form of the original: dates, numbers, sums and identifiers, and the case of letters.
 
-Everything here looks at one word, which may be a date, number, sum or identifier as a whole; what a word means beyond
-its form (a name's gender, a place's kind) is in ``values``.
+Each function reads one word, which may be a whole date, number, sum or identifier. ``values`` handles the meaning of
+words (a name's gender, a place's kind).
 
-A word may hold several dates and clocks (``10:30-11:45``). Each becomes one that is possible; a word with figures of no
-known form among them gets figures drawn altogether. Any value of a form may come out, the original too.
+A word may hold several dates and clock times (``10:30-11:45``). Each becomes a valid one. If other figures are among
+them, all figures of the word are drawn. Every value of a form may be drawn, the original too.
 
-A year moves round its block of ``YEARS``, of which every year is as likely: however many surrogates of a year are seen,
-all years of its block are left. The dates of a line or document move by the same number of years, so that their
-distance stays (or wraps at the block's end), and they are one draw. Months, days and hours are drawn anew.
+A year moves cyclically in its block of ``YEARS``, and every year of the block is equally likely. So any number of
+surrogates of a year leaves all years of its block possible. The dates of a line or document move by the same number of
+years, in one draw, so their distance is unchanged (or wraps at the block's end). Months, days and hours are redrawn.
 """
 
 import random
@@ -35,8 +35,8 @@ _PARTS_OF_LETTERS = ("Mn", "Mc", "Me", "Cf")
 
 
 def like(original: str, word: str) -> str:
-    """The word in the case of the original: all small, all capitals, or beginning with a capital. AM and PM are always
-    written so, and say nothing of another word."""
+    """The word in the case of the original: all small, all capitals, or with a first capital. AM and PM are always
+    capitals, so they do not change the word."""
     letters = [character for character in original if character.isalpha()]
     if not letters or (_HALF_OF_DAY.match(original) and original.isupper()):
         return word
@@ -48,7 +48,7 @@ def like(original: str, word: str) -> str:
 
 
 def like_each(original: str, word: str) -> str:
-    """The word with capitals where the original has some; in its case as a whole where they are not equally long."""
+    """The word with the original's capitals by position; by ``like`` if the lengths differ."""
     if len(original) != len(word):
         return like(original, word)
     return "".join(new.upper() if old.isupper() else new for old, new in zip(original, word, strict=True))
@@ -57,18 +57,18 @@ def like_each(original: str, word: str) -> str:
 def other_of_group(
     original: str, random_numbers: random.Random, on_list: Callable[[str], bool] = no_list
 ) -> str | None:
-    """A month for a month, a number word for a number word; ``None`` for a word of no group."""
+    """A random word of the original's group, such as months or number words; ``None`` for a word without a group."""
     group = group_of(original, GROUPS, on_list)
     return like(original, random_numbers.choice(group)) if group else None
 
 
 def other_characters(original: str, random_numbers: random.Random, *, letters: bool) -> str:
-    """A figure for every figure and numeric sign (``½``) and, with ``letters``, an ASCII letter of the same case for
-    every letter.
+    """The word with every figure and numeric sign (``½``) replaced by a random figure. With ``letters``, every letter
+    becomes a random ASCII letter of the same case.
 
-    With ``letters`` combining marks and format characters, which would tell of its letters, are left out. A first
-    figure that is not 0 does not become 0. What passes the check of payment cards (Luhn) still does. Addresses of IP
-    version 4 become such ones, and hexadecimal identifiers stay hexadecimal.
+    With ``letters``, combining marks and format characters are left out, since they would reveal letters. A first
+    figure other than 0 does not become 0. A payment card number still passes its check (Luhn). An IPv4 address remains
+    one, and a hexadecimal identifier remains hexadecimal.
     """
     alphabet = "abcdef" if is_hexadecimal(original) else string.ascii_lowercase
     made: list[str] = []
@@ -93,7 +93,7 @@ def other_characters(original: str, random_numbers: random.Random, *, letters: b
 
 
 def _other_address(original: str, random_numbers: random.Random) -> str:
-    """An address of IP version 4, with numbers of as many figures as the original's."""
+    """A random IPv4 address whose numbers have the lengths of the original's."""
 
     def other(number: str) -> str:
         smallest = 10 ** (len(number) - 1)
@@ -103,18 +103,18 @@ def _other_address(original: str, random_numbers: random.Random) -> str:
 
 
 def is_card(text: str) -> bool:
-    """Whether the figures of a text pass the check of payment cards, and are as many as some have."""
+    """Whether the figures of a text pass the check of payment cards (Luhn) and are at least 13."""
     figures = [character for character in text if character.isdecimal()]
     return len(figures) >= _FEWEST_OF_CARD and _luhn(figures) == 0
 
 
 def is_numeric(character: str) -> bool:
-    """Whether a character is a figure or another numeric sign (``²``, ``½``, ``Ⅷ``), and no letter as ``五`` is."""
+    """Whether a character is a figure or another numeric sign (``²``, ``½``, ``Ⅷ``), but no letter such as ``五``."""
     return character.isdigit() or (character.isnumeric() and not character.isalpha())
 
 
 def is_figure(word: str) -> bool:
-    """Whether a word is a figure, with a short ending at most (``1,000``, ``5pm``, ``1st``): other letters may be a
+    """Whether a word is a figure, at most with a short ending (``1,000``, ``5pm``, ``1st``). More letters may be a
     name."""
     return bool(_FIGURE.fullmatch(word)) or not any(map(str.isalpha, word))
 
@@ -125,8 +125,8 @@ def is_domain(word: str) -> bool:
 
 
 def other_figures(original: str, random_numbers: random.Random) -> str:
-    """A figure for every figure, with the ending of the new one where it is an ordinal; other letters than a short
-    ending are drawn too, for words of a group (``USD500``) words of it."""
+    """The word with random figures; an ordinal gets the ending of the new number. Letters other than a short ending are
+    drawn too, and a word of a group (``USD500``) becomes another one of the group."""
     if ordinal := _ORDINAL.fullmatch(original):
         number = other_characters(ordinal.group(1), random_numbers, letters=False)
         return number + like(ordinal.group(2), ordinal_ending(number))
@@ -136,7 +136,7 @@ def other_figures(original: str, random_numbers: random.Random) -> str:
 
 
 def other_letters(original: str, random_numbers: random.Random) -> str:
-    """Letters and figures drawn, for words of a group words of it."""
+    """The text with random letters and figures; a word of a group becomes a random one of the group."""
     return "".join(
         other_of_group(part, random_numbers) or other_characters(part, random_numbers, letters=True)
         for part in _LETTERS.split(original)
@@ -144,13 +144,12 @@ def other_letters(original: str, random_numbers: random.Random) -> str:
 
 
 def other_half_of_day(text: str, random_numbers: random.Random) -> str:
-    """am or pm, where a text has one of them. There are but two: the original's may be drawn too, so that nothing
-    follows from what is written."""
+    """The text with am and pm drawn at random. The original's may be drawn too, so the result reveals nothing."""
     return _HALF_OF_DAY.sub(lambda half: like(half.group(), random_numbers.choice("ap")), text)
 
 
 def ordinal_ending(number: str) -> str:
-    """The ending of a number in figures: the original's would tell the last figure (``1st``)."""
+    """The ordinal ending of a number in figures. The original's ending would reveal the last figure (``1st``)."""
     return "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th")
 
 
@@ -169,11 +168,11 @@ _MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
 
 
 class _Part(NamedTuple):
-    """A date or clock in a word, and what it becomes."""
+    """A date or clock time in a word, and its surrogate."""
 
     form: int
     old: tuple[int, ...]
-    """Greater where it is later, of dates and clocks of one form."""
+    """Sort key of the original: a later date or clock time of one form has a greater key."""
     new: tuple[int, ...]
     text: str
 
@@ -182,7 +181,7 @@ _Made = tuple[tuple[int, ...], tuple[int, ...], str]
 
 
 def other_date(original: str, random_numbers: random.Random, years: int) -> str:
-    """A date, time, year or day in the same form, for a word with figures; ``years`` round its block for a year."""
+    """A date, time, year or day in the form of a word with figures; ``years``: shift of a year in its block."""
     if original.isdigit() and len(original) <= 2:
         return _number(_within(28, random_numbers), padded=_is_padded(original))
     made = _other_dates(original, random_numbers, years)
@@ -190,7 +189,7 @@ def other_date(original: str, random_numbers: random.Random, years: int) -> str:
 
 
 def _other_dates(original: str, random_numbers: random.Random, years: int) -> str | None:
-    """Every date and clock of a word drawn; ``None`` where other figures are among them."""
+    """The word with every date and clock time drawn; ``None`` if it has other figures."""
     parts: list[_Part] = []
     texts: list[str] = []
     place = 0
@@ -207,7 +206,7 @@ def _other_dates(original: str, random_numbers: random.Random, years: int) -> st
     if len(parts) == 2:
         first, second = parts
         if first.form == second.form and first.old < second.old and first.new > second.new:
-            # A stretch of time must not end before it begins.
+            # A time span must not end before it begins.
             parts.reverse()
     made = [_other_text(texts[0], random_numbers)]
     for part, text in zip(parts, texts[1:], strict=True):
@@ -223,7 +222,7 @@ def _part(original: str, start: int, random_numbers: random.Random, years: int) 
 
 
 def _other_text(text: str, random_numbers: random.Random) -> str:
-    """What stands beside dates: signs and a letter or two (``T``, ``h``) stay, for they tell no more than the form."""
+    """The text next to dates. Signs and one or two letters (``T``, ``h``) are unchanged: they reveal only the form."""
     text = other_half_of_day(text, random_numbers)
     return other_letters(text, random_numbers) if _MAY_NAME.search(text) else text
 
@@ -269,7 +268,7 @@ def _month_of_year(match: re.Match[str], random_numbers: random.Random, years: i
 
 
 def _years(match: re.Match[str], random_numbers: random.Random, years: int) -> _Made:
-    """``2018/19`` or ``1990-95``; of two years that follow each other come such ones."""
+    """``2018/19`` or ``1990-95``; consecutive years become consecutive years."""
     year, sign, end = match.groups()
     new = _moved_year(year, years)
     later = 1 if (int(year) + 1) % 100 == int(end) else random_numbers.randint(2, _LONGEST_SPAN)
@@ -281,7 +280,7 @@ def _month_and_day(match: re.Match[str], random_numbers: random.Random, _: int) 
 
 
 def _day_and_month(parts: list[str], sign: str, random_numbers: random.Random) -> _Made | None:
-    """What may be a month stays one, so that it is one in either order; a day is one that every month has."""
+    """A possible month becomes a month, so the date is valid in either order. A day is at most 28."""
     old = [int(part) for part in parts]
     if not (1 <= min(old) <= 12 and max(old) <= 31):
         return None
@@ -331,7 +330,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], random.Random, int
     (re.compile(rf"{_YEAR}(?!\d)"), _year),
     (re.compile(r"\d\d?(?!\d)"), _day),
 )
-"""The forms of dates and clocks, in the order in which they are tried."""
+"""The forms of dates and clock times, in the order of the tries."""
 
 
 def _moved_year(year: str, years: int) -> int:
@@ -358,8 +357,8 @@ def figure(
     on_list: Callable[[str], bool] = no_list,
     years: int | None = None,
 ) -> str:
-    """A date, number, sum or identifier in the form of the original; ``on_list``: of words that are kept; ``years``:
-    what dates move by, drawn where it is not given."""
+    """A date, number, sum or identifier in the form of the original. ``on_list``: whether a word is never masked;
+    ``years``: shift of dates, drawn if not given."""
     if label == "IDENTIFIER":
         return other_characters(original, random_numbers, letters=True)
     if any(map(str.isdigit, original)):
@@ -374,7 +373,7 @@ def figure(
 
 
 def figure_by_class(label: str, random_numbers: random.Random, index: int, count: int) -> str:
-    """The same without an original: word ``index`` of ``count`` that stand side by side."""
+    """A date, number, sum or identifier without an original: word ``index`` of ``count`` consecutive words."""
     if label == "DATE":
         year, month = str(random_numbers.randint(1990, 2025)), random_numbers.choice(MONTHS)
         if count == 1:

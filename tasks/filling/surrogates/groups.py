@@ -1,9 +1,9 @@
-"""Closed groups of words that stand for each other: a month for a month, a currency for a currency.
+"""Closed groups of words that replace each other, such as months and currencies.
 
-The words of a group have the same part of speech in a sentence, so ``million`` does not stand for ``dozen``.
-Every word of a group is as likely, the original too: a surrogate tells the group and nothing of the word, however many
-of them are seen. No group has fewer members than ``FEWEST``. The same holds of those members that are not on the list
-of kept words, where only such words are masked: where too few are left, the word counts as one of no group.
+The words of a group have the same part of speech, so ``million`` does not replace ``dozen``. Every word of a group is
+equally likely, the original too. So a surrogate reveals the group, but nothing else about the word, in any number of
+samples. Each group has at least ``FEWEST`` members. If a list of never-masked words exists, each group needs as many
+members that are not on it. Otherwise the word counts as a word without a group.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from tasks.corpora.words import fold
 
 FEWEST = 3
-"""So many words that may be the original a group has at least."""
+"""Minimum number of words of a group that may be the original."""
 
 MONTHS = "January February March April May June July August September October November December".split()
 WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 TITLES = "Mr Mrs Ms Miss Dr Prof Sir Madam".split()
-"""Words before a name; of no group, since they tell who is meant."""
+"""Words before a name; in no group, since they show who is meant."""
 ONES = "one two three four five six seven eight nine".split()
 MULTIPLES = "hundred thousand million billion trillion".split()
 CURRENCIES = "dollars euros pounds francs bucks pesos rupees roubles crowns dinars".split()
@@ -56,7 +56,7 @@ _TIMES = (
     "coming following upcoming".split(),
     "this that each every".split(),
     "ago earlier later beforehand afterwards".split(),
-    # The language has no fourth.
+    # English has no fourth word here.
     "early mid late".split(),
 )
 _MONEY = (
@@ -67,9 +67,9 @@ _MONEY = (
     "USD EUR GBP CHF JPY CAD AUD SEK".split(),
 )
 _ERAS = ("AD BC CE BCE".split(),)
-_BESIDE_AN_HOUR = "o'clock sharp today tomorrow tonight yesterday".split()
+_AFTER_AN_HOUR = "o'clock sharp today tomorrow tonight yesterday".split()
 _BETWEEN = (
-    _BESIDE_AN_HOUR,
+    _AFTER_AN_HOUR,
     "a an the each every some".split(),
     "of in on at by from to until since during".split(),
     "and or plus minus".split(),
@@ -81,32 +81,32 @@ _BETWEEN = (
     "few several many numerous countless".split(),
     "couple handful bunch score dozen".split(),
     "more less fewer".split(),
-    # The others are looked up in groups of their own.
+    # The other words of this group are looked up in earlier groups.
     "than or by to".split(),
     "old long lasting".split(),
 )
-"""What stands between the words of a date or sum, as part of it."""
+"""Words between the words of a date or sum, as parts of it."""
 
 GROUPS_OF_CLASS: Mapping[str, tuple[Sequence[str], ...]] = {
     "DATE": (*_DAYS, *_TIMES),
     "NUMBER": _NUMBERS,
     "MONEY": (*_MANY, *_MONEY),
 }
-"""The groups whose words a class may have."""
+"""The groups of words that each class may have."""
 GROUPS: tuple[Sequence[str], ...] = (*_DAYS, *_NUMBERS, *_TIMES, *_MONEY, *_ERAS, *_BETWEEN)
 """All groups, in the order in which a word is looked up."""
-STAND_INS: tuple[tuple[Sequence[str], Sequence[str]], ...] = (("am pm a.m p.m".split(), _BESIDE_AN_HOUR),)
-"""Words of a kind that has but two, whatever their spelling, and words of which any may stand for any of them."""
+STAND_INS: tuple[tuple[Sequence[str], Sequence[str]], ...] = (("am pm a.m p.m".split(), _AFTER_AN_HOUR),)
+"""Words of which only two kinds exist (am, pm), in all spellings, and the words that may replace them."""
 
 
 def no_list(_: str) -> bool:
-    """The list of kept words of a technique that has none: no word is on it."""
+    """False: the list of never-masked words of a technique without a list is empty."""
     return False
 
 
 def group_of(original: str, groups: Iterable[Sequence[str]], on_list: Callable[[str], bool] = no_list) -> Sequence[str]:
-    """What may stand for a word of one of the groups: all words of the first; empty for a word of none.
-    ``on_list``: whether a word is on the list of kept words."""
+    """The first group that has the word, or an empty list. All its words may replace the word.
+    ``on_list``: whether a word is on the list of never-masked words."""
     folded = fold(original)
     for group in groups:
         if folded in map(fold, group) and _may_be_another(original, group, on_list):
@@ -115,7 +115,7 @@ def group_of(original: str, groups: Iterable[Sequence[str]], on_list: Callable[[
 
 
 def stand_ins(original: str, on_list: Callable[[str], bool] = no_list) -> Sequence[str]:
-    """What may stand for a word of ``STAND_INS``; empty for another word."""
+    """The words that may replace a word of ``STAND_INS``; empty for another word."""
     folded = fold(original)
     for words, others in STAND_INS:
         if folded in map(fold, words) and _may_be_another(original, words, on_list):
@@ -124,5 +124,5 @@ def stand_ins(original: str, on_list: Callable[[str], bool] = no_list) -> Sequen
 
 
 def _may_be_another(original: str, group: Sequence[str], on_list: Callable[[str], bool]) -> bool:
-    """Whether enough words of a group may be the original, for who knows what is masked at all."""
+    """Whether enough words of a group may be the original, from the view of a reader who knows the list."""
     return on_list(original) or sum(not on_list(word) for word in group) >= FEWEST

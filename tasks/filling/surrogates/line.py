@@ -1,7 +1,4 @@
-"""The slots of a line as surrogates see them: with their class and originals, and those that are one thing together.
-
-The surrogates of one line: what stands for what in it, and what must not be written there.
-"""
+"""Surrogates of one line: its slots with class and original, runs of slots that are one thing, and their words."""
 
 import hmac
 import random
@@ -14,11 +11,17 @@ from functools import cached_property
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
-from tasks.filling.choice import spans_of_slots
 from tasks.filling.fill_words import is_strong
 from tasks.filling.frequencies.word_frequencies import KeptWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, MaskedSentence, all_capitals, same_word, starts_sentence
+from tasks.filling.masked_sentence import (
+    Casing,
+    MaskedSentence,
+    all_capitals,
+    same_word,
+    spans_of_slots,
+    starts_sentence,
+)
 from tasks.filling.surrogates.figures import (
     YEARS,
     figure,
@@ -38,21 +41,19 @@ from tasks.filling.surrogates.words_by_frequency import WordsByFrequency, ending
 
 @dataclass(frozen=True, slots=True)
 class MarkedSlot:
-    """A slot with what is known of it."""
+    """A slot with its class and its original."""
 
     index: int
     label: str
     place: Place
     original: str | None
-    """The word that it stands for (one of them where markers were merged); folded where its spelling must not decide
-    what is drawn."""
+    """The masked word, or one of them at a merged marker; folded if its spelling must not influence the draw."""
     written: str | None
-    """The same as it is spelled."""
+    """The masked word in its spelling."""
 
 
 def marked_slots(sentence: MaskedSentence, *, folded: bool = False) -> list[MarkedSlot]:
-    """The slots of a sentence, in order. The class is the marker's, else the sidecar's; ``folded``: originals
-    are."""
+    """The slots of a sentence, in order. The class is the marker's, else the sidecar's. ``folded``: fold originals."""
     marked = []
     for index, (slot, spans) in enumerate(zip(sentence.slots, spans_of_slots(sentence), strict=True)):
         label = slot.label if slot.label != MASK or not spans else spans[0].label
@@ -64,7 +65,7 @@ def marked_slots(sentence: MaskedSentence, *, folded: bool = False) -> list[Mark
 
 
 def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list[MarkedSlot]]:
-    """Slots of one class with nothing but white space between them, a comma between parts of a date, or the full stop
+    """Runs of slots of one class. Between them is only white space, a comma between parts of a date, or the full stop
     of an initial."""
     runs: list[list[MarkedSlot]] = []
     for slot in marked:
@@ -81,13 +82,12 @@ def runs_of(sentence: MaskedSentence, marked: Sequence[MarkedSlot]) -> list[list
 
 
 _SHOUTED = 5
-"""A word of so many capitals, in a line with small letters, is taken for a shouted one, a shorter one for a short name.
-"""
+"""Minimum length of a shouted word of capitals, in a line with small letters. A shorter one is a short name."""
 _SIGNS = re.compile(r"[@#/.&_]")
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+|[^\W\d_]+(?:&[^\W\d_]+)+")
 _ATTEMPTS, _LAST_ATTEMPTS = 60, 8
 _AS_THEY_ARE = ("CONTACT", "IDENTIFIER")
-"""Classes whose words are not cased as the line is."""
+"""Classes whose words do not follow the case of the line."""
 _NAMES = ("PERSON", "LOCATION", "ORGANISATION", "GROUP", "WORK", "MISCELLANEOUS")
 _TITLES = frozenset(map(fold, TITLES))
 _CASING = Casing({}, filler_is_cased=True)
@@ -95,42 +95,42 @@ _CASING = Casing({}, filler_is_cased=True)
 
 @dataclass(frozen=True, slots=True)
 class SurrogateSources:
-    """What the surrogates of all lines are drawn from."""
+    """Sources of the surrogates of all lines."""
 
     randomness: MarkerRandomness
     key: bytes
-    """Of the HMAC that draws what is the same beyond a line."""
+    """Key of the HMAC for surrogates that are consistent beyond a line."""
     in_corpus: bool
     """Whether the same original gets the same surrogate in the whole corpus."""
     values: SurrogateValues
     by_frequency: WordsByFrequency | None
-    """For markers without any class."""
+    """Source for markers without a class."""
     kept: KeptWords
-    """Words that should not be written: what is masked is not among them."""
+    """Never-masked words, which should not be written: the original is none of them."""
     counts: Counter[str] = field(default_factory=Counter)
-    """What was drawn from where."""
+    """Number of surrogates by source."""
 
 
 class SurrogateLine:
-    """One sentence while it is filled: what stands for what in it."""
+    """State of one sentence during filling: the surrogates of its originals."""
 
     def __init__(self, sources: SurrogateSources, sentence: MaskedSentence) -> None:
         self._sources, self._sentence = sources, sentence
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._taken: set[str] = set()
         self._female = gender_of_text(sentence.texts)
-        # What is the same beyond the line is drawn by the original alone, and by nothing that only this line knows.
+        # A surrogate that is consistent beyond the line depends on the original alone, not on this line.
         self.beyond_line = sources.in_corpus or sentence.document is not None
-        """Whether the same original gets the same surrogate in other lines too; its slots are then to be folded."""
+        """Whether the same original gets the same surrogate in other lines too; originals must then be folded."""
 
     def fill(self, run: Sequence[MarkedSlot]) -> list[str]:
-        """Words for slots that stand side by side and are one thing, or may be."""
+        """Words for consecutive slots that are one thing, or may be."""
         label = run[0].label
         if label in ("LOCATION", "ORGANISATION", "WORK", "MISCELLANEOUS"):
             return self._draw(run, run, lambda random_numbers: self._thing(label, run, random_numbers))
         groups = " ".join(slot.original or "x" for slot in run)
         if len(run) > 1 and groups.replace(" ", "").isdecimal() and is_card(groups):
-            # A card in groups: one number, whose groups would repeat and fail its check if each were drawn alone.
+            # A card number in groups is one number. Separate draws would repeat groups and fail the Luhn check.
             return self._draw(
                 run, run, lambda random_numbers: other_characters(groups, random_numbers, letters=False).split(" ")
             )
@@ -143,7 +143,7 @@ class SurrogateLine:
     def _draw(
         self, slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot], make: Callable[[random.Random], list[str]]
     ) -> list[str]:
-        """Words for the slots: those that the same originals have already, or new ones."""
+        """Words for the slots: the earlier surrogates of the same originals, or new ones."""
         sources, label = self._sources, slots[0].label
         originals = tuple(fold(slot.original) for slot in slots if slot.original is not None)
         whole = len(originals) == len(slots)
@@ -152,7 +152,7 @@ class SurrogateLine:
         known = self._known.get((label, *originals)) if whole else None
         if known is not None:
             sources.counts["surrogates_repeated"] += len(slots)
-            # Beyond the line it is drawn anew, by the original: what is known may be what a merged marker got instead.
+            # Beyond the line it is drawn again by the original: the earlier surrogate may be from a merged marker.
             if not self.beyond_line:
                 return self._cased_as([*known], slots, run)
         random_numbers = self._random(slots, originals if whole else ())
@@ -172,15 +172,15 @@ class SurrogateLine:
             self._known.setdefault((label, *originals), tuple(words))
             if not self.beyond_line:
                 for original, word in zip(originals, words, strict=True):
-                    # Part of a name may come again alone. Elsewhere it may stand in a line without the whole name.
+                    # A part of a name may occur again alone. Other lines may have the part without the whole name.
                     self._known.setdefault((label, original), (word,))
         self._taken.update(map(fold, words))
         return self._cased_as(words, slots, run)
 
     @cached_property
     def _years(self) -> int | None:
-        """What the dates of the line or its document move by; ``None`` where each word has its own move: in a corpus
-        one date that is known would tell all others."""
+        """Shift of the dates of the line or its document, in years. ``None`` if each word has its own shift: in a
+        corpus, one known date would reveal all others."""
         if self._sources.in_corpus:
             return None
         if self._sentence.document is not None:
@@ -202,25 +202,25 @@ class SurrogateLine:
         for word, slot in zip(words, slots, strict=True):
             if not _is_allowed(word):
                 return False
-            # Two persons of a line must not become one; beyond it that cannot be known.
+            # Two persons of a line must not become one. Beyond the line this is unknown.
             if fold(word) in self._taken and slot.label in ("PERSON", "LOCATION") and not self.beyond_line:
                 return False
         return True
 
     def _last_resort(self, word: str, slot: MarkedSlot, random_numbers: random.Random) -> str:
-        """Another word of the form of the original, where nothing drawn could be taken."""
+        """Another word in the form of the original, if no drawn word is allowed."""
         if _is_allowed(word):
             return word
         form = slot.original if slot.original and is_one_word(slot.original) else word
         for _ in range(_LAST_ATTEMPTS):
             if is_domain(form):
-                # Other letters are no domain but two words: 163.com is one word, 482.qzp is not.
+                # Random letters make two words, not a domain: 163.com is one word, 482.qzp is not.
                 word = self._sources.values.contact(random_numbers, form, "")
             else:
                 word = other_characters(form, random_numbers, letters=True)
             if _is_allowed(word):
                 return word
-        # This ends: ASCII letters and figures alone are one word, and the form grows beyond every strong word.
+        # This loop ends: ASCII letters and digits are one word, and the form grows longer than every strong word.
         form = "".join(filter(str.isalnum, form)) or "x"
         while not _is_allowed(word):
             word = other_characters(form, random_numbers, letters=True)
@@ -228,8 +228,8 @@ class SurrogateLine:
         return word
 
     def _cased_as(self, words: list[str], slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot]) -> list[str]:
-        """Words in the case of their originals, or of the line. Of a name with small and with capital words
-        (``Poli sci``) the small ones are written as their surrogates are."""
+        """Words in the case of their originals, or of the line. In a name with small and capital words (``Poli sci``),
+        surrogates of the small words retain their case."""
         texts = self._sentence.texts
         is_mixed = len({(slot.written or "")[:1].islower() for slot in run if slot.written}) > 1
         cased = []
@@ -244,7 +244,7 @@ class SurrogateLine:
                 cased.append(same_word(word, word.upper()))
             elif slot.written is not None:
                 as_drawn = is_mixed and slot.label in _NAMES and slot.written[:1].islower()
-                # ``LA`` does not make ``YOUTUBE``.
+                # ``LA`` does not become ``YOUTUBE``.
                 as_drawn |= slot.label == MASK and slot.written.isupper() and 1 < len(slot.written) < _SHOUTED
                 cased.append(word if as_drawn else like(slot.written, word))
             else:
@@ -289,14 +289,14 @@ class SurrogateLine:
         else:
             if original.startswith("@"):
                 return values.contact(random_numbers, original, "")
-            # A letter of a script without small and capital letters may be a whole name, and so is no initial.
+            # A letter of a script without case may be a whole name, so it is no initial.
             initials = original.isascii() and max(map(len, original.split("."))) == 1
             if initials or any(map(str.isdigit, original)):
                 return other_characters(original, random_numbers, letters=True)
             gender = values.gender_of_name(original)
             female = gender if gender is not None or self.beyond_line else female
             known = values.is_last_name(original)
-            # Beyond the line the same word must get the same surrogate wherever it stands.
+            # Beyond the line, the same word must get the same surrogate in every place.
             is_last = bool(known)
             if (count > 1 or titled) and not self.beyond_line:
                 is_last = last_in_place
@@ -317,11 +317,11 @@ class SurrogateLine:
         if by_frequency is None:
             raise CorpusError(
                 f"line {self._sentence.number}: a marker has no class, so its surrogate is drawn by frequency; give "
-                "--word-counts ('palimpsest count-words' makes them), or a text masked by classes"
+                "--word-counts (from 'palimpsest count-words'), or a text masked by classes"
             )
         if original is None:
             return by_frequency.draw(random_numbers, None)
-        # As it is usually written: ``utah`` is a name wherever somebody types in lower case.
+        # The usual spelling decides: ``utah`` is a name in a text of small letters, too.
         shape = by_frequency.usual_shape(fold(original))
         if not self.beyond_line:
             starts = starts_sentence(self._sentence.texts[slot.index], first=slot.index == 0)
@@ -331,5 +331,5 @@ class SurrogateLine:
 
 
 def _is_allowed(word: str) -> bool:
-    """Whether it is one word, and no strong one."""
+    """Whether the text is one word, and no strong word."""
     return is_one_word(word) and not is_strong(word)

@@ -1,6 +1,6 @@
-"""Where surrogates come from: names of people by gender, of places and organisations by kind and number of words.
+"""Values of surrogates: names of people by gender, of places and organisations by kind and number of words.
 
-The pools are those of the labelled text (``tasks.labelled_text``): faker's names, cities, and lists of this package.
+The pools come from the labelled text (``tasks.labelled_text``): faker's names, cities, and lists of this package.
 """
 
 import random
@@ -26,7 +26,7 @@ from tasks.labelled_text.value_pools import (
 _ATTEMPTS = 60
 _FEWEST_PLACES = 8
 _SURE = 0.8
-"""A first name is of a gender where so large a share of those who bear it is."""
+"""Minimum share of one gender among the bearers of a first name of this gender."""
 _FEMALE_WORDS = {pair[0] for pair in names.PRONOUNS.values()} | {"hers", "mrs", "ms", "miss"}
 _MALE_WORDS = {pair[1] for pair in names.PRONOUNS.values()} | {"mr"}
 _PLACE_ENDINGS = (
@@ -49,8 +49,8 @@ _ORGANISATION_ENDINGS = (
     ("Department", "Ministry", "Agency", "Committee", "Commission", "Council", "Bureau"),
 )
 _ENDING_SHARE = 0.3
-"""So many organisations of several words that are drawn freely end with a word of these groups. Were there none, such
-an ending would tell that the original has one of the same group."""
+"""Share of freely drawn organisations of several words that end with a word of these groups. Without them, such an
+ending would reveal that the original has one of the same group."""
 _SHORT_PLACES = ("US", "UK", "EU", "USA", "UAE", "NYC", "LA", "DC", "SF")
 _SHORT_NAME = re.compile(r"[A-Z]{2,5}")
 _SHORT_FOLDED = re.compile(r"[a-z]{2,3}")
@@ -64,14 +64,14 @@ def is_one_word(text: str) -> bool:
 
 
 def gender_of_text(texts: Iterable[str]) -> bool | None:
-    """Whether the pronouns and forms of address of a text are female; ``None`` where they are of both or neither."""
+    """Whether the pronouns and forms of address of a text are female; ``None`` for both genders or neither."""
     words = {fold(word) for text in texts for word in re.findall(r"[^\W\d_]+", text)}
     female, male = bool(words & _FEMALE_WORDS), bool(words & _MALE_WORDS)
     return None if female == male else female
 
 
 class SurrogateValues:
-    """Draws values by class; pools are made when they are first asked for."""
+    """Draws values by class; each pool is made at its first use."""
 
     @cached_property
     def _gazetteer(self) -> Gazetteer:
@@ -79,7 +79,7 @@ class SurrogateValues:
 
     @cached_property
     def _first_names(self) -> Mapping[str, tuple[float, float]]:
-        """Folded first name to how often women and men bear it."""
+        """From folded first name to its frequencies among women and men."""
         found: dict[str, list[float]] = {}
         for column, female in enumerate((True, False)):
             for name, weight in _weighted(lambda locale, female=female: first_names(locale, female=female)).items():  # type: ignore[misc]
@@ -92,7 +92,7 @@ class SurrogateValues:
 
     @cached_property
     def _places(self) -> Mapping[str, Mapping[int, Pool]]:
-        """Kind of place to its names by their number of words."""
+        """From kind of place to its names by number of words."""
         countries = [row[0].removeprefix("the ") for row in shipped_values("nationalities")]
         kinds = {
             "country": dict.fromkeys(countries, 1.0),
@@ -104,14 +104,14 @@ class SurrogateValues:
         return {kind: _by_words(values) for kind, values in kinds.items()}
 
     def _pool_of_places(self, kind: str, count: int) -> Pool | None:
-        """Places of a kind and so many words; cities where the kind has so few that one tells another (the Isle of
-        Skye, the Gulf of Mexico)."""
+        """Places of a kind with ``count`` words. A kind with very few such places would reveal the original (the Isle
+        of Skye, the Gulf of Mexico), so cities replace it."""
         pools = (self._places[name].get(count) for name in (kind, "city"))
         return next((pool for pool in pools if pool is not None and len(pool.values) >= _FEWEST_PLACES), None)
 
     @cached_property
     def _kinds_of_place(self) -> Mapping[str, str]:
-        """Folded name to kind; the best known kinds win."""
+        """From folded name to kind; a name of several kinds has the best known one."""
         kinds: dict[str, str] = {}
         for kind in ("city", "region", "state", "country"):
             kinds |= {fold(name): kind for pool in self._places[kind].values() for name in pool.values}
@@ -119,14 +119,14 @@ class SurrogateValues:
 
     @cached_property
     def _peoples(self) -> tuple[tuple[str, ...], ...]:
-        """Nationalities, peoples and persons, beliefs and believers: what stands for each other."""
+        """Groups of words that replace each other: nationalities, peoples and persons, beliefs and believers."""
         nations, beliefs = shipped_values("nationalities"), shipped_values("beliefs")
         columns = [[row[column] for row in nations] for column in (1, 2, 3)]
         columns += [[row[column] for row in beliefs] for column in (0, 1, 2)]
         return tuple(tuple(dict.fromkeys(filter(is_one_word, column))) for column in columns)
 
     def words_of_class(self, label: str) -> list[str]:
-        """All words of the pools that stand alone as a value of a class; empty where a class has no pool."""
+        """All values of a class that are one word; empty for a class without a pool."""
         match label:
             case "PERSON":
                 return [*self._first_names, *self._last_names]
@@ -141,7 +141,7 @@ class SurrogateValues:
         return []
 
     def gender_of_name(self, name: str) -> bool | None:
-        """Whether a first name is a woman's; ``None`` for an unknown one and for names of both."""
+        """Whether a first name is a woman's; ``None`` for an unknown name and for names of both genders."""
         female, male = self._first_names.get(fold(name), (0.0, 0.0))
         if female + male == 0:
             return None
@@ -149,7 +149,7 @@ class SurrogateValues:
         return True if share >= _SURE else False if share <= 1 - _SURE else None
 
     def is_last_name(self, name: str) -> bool | None:
-        """Whether a word is a last name rather than a first name; ``None`` where it is unknown."""
+        """Whether a word is a last name rather than a first name; ``None`` if it is unknown."""
         first, last = sum(self._first_names.get(fold(name), (0.0, 0.0))), self._last_names.get(fold(name), 0.0)
         return None if first == last == 0 else last > first
 
@@ -170,8 +170,8 @@ class SurrogateValues:
         cased: bool = True,
         on_list: Callable[[str], bool] = no_list,
     ) -> list[str]:
-        """A place of so many words, of the kind of the original where that is given; without ``cased`` originals are
-        folded, and one of two or three letters is a short name unless it is known as a long one (Rio)."""
+        """A place of ``count`` words, of the kind of the original if there is one. Without ``cased``, originals are
+        folded; one of two or three letters is a short name unless it is a known long one (Rio)."""
         if count == 1 and originals:
             word = originals[0]
             if word.upper() in self._places["code"][1].values and (word.isupper() or not cased):
@@ -204,8 +204,8 @@ class SurrogateValues:
         cased: bool = True,
         on_list: Callable[[str], bool] = no_list,
     ) -> list[str]:
-        """An organisation of so many words; a short name in capitals for such a one, or without ``cased``, where
-        originals are folded, for one of two or three letters."""
+        """An organisation of ``count`` words. A short name in capitals becomes another one. Without ``cased``,
+        originals are folded, and a name of two or three letters counts as short."""
         if count == 1 and originals and (_SHORT_NAME if cased else _SHORT_FOLDED).fullmatch(originals[0]):
             return [other_characters(originals[0], random_numbers, letters=True)]
         endings = group_of(originals[-1], _ORGANISATION_ENDINGS, on_list) if len(originals) == count else []
@@ -221,19 +221,19 @@ class SurrogateValues:
         )
 
     def named_thing(self, random_numbers: random.Random, label: str, originals: list[str], count: int) -> list[str]:
-        """A work, or a product or event, of so many words."""
+        """A work, product or event of ``count`` words."""
         made = self._gazetteer.organisations
 
         def draw() -> str:
             if label == "WORK":
                 return made.work(random_numbers)
-            # Each attempt draws the kind anew: few products have three words, and one would tell of another.
+            # Each attempt draws the kind again: few products have three words, so one would reveal another.
             return (made.product if random_numbers.random() < 0.7 else made.event)(random_numbers)
 
         return self._several(draw, [], originals, count, random_numbers, lambda: self.last_name(random_numbers))
 
     def people_of(self, random_numbers: random.Random, original: str | None) -> str:
-        """A nationality, people or belief; of the original's kind where that is given."""
+        """A nationality, people or belief; of the original's kind if there is an original."""
         if original is not None:
             for group in self._peoples:
                 if fold(original) in map(fold, group):
@@ -241,7 +241,7 @@ class SurrogateValues:
         return random_numbers.choice(self._peoples[1 if original is not None and original.endswith("s") else 0])
 
     def contact(self, random_numbers: random.Random, original: str | None, before: str) -> str:
-        """An address, number, link or handle like the original, or as the text before it asks for."""
+        """An address, number, link or handle in the form of the original, else by the text before it."""
         people, organisations = self._gazetteer.people, self._gazetteer.organisations
         person = people.draw(random_numbers)
         if original is None:
@@ -272,8 +272,8 @@ class SurrogateValues:
         random_numbers: random.Random,
         word: Callable[[], str],
     ) -> list[str]:
-        """A value of ``count`` words; where none is drawn, or there are ``endings`` that say what it is (Street, Inc),
-        words put together."""
+        """A value of ``count`` words. If none is drawn, or ``endings`` show its kind (Street, Inc), it is composed of
+        single words."""
         if not endings and not any(character.isdigit() for original in originals for character in original):
             for _ in range(_ATTEMPTS):
                 parts = (draw() or "").removeprefix("the ").split()
@@ -292,7 +292,7 @@ class SurrogateValues:
 
 
 def _is_plain_word(text: str) -> bool:
-    """Whether a text is a word in letters that English has: others would show at once what is a surrogate."""
+    """Whether a text is a word of ASCII characters. Other characters would expose a surrogate."""
     return text.isascii() and is_one_word(text)
 
 
@@ -306,7 +306,7 @@ def _one_word(draw: Callable[[], str]) -> str:
 
 
 def _weighted(values: Callable[[str], Mapping[str, float]]) -> dict[str, float]:
-    """Folded names of all locales with their shares, the locales weighted as in the labelled text."""
+    """From folded names of all locales to their shares; locales are weighted as in the labelled text."""
     found: dict[str, float] = {}
     for locale, weight in LOCALE_WEIGHTS.items():
         mine = values(locale)

@@ -1,9 +1,8 @@
-"""Words by frequency for markers without any class, in the form of the word that they stand for.
+"""Words by frequency for markers without a class, in the form of the masked word.
 
-Figures stand for figures, an address for an address, and for a word one of its ending (-s, -ed, -ing, -ly, an
-apostrophe inside, or none of these), in lower case or with a capital as that is. So a reader of the text is told this
-form, and no more of the word: of all words of the form, the word itself among them, each is as likely as it is frequent
-(decision 0044).
+Figures replace figures, and an address replaces an address. A word gets one with the same ending (-s, -ed, -ing, -ly,
+an apostrophe inside, or none of these) and the same case. So a reader of the text learns this form, but no more of the
+word. All words of the form, the original included, are drawn in proportion to their frequency (decision 0044).
 """
 
 import random
@@ -16,15 +15,14 @@ import numpy as np
 
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
-from tasks.filling.choice import spans_of_slots
 from tasks.filling.fill_words import is_of_letters
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import MaskedSentence, same_word, starts_sentence, usual_forms
+from tasks.filling.masked_sentence import MaskedSentence, same_word, spans_of_slots, starts_sentence, usual_forms
 
 _ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
 _PLURAL = re.compile(r"..[^siu']s$")
 _FEWEST_OF_FORM = 100
-"""Of a form that fewer words have, words of any form are written."""
+"""A form with fewer words is replaced by words of any form."""
 Shape = Literal["small", "capital"]
 
 
@@ -42,18 +40,18 @@ def ending_of(word: str) -> str:
 
 
 Form = tuple[str, ...]
-"""What a substitute for a word without a class shares with it: figures, a capital, or small letters and an ending."""
+"""Form that a word without a class shares with its substitute: figures, a capital, or small letters and an ending."""
 
 
 def form_of(word: str, *, has_capital: bool) -> Form:
-    """The form of a word; ``has_capital``: whether it is nearly always written with one."""
+    """The form of a word; ``has_capital``: whether it is nearly always written with a capital."""
     if any(map(str.isdigit, word)):
         return ("figures",)
     return ("capital",) if has_capital else ("small", ending_of(word))
 
 
 def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[Form | None]:
-    """The form of the word behind each slot, of several the last one's; ``None`` where no sidecar tells."""
+    """The form of the masked word of each slot, of the last one if there are several; ``None`` without a sidecar."""
     found: list[Form | None] = []
     for slot, (text, spans) in enumerate(zip(sentence.texts, spans_of_slots(sentence), strict=False)):
         if not spans:
@@ -67,14 +65,13 @@ def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[F
 
 
 class WordsByFrequency:
-    """Words of letters off the list of kept words, by shape and ending: all, those in small letters, those with a
-    capital."""
+    """Words of letters, without never-masked words, by shape and ending."""
 
     def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
-        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``; ``CorpusError`` where none is true."""
+        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``. Raises ``CorpusError`` if none is true."""
         allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
         if not allowed.any():
-            raise CorpusError("every word of the word counts is on the list of kept words: nothing to draw")
+            raise CorpusError("every word of the word counts is on the list of never-masked words: nothing to draw")
         of_letters = allowed & np.array([is_of_letters(word) for word in frequencies.words])
         self._allowed = of_letters if of_letters.any() else allowed
         self._frequencies, self._words = frequencies, frequencies.words
@@ -82,7 +79,7 @@ class WordsByFrequency:
 
     @cached_property
     def _forms(self) -> tuple[set[str], dict[str, str]]:
-        """All words, folded, and the usual forms of those that are nearly always written with a capital."""
+        """All folded words, and the usual forms of the words that are nearly always written with a capital."""
         counts = self._frequencies.counts.tolist()
         return self._frequencies.folded(), usual_forms(zip(self._frequencies.words, counts, strict=True))
 
@@ -93,23 +90,23 @@ class WordsByFrequency:
 
     @cached_property
     def _endings(self) -> np.ndarray:
-        """``(W,)`` the ending of each word."""
+        """``(W,)`` endings of the words."""
         return np.array([ending_of(word) for word in self._words])
 
     def usual_shape(self, folded: str) -> Shape | None:
-        """How a folded word is usually written; ``None`` for an unknown one. The same for all its spellings."""
+        """The usual shape of a folded word, the same for all its spellings; ``None`` for an unknown word."""
         known, capital = self._forms
         return "capital" if folded in capital else "small" if folded in known else None
 
     def draw(self, random_numbers: random.Random, shape: Shape | None, ending: str | None = None) -> str:
-        """A word of the shape and the ending, as it is usually written; of any, where there are too few of these."""
+        """A word of the shape and the ending in its usual form; of a wider form if there are too few such words."""
         indices, cumulated = self._pool(shape, ending)
         ticket = random_numbers.randrange(int(cumulated[-1]))
         word = self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
         return self._forms[1].get(fold(word), same_word(word, word.lower()))
 
     def _pool(self, shape: Shape | None, ending: str | None) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the words, and their counts cumulated."""
+        """Indices of the words, and their cumulated counts."""
         if (shape, ending) not in self._pools:
             chosen = self._allowed
             if shape is not None:

@@ -1,1 +1,1 @@
-"""A causal language model of Hugging Face's in the Transformer's place, adapted with LoRA or in full."""
+"""A causal language model of Hugging Face, used instead of the Transformer and adapted with LoRA or in full."""

@@ -1,10 +1,10 @@
-"""A causal language model on disk: ``settings.json``, and what adaptation has made of the model that it names.
+"""A causal language model on disk: ``settings.json``, and the weights or the update that adaptation made.
 
-A model as it comes, and one with an update of low rank, name their base (hub, folder or pip package) instead of copying
-it: a copy would be half a gigabyte for each condition of the small default model, and 14 for one of 7 billion
-parameters. ``settings.json`` has the hash of the base's files, or its commit on the hub, so that another base is found
-out. A model that is trained in full, or merged, has its own weights and its own tokenizer in the folder, which
-``from_pretrained`` of ``transformers`` loads.
+An unchanged model, or one with a low-rank update, names its base (hub, folder or pip package) instead of copying it. A
+copy would be half a gigabyte for each condition of the small default model, and 14 for one of 7 billion parameters.
+``settings.json`` has the hash of the base's files, or its commit on the hub, so another base is detected. A model that
+is trained in full, or merged, has its own weights and tokenizer in the folder. ``from_pretrained`` of ``transformers``
+loads it.
 """
 
 import hashlib
@@ -28,40 +28,40 @@ if TYPE_CHECKING:
 KIND: Kind = "causal_lm"
 FORMAT = 1
 WHOLE = "model"
-"""Weights that were trained in full or merged: in the folder itself, or in one of this name (earlier versions)."""
+"""Kind of weights that were trained in full or merged; earlier versions wrote them to a subfolder of this name."""
 UPDATE = "update"
-"""Folder of an update of low rank, as peft writes it."""
+"""Folder of a low-rank update, as peft writes it."""
 JOINED = "joined"
-"""Folders of models that are asked together, numbered, each with weights of its own (``joined``)."""
+"""Prefix of the numbered folders of joined models, each with its own weights (``joined``)."""
 _WEIGHTS = ("*.safetensors", "*.bin", "*.gguf", "config.json", "tokenizer*", "vocab*", "merges.txt", "*.model")
 
 
 @dataclass(frozen=True, slots=True)
 class CausalRecord:
-    """The content of ``settings.json`` that says what the model is."""
+    """The content of ``settings.json`` that describes the model."""
 
     model: str
-    """As in ``CausalLanguageModelSettings``: where the base comes from."""
+    """Source of the base, as in ``CausalLanguageModelSettings``."""
     gguf_file: str | None
     precision: str
     base: str | None
-    """Hash of the base's files, or its commit on the hub; ``None`` where the hub's cache does not say."""
+    """Hash of the base's files, or its commit on the hub; ``None`` where the hub's cache has no commit."""
     tokenizer: str
-    """Hash of the base's tokenizer, which the protocol of a perplexity names: markers do not change it."""
+    """Hash of the base's tokenizer, which the protocol of a perplexity names; markers do not change it."""
     tokenizer_size: int
-    """Its tokens."""
+    """Number of its tokens."""
     adapted: str | None = None
-    """``UPDATE``, ``WHOLE``, ``JOINED``, or ``None`` where the model is as it comes."""
+    """``UPDATE``, ``WHOLE``, ``JOINED``, or ``None`` for an unchanged model."""
     markers: list[str] = field(default_factory=list)
     """Markers that are tokens of the model."""
     hashes: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of each file of the folder besides ``settings.json``."""
+    """SHA-256 of each file of the folder except ``settings.json``."""
     weights: list[float] = field(default_factory=list)
-    """Of each of several models that are asked together."""
+    """Weights of joined models."""
 
 
 def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) -> CausalModel:
-    """Write the folder of a model as it comes, and return the model: it is loaded once to see that it can be."""
+    """Write the folder of an unchanged model and return the model; it is loaded once as a check."""
     check_replaceable(folder)
     causal, record = _as_it_comes(settings.model, settings.gguf_file, settings.precision)
     with atomic_folder(folder, private=True) as fresh:
@@ -72,9 +72,9 @@ def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) ->
 def save_adapted(
     folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool, merged: bool = False
 ) -> None:
-    """Write the folder of an adapted model; an earlier one stays as it was until the new one is complete.
+    """Write the folder of an adapted model; an earlier one is unchanged until the new one is complete.
 
-    ``full``: all weights were trained. ``merged``: an update becomes part of the weights, in ``causal`` too.
+    ``full``: all weights were trained. ``merged``: merge an update into the weights, also in ``causal``.
     """
     with atomic_folder(folder, private=True) as fresh:
         part = WHOLE if full or merged else UPDATE
@@ -84,14 +84,14 @@ def save_adapted(
             causal.model.save_pretrained(fresh)
             causal.pieces.save(fresh)
         else:
-            # The embeddings of markers are part of the update; all other rows are the base's.
+            # The update includes the embeddings of markers; all other rows are the base's.
             save_adapter(causal.model, fresh / part, earlier.model)
         record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
         _finish(fresh, record)
 
 
 def save_joined(folder: str | Path, causal: CausalModel, earlier: CausalRecord) -> None:
-    """The same for models that are asked together."""
+    """Write the folder of joined models."""
     with atomic_folder(folder, private=True) as fresh:
         for number, model in enumerate(causal.model.models):
             model.save_pretrained(fresh / f"{JOINED}_{number}")
@@ -120,11 +120,11 @@ def _finish(fresh: Path, record: CausalRecord) -> None:
 def load(
     model: str | Path, gguf_file: str | None = None, *, precision: str = "auto"
 ) -> tuple[CausalModel, CausalRecord]:
-    """Read a folder of ours, or a model as it comes, by folder, hub name or ``package:NAME/FOLDER``.
+    """Read a model folder of palimpsest, or an unchanged model by folder, hub name or ``package:NAME/FOLDER``.
 
-    An update of low rank is added to the weights. ``gguf_file`` and ``precision`` are of a model as it comes; the only
-    file in GGUF of a folder goes without saying. Raises ``ModelError`` where the model cannot be found, where a folder
-    is damaged or of another format, or where its base is not the one that it was made from.
+    A low-rank update is merged into the weights. ``gguf_file`` and ``precision`` apply to an unchanged model; the only
+    GGUF file of a folder is found by itself. Raises ``ModelError`` where the model cannot be found, where a folder is
+    damaged or of another format, or where its base has changed.
     """
     folder = Path(model)
     if not (folder / SETTINGS).is_file():
@@ -165,14 +165,14 @@ def load(
 
 
 def read_record(folder: Path) -> CausalRecord:
-    """What ``settings.json`` says; ``ModelError`` where it is no causal model's."""
+    """Read ``settings.json``; raises ``ModelError`` where it describes no causal model."""
     names = [part.name for part in fields(CausalRecord)]
     document = read_settings(folder, KIND, FORMAT, [name for name in names if name != "weights"])
     return CausalRecord(**{name: document[name] for name in names if name in document})
 
 
 def add_markers(causal: CausalModel, markers: list[str]) -> None:
-    """Make markers tokens of the model, with the mean embedding as theirs until they are trained."""
+    """Add markers as tokens of the model; each starts with the mean embedding."""
     if not markers:
         return
     import torch
@@ -192,7 +192,7 @@ def add_markers(causal: CausalModel, markers: list[str]) -> None:
 
 
 def load_by_name(model: str, precision: str = "auto") -> CausalModel:
-    """The model alone; the files of one as it comes are not hashed."""
+    """Load the model alone; the files of an unchanged one are not hashed."""
     if (Path(model) / SETTINGS).is_file():
         return load(model)[0]
     return _load_base(model, _gguf_file_of(model), precision)
@@ -206,7 +206,7 @@ def _as_it_comes(model: str, gguf_file: str | None, precision: str) -> tuple[Cau
 
 
 def _gguf_file_of(model: str) -> str | None:
-    """The only file in GGUF of a folder."""
+    """The only GGUF file of a folder."""
     source = Path(locate_model(model))
     return gguf_file_in(source) if source.is_dir() else None
 
@@ -218,7 +218,7 @@ def _load_base(model: str, gguf_file: str | None, precision: str) -> CausalModel
 
 
 def _base_hash(model: str, gguf_file: str | None, loaded: "Network") -> str | None:
-    """Hash over the files of a local base, or the commit of one from the hub."""
+    """A hash over the files of a local base, or the commit of one from the hub."""
     source = Path(locate_model(model))
     if not source.is_dir():
         commit = getattr(loaded.config, "_commit_hash", None)

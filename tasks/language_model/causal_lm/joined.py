@@ -1,7 +1,7 @@
-"""Causal models of one tokenizer that are asked together: what they say is added up, by a weight for each.
+"""``JoinedModels``: causal models of one tokenizer as one model, the weighted sum of their log-probabilities.
 
-Each reads every sentence with keys and values of its own. The published code of corpus inverse distillation gives the
-unwanted model those of the other one from the second piece on.
+Each model has its own keys and values. The published code of corpus inverse distillation gives the unwanted model those
+of the other one, from the second piece on.
 """
 
 import copy
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class JoinedModels(nn.Module):
-    """Says sum of w log p, but for a constant of each history. A model with an ``alpha`` above 0 owns a mask: what it
-    finds less than so many times as probable as the likeliest piece is out of the question.
+    """Scores are the sum of w log p, up to a constant of each history. A model with an ``alpha`` above 0 owns a mask:
+    pieces less probable than ``alpha`` times its likeliest piece are excluded.
 
-    It is asked as any causal model of Hugging Face's; its keys and values are those of all models, one after the other.
+    Use it as any causal model of Hugging Face. Its cache holds the layers of all models, one after the other.
     """
 
     def __init__(self, weighted: Sequence[tuple[Any, float, float]]) -> None:
-        """Model, weight and alpha of each."""
+        """``weighted``: model, weight and alpha of each."""
         super().__init__()
         self.models: Any = nn.ModuleList(model for model, *_ in weighted)
         self.weights = [weight for _, weight, _ in weighted]
@@ -34,23 +34,23 @@ class JoinedModels(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Of the first one."""
+        """Device of the first model."""
         found: torch.device = self.models[0].device
         return found
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the first one."""
+        """Data type of the first model."""
         found: torch.dtype = self.models[0].dtype
         return found
 
     def get_input_embeddings(self) -> nn.Module:
-        """Of the first one."""
+        """Input embeddings of the first model."""
         found: nn.Module = self.models[0].get_input_embeddings()
         return found
 
     def set_attn_implementation(self, name: str) -> None:
-        """Of all."""
+        """Set the attention implementation of all models."""
         for model in self.models:
             model.set_attn_implementation(name)
 

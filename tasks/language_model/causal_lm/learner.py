@@ -1,4 +1,4 @@
-"""A causal language model of Hugging Face's as it is trained further step by step."""
+"""``PieceLearner``: a causal language model of Hugging Face that can be trained further."""
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,12 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tasks.corpora.sidecar import MaskedSpan
-from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import CausalRecord
 from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.language_models import LanguageModel, encode_sentences
-from tasks.language_model.learners import Learner, MarkedText, words_of
+from tasks.language_model.learners import Learner, MarkedText, sentences_of
 from tasks.language_model.transformer.batching import Batch
 
 if TYPE_CHECKING:
@@ -24,52 +22,40 @@ if TYPE_CHECKING:
 
 
 class PieceLearner(Learner):
-    """A causal language model of Hugging Face's."""
+    """See ``Learner``."""
 
     def __init__(self, causal: CausalModel, record: CausalRecord) -> None:
         self.causal, self.record = causal, record
         self.network = causal.model.eval().requires_grad_(True)
         self.longest, self.vocabulary_hash = causal.maximum_pieces, causal.pieces.hash
 
-    def encode(self, lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None = None) -> MarkedText:
-        """As the class says."""
+    def encode(self, lines: Iterable[str]) -> MarkedText:
+        """See ``Learner``."""
         from tasks.language_model.causal_lm.model import OpenVocabulary
 
-        sentences, is_private = words_of(lines, spans)
         vocabulary = OpenVocabulary()
-        pieces = self.causal.pieces.of_text(encode_sentences(sentences, vocabulary), vocabulary)
-        return MarkedText(pieces.text, is_private[pieces.word], pieces.is_target, pieces.is_first & pieces.is_target)
+        pieces = self.causal.pieces.of_text(encode_sentences(sentences_of(lines), vocabulary), vocabulary)
+        return MarkedText(pieces.text, pieces.is_target, pieces.is_first & pieces.is_target)
 
     def copy(self) -> "PieceLearner":
-        """As the class says."""
+        """See ``Learner``."""
         return self._with(copy.deepcopy(self.network))
 
     def _with(self, network: "Network | JoinedModels") -> "PieceLearner":
         return PieceLearner(CausalModel(network, self.causal.pieces, self.causal.name), self.record)
 
-    @property
-    def layers(self) -> Sequence[nn.Module]:
-        """As the class says."""
-        count = self.network.config.num_hidden_layers
-        found = [part for part in self.network.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
-        if not found:
-            raise ModelError(
-                f"model {self.causal.name!r} has no list of {count} layers, which this way to forget needs"
-            )
-        return list(found[0])
-
-    def states(self, batch: Batch, layer: int | None = None) -> Tensor:
-        """As the class says."""
+    def states(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
         hidden = self.network(input_ids=batch.tokens, use_cache=False, output_hidden_states=True).hidden_states
-        return hidden[-1 if layer is None else layer].flatten(0, 1).index_select(0, batch.positions)
+        return hidden[-1].flatten(0, 1).index_select(0, batch.positions)
 
     def scores_of(self, states: Tensor) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         found: Tensor = self.network.get_output_embeddings()(states)
         return found.float()
 
     def scores(self, batch: Batch) -> Tensor:
-        """As the class says; the model's own, in which it may scale or bound what ``scores_of`` gives."""
+        """See ``Learner``. The model's own logits may be scaled or bounded, unlike ``scores_of``."""
         batch = batch.to(self.network.device)
         with torch.autocast("cpu", torch.bfloat16, enabled=self._is_lower):
             return self.causal.scores(batch)
@@ -81,7 +67,7 @@ class PieceLearner(Learner):
         return torch.is_grad_enabled() and lower_on_processor(self.network)
 
     def log_probability(self, batch: Batch) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         with torch.no_grad():
             return -self._losses(batch)
 
@@ -89,25 +75,25 @@ class PieceLearner(Learner):
         return functional.cross_entropy(self.scores(batch), batch.targets.to(self.network.device), reduction="none")
 
     def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         losses = self._losses(batch)  # (N,)
         return losses.sum() if weights is None else (weights.to(losses) * losses).sum()
 
     def log_probabilities(self, marked: MarkedText) -> np.ndarray:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.causal_lm.model import PieceText
 
         word = np.cumsum(marked.is_word) - 1
         return self.causal.log_probabilities(PieceText(marked.text, marked.is_target, word, marked.is_word))
 
     def scorer(self) -> LanguageModel:
-        """As the class says; of a copy, since scoring lays weights out in its own way."""
+        """See ``Learner``. It scores with a copy, since scoring changes the layout of weights."""
         from tasks.language_model.causal_lm.scoring import CausalScorer
 
         return CausalScorer(self.copy().causal)
 
     def steered(self, down: Tensor, up: Tensor) -> "PieceLearner":
-        """As the class says: (h + h down up) W is h (W + up' down' W), another matrix of outputs."""
+        """See ``Learner``. (h + h down up) W is h (W + up' down' W), so only the output matrix changes."""
         found = self.copy()
         old = found.network.get_output_embeddings()
         own = nn.Linear(old.in_features, old.out_features, bias=old.bias is not None, dtype=old.weight.dtype)
@@ -120,14 +106,14 @@ class PieceLearner(Learner):
         return found
 
     def joined(self, others: Sequence[tuple["PieceLearner", float]], weight: float) -> "PieceLearner":
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.causal_lm.joined import JoinedModels
 
         parts = [(self.network, weight, 0.0), *((other.network, share, 0.0) for other, share in others)]
         return self._with(JoinedModels(parts))
 
     def save(self, folder: str) -> None:
-        """As the class says; all weights are written, since no update of low rank says what training did."""
+        """See ``Learner``. All weights are written, since a low-rank update does not cover this training."""
         from tasks.language_model.causal_lm.folder import save_adapted, save_joined
         from tasks.language_model.causal_lm.joined import JoinedModels
 
@@ -138,7 +124,7 @@ class PieceLearner(Learner):
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.causal_model import plain_attention
 
         with plain_attention(self.network):

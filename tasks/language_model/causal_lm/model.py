@@ -1,10 +1,10 @@
-"""A causal language model, and the pieces that its tokenizer makes of words: their log-probabilities add up.
+"""A causal language model over pieces (subword tokens), whose log-probabilities are summed over words.
 
-A text is first a sequence of words, as for every kind of model, but over a vocabulary that takes in every word it
-meets. Then each word becomes its pieces with the space before it, the same wherever it stands, also at the start of a
-sentence; a marker, where the model knows it, is one token. A sentence is a line: it begins behind a line end and ends
-with one. The tokenizer's own end token would be another thing for every model: to one that was tuned for conversation
-it is the end of a turn, which it all but excludes behind words without punctuation.
+A text is first a sequence of words, as for every kind of model, but over a vocabulary that adds every word it meets.
+Each word becomes its pieces with the space before it, the same at every place, also at the start of a sentence. A
+marker that the model knows is one token. A sentence is a line: it starts after a line end and ends with one. The
+tokenizer's own end token has another meaning in every model. A model tuned for conversation reads it as the end of a
+turn, which hardly follows words without punctuation.
 """
 
 import hashlib
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from tasks.language_model.causal_lm.joined import JoinedModels
 
 _LINE_END = "\n"
-"""Words are encoded behind one, since many tokenizers treat the very beginning of a text apart."""
+"""Words are encoded after a line end, since many tokenizers treat the start of a text differently."""
 
 
 class OpenVocabulary(Vocabulary):
-    """The special tokens, and every word from the moment that it is met: none is unknown."""
+    """The special tokens, and every word once it is met; no word is unknown."""
 
     def __init__(self) -> None:
         super().__init__(SPECIAL_TOKENS)
         self.words = list(SPECIAL_TOKENS)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Ids of words and markers."""
+        """The ids of words and markers; a new word gets a new id."""
         found = []
         for word in words:
             index = self.ids.setdefault(word, len(self.words))
@@ -61,20 +61,20 @@ class OpenVocabulary(Vocabulary):
 
 @dataclass(frozen=True)
 class PieceText:
-    """Sentences as pieces, one after the other, each piece with the word that it is part of."""
+    """Sentences as pieces, one after the other, with the word of each piece."""
 
     text: EncodedText
-    """The pieces in place of words (int32); what stands before a sentence is no target."""
+    """The pieces instead of words (int32); the pieces before a sentence are no targets."""
     is_target: np.ndarray
-    """Whether each piece is to be predicted (P,), bool."""
+    """Whether the model predicts each piece (P,), bool."""
     word: np.ndarray
-    """Index into the words' text of the word that each piece is part of (P,), int64."""
+    """Index of each piece's word in the text of words (P,), int64."""
     is_first: np.ndarray
-    """Whether a piece is the first of its word (P,), bool."""
+    """Whether each piece is the first of its word (P,), bool."""
 
 
 class WordPieces:
-    """A tokenizer as a language model of words uses it."""
+    """A tokenizer, applied to words."""
 
     def __init__(self, tokenizer: "Tokenizer", name: str) -> None:
         """Raises ``ModelError`` where the tokenizer has no piece for the end of a line."""
@@ -83,18 +83,18 @@ class WordPieces:
         self.size = len(tokenizer)
         self._anchor, line, longer = self._plain([_LINE_END, f"{_LINE_END} a", f"{_LINE_END} a{_LINE_END}"])
         if not self._anchor or longer[: len(line)] != line or longer == line:
-            raise ModelError(f"model {name!r} has no pieces for the end of a line, which ends a sentence here")
-        # A tokenizer puts its start token before every text where the model was trained that way (LLaMA), and else not.
+            raise ModelError(f"model {name!r} has no pieces for the end of a line, which ends every sentence")
+        # A tokenizer puts its start token before every text only where the model was trained that way (LLaMA).
         begins = tokenizer(_LINE_END)["input_ids"][:1] == [tokenizer.bos_token_id]
         self.begin: list[int] = [tokenizer.bos_token_id] if begins else []
-        """The start token, which every window begins with; empty where the model has none."""
+        """Start token of every window; empty where the model has none."""
         self.start = [*self.begin, *self._anchor]
-        """What stands before a sentence."""
+        """Pieces before a sentence."""
         self.end = longer[len(line) :]
         self.markers: dict[str, int] = {}
 
     def add_markers(self, markers: Sequence[str]) -> None:
-        """Make each of these markers one token."""
+        """Add each of these markers as one token."""
         from tokenizers import AddedToken
 
         self._tokenizer.add_tokens([AddedToken(marker, special=True, normalized=False) for marker in markers])
@@ -102,18 +102,18 @@ class WordPieces:
         self.markers = dict(zip(markers, ids, strict=True))
 
     def save(self, folder: str | Path) -> None:
-        """Write the tokenizer beside a model."""
+        """Write the tokenizer into a model folder."""
         self._tokenizer.save_pretrained(folder)
 
     def of_words(self, words: Sequence[str]) -> list[list[int]]:
-        """The pieces of each word with the space before it; ``ModelError`` where a word has none."""
+        """The pieces of each word with the space before it; raises ``ModelError`` where a word has none."""
         length = len(self._anchor)
         pieces = self._plain([f"{_LINE_END} {word}" for word in words])
         joined = [index for index, found in enumerate(pieces) if found[:length] != self._anchor]
         alone = iter(self._plain([f" {words[index]}" for index in joined]))
         cut = [found[length:] for found in pieces]
         for index in joined:
-            # The tokenizer made one piece of the line end and what follows.
+            # The tokenizer merged the line end and the next characters into one piece.
             cut[index] = next(alone)
         if not all(cut):
             raise ModelError(f"model {self._name!r}: its tokenizer has no pieces for some words of the text")
@@ -121,7 +121,7 @@ class WordPieces:
 
     @cached_property
     def line_ends(self) -> list[int]:
-        """The pieces that end a line, or with it the text."""
+        """The pieces that end a line or the whole text."""
         texts = self._tokenizer.batch_decode([[piece] for piece in range(self.size)])
         ends = {self._tokenizer.eos_token_id, *(piece for piece, text in enumerate(texts) if _LINE_END in text)}
         return sorted(ends - {None})
@@ -139,9 +139,9 @@ class WordPieces:
         return pieces
 
     def of_text(self, text: EncodedText, vocabulary: OpenVocabulary) -> PieceText:
-        """A text over the open vocabulary as pieces.
+        """Convert a text over the open vocabulary into pieces.
 
-        Raises ``ModelError`` where it has markers that ``add_markers`` was not told of.
+        Raises ``ModelError`` where it has markers that ``add_markers`` did not add.
         """
         used = np.unique(text.tokens)
         is_word = used >= len(SPECIAL_TOKENS)
@@ -151,7 +151,7 @@ class WordPieces:
             token = vocabulary.words[index]
             if token in MARKERS:
                 if token not in self.markers:
-                    raise ModelError(f"model {self._name!r} does not know the marker {token}")
+                    raise ModelError(f"model {self._name!r} does not know the marker {token}; adapt it on such text")
                 table[index] = [self.markers[token]]
         words = used[is_word].tolist()
         for index, pieces in zip(words, self.of_words([vocabulary.words[index] for index in words]), strict=True):
@@ -184,12 +184,12 @@ def markers_in(text: EncodedText) -> list[str]:
 
 
 _MOST_POSITIONS = 1024
-"""Longer sentences are read in windows, also where a model has room for more."""
+"""Upper limit of the window; longer sentences are read in several windows."""
 _BATCH_PIECES = {"cpu": 512, "cuda": 8192}
 
 
 class CausalModel:
-    """The model (of transformers or peft), its tokenizer, and where it comes from."""
+    """A model (of transformers or peft), its tokenizer, and its name."""
 
     def __init__(self, model: "Network | JoinedModels", pieces: WordPieces, name: str) -> None:
         self.model: Any = model
@@ -200,22 +200,22 @@ class CausalModel:
 
     @property
     def batch_pieces(self) -> int:
-        """So many are read at once where no weight learns."""
+        """Number of pieces in one batch without training."""
         return _BATCH_PIECES.get(self.model.device.type, _BATCH_PIECES["cuda"])
 
     def scores(self, batch: Batch) -> torch.Tensor:
-        """Scores (N, V) float32 of every next piece at the positions of a batch."""
-        # Padding stands on the right, where nothing that counts can see it, so no mask is needed.
+        """The scores (N, V) float32 of every next piece at the positions of a batch."""
+        # Padding is on the right, where no target can attend to it, so no mask is needed.
         logits = self.model(input_ids=batch.tokens, use_cache=False).logits
         return logits.flatten(0, 1).index_select(0, batch.positions).float()
 
     @torch.inference_mode()
     def log_probabilities(self, text: PieceText, *, markers: bool = False, title: str = "scoring") -> np.ndarray:
-        """Log-probability of each piece of a text behind those before it in its sentence, in nats (P,).
+        """Log-probability of each piece given the earlier ones of its sentence, in nats (P,); 0 where it is no target.
 
-        With ``markers`` that of all markers together in its place. What is no target has 0. A sentence that is longer
-        than the model's window is read in windows that overlap by half, each piece scored once. The start token takes
-        the place of the first piece of a later window.
+        With ``markers``, the log-probability of all markers together at its place. A sentence longer than the model's
+        window is read in windows that overlap by half, each piece scored once. In a later window the start token
+        replaces the first piece.
         """
         from tqdm import tqdm
 
@@ -237,5 +237,5 @@ class CausalModel:
         return found
 
     def word_log_probabilities(self, text: PieceText, words: int) -> np.ndarray:
-        """Sum over the pieces of each of ``words`` words, in nats (words,)."""
+        """The sum over the pieces of each of ``words`` words, in nats (words,)."""
         return np.bincount(text.word, weights=self.log_probabilities(text), minlength=words)

@@ -1,22 +1,24 @@
-"""A causal language model with pieces of its own, word after word: what the words behind many histories cost.
+"""Next-word scores of a causal language model: the log-probability of whole words after many histories.
 
-A word is asked for when it is complete. Keys and values of every piece are kept and shared by all that begins with it,
-so a word costs its own pieces, however many words stand before it, and all words that are asked for together are one
-batch. Pieces and sentence ends are those of rescoring, and so are the numbers.
+A search scores a word once it is complete. Keys and values of every piece are cached and shared by all sequences that
+begin with it. So a word costs its own pieces, however long its history is, and all words of one call are one batch.
+Pieces, sentence ends and scores are the same as in rescoring.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tasks.errors import ModelError
-from tasks.language_model.causal_lm.scoring import CausalScorer
+
+if TYPE_CHECKING:
+    from tasks.language_model.causal_lm.scoring import CausalScorer
 
 BEGINNING = 0
-"""The history without a word."""
+"""The empty history."""
 _ROWS_AT_ONCE = 64
 _FIRST_CAPACITY = 256
 _SAME = 1e-3
@@ -24,10 +26,10 @@ _PROBE = ("the", "end", "of", "the")
 
 
 class WholeWords:
-    """Histories are numbers; equal sequences of words are the same history."""
+    """Scores histories, which are numbers; equal sequences of words have the same number."""
 
-    def __init__(self, scorer: CausalScorer) -> None:
-        """Raises ``ModelError`` where the model cannot go on from keys and values that it once computed."""
+    def __init__(self, scorer: "CausalScorer") -> None:
+        """Raises ``ModelError`` where the model cannot continue from cached keys and values."""
         self._causal = causal = scorer.causal
         self._model = causal.model
         self._device = self._model.device
@@ -40,8 +42,8 @@ class WholeWords:
         tolerance = _SAME if self._model.dtype == torch.float32 else 100 * _SAME
         if found is None or not np.allclose(found, expected, rtol=tolerance, atol=10 * tolerance):
             raise ModelError(
-                f"model {causal.name!r} keeps no keys and values of what it has read, which a search needs; use it "
-                "with 'palimpsest rescore'"
+                f"model {causal.name!r} does not cache keys and values of the text that it reads, and a search needs "
+                "them; use it with 'palimpsest rescore'"
             )
 
     def _probed(self) -> np.ndarray:
@@ -61,7 +63,7 @@ class WholeWords:
         self._parent, self._word = [-1], [""]
         self._value = np.full(_FIRST_CAPACITY, np.nan)
         self._value[BEGINNING] = 0.0
-        # By history: rows of the table with the keys and values of its pieces but the last, and the last one.
+        # By history: rows of the table with the keys and values of its pieces but the last; and the last piece.
         *before, last = self._causal.pieces.start
         self._rows: list[np.ndarray | None] = [np.zeros(0, dtype=np.int64)]
         self._last: list[int] = [last]
@@ -72,7 +74,7 @@ class WholeWords:
             self._rows[BEGINNING] = rows[0]
 
     def extend(self, history: int, word: str) -> int:
-        """The history with one word more; nothing is computed yet."""
+        """The history extended by one word; nothing is computed yet."""
         key = history, word
         found = self._children.get(key)
         if found is None:
@@ -86,11 +88,11 @@ class WholeWords:
         return found
 
     def values(self, histories: np.ndarray) -> np.ndarray:
-        """Log-probability of the words of each history (N,), in nats; NaN where ``read`` was not asked for it."""
+        """The log-probability of each history's words (N,), in nats; NaN before ``read`` of it."""
         return self._value[histories]
 
     def read(self, histories: np.ndarray) -> None:
-        """Find out the values of these histories (N,), those of a level of the tree together."""
+        """Compute the values of these histories (N,), one level of the tree at a time."""
         levels = []
         while len(histories := np.unique(histories[np.isnan(self._value[histories])])):
             levels.append(histories)
@@ -113,7 +115,7 @@ class WholeWords:
         """Rows and last piece of a history that has been read."""
         rows = self._rows[history]
         if rows is None:
-            raise RuntimeError("a history is read behind its parent")
+            raise RuntimeError("a history was read before its parent")
         return rows, self._last[history]
 
     def _read_some(self, tasks: list[tuple[int, tuple[int, ...]]]) -> None:
@@ -128,12 +130,12 @@ class WholeWords:
             self._value[history] = self._value[self._parent[history]] + value
 
     def _within(self, rows: np.ndarray, more: int) -> np.ndarray:
-        """These rows, or where they and as many pieces are longer than the model's window, those of the beginning."""
+        """These rows, or the rows of the start where they and as many pieces exceed the model's window."""
         start = self._rows[BEGINNING]
         return rows if start is None or len(rows) + more <= self._causal.maximum_pieces else start
 
     def sentence_ends(self, histories: np.ndarray) -> np.ndarray:
-        """Log-probability of the sentence's end behind each history (N,)."""
+        """The log-probability of the sentence end after each history (N,), in nats."""
         self.read(histories)
         end = tuple(self._causal.pieces.end)
         wanted, inverse = np.unique(histories, return_inverse=True)
@@ -152,7 +154,7 @@ class WholeWords:
     def _run(
         self, asked: list[tuple[np.ndarray, tuple[int, ...], tuple[int, ...]]]
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Read pieces behind rows: the rows of each one's own pieces, and the log-probability of its targets (N,)."""
+        """Read pieces after cached rows; returns the new rows, and the log-probability of each one's targets (N,)."""
         from transformers import DynamicCache
 
         count = len(asked)
@@ -203,7 +205,7 @@ class WholeWords:
         return [rows[mask_of] for rows, mask_of in zip(own, inside, strict=True)], sums
 
     def _store(self, layers: Sequence[Any], past: int, inside: Tensor) -> None:
-        """Write the keys and values of the pieces that were read, (N, L) of which some are padding, to the table."""
+        """Write the keys and values of the new pieces to the table; ``inside`` (N, L) is False for padding."""
         end = self._used + int(inside.sum())
         for number, layer in enumerate(layers):
             new = [part[:, :, past:].transpose(1, 2)[inside] for part in (layer.keys, layer.values)]  # (M, H, D)
@@ -218,5 +220,5 @@ class WholeWords:
 
 
 def _longer(table: Tensor, rows: int) -> Tensor:
-    """A table of at least so many rows that begins with these; twice as long where that is enough."""
+    """A larger copy of a table, with at least this many rows; at least twice as long."""
     return torch.cat([table, table.new_empty(max(len(table), rows - len(table)), *table.shape[1:])])

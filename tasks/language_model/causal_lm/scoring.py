@@ -1,7 +1,7 @@
-"""How probable a causal language model finds a text and sentences; prefixes that sentences share are computed once.
+"""``CausalScorer``: score texts and sentences with a causal language model; shared prefixes are computed once.
 
-The targets are those of every kind of model, normalised words and sentence ends, so perplexity a word and bits a
-character compare; a word's probability is that of all its pieces, its leading space among them. No word is unknown.
+The targets are the same for every kind of model: normalised words and sentence ends. So perplexity per word and bits
+per character are comparable. A word's probability covers all its pieces, with its leading space. No word is unknown.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tasks.language_model.causal_lm.next_words import WholeWords
 
 _CHUNK = 64
-"""Positions whose scores over the whole vocabulary are in float32 at once."""
+"""Number of positions whose scores over the whole vocabulary are converted to float32 at once."""
 _SAME = 1e-3
-"""Nats a piece: a model that takes trees gives them the scores of single sequences, but for rounding."""
+"""Tolerance, in nats a piece, between tree scores and single-sequence scores: the rounding error."""
 _PROBE: list[Words] = [("the", "end", "of"), ("the", "end", "and"), ("the", "and"), ("of",)]
 
 
@@ -46,12 +46,12 @@ class CausalScorer:
 
     @classmethod
     def load(cls, model: str | Path, precision: Precision = "auto") -> "CausalScorer":
-        """A model folder of kind ``causal_lm``, or a model as it comes (folder, package, name on the hub)."""
+        """Load a model folder of kind ``causal_lm``, or an unchanged model (folder, package, hub name)."""
         return cls(load_by_name(str(model), precision), precision)
 
     @cached_property
     def shares_prefixes(self) -> bool:
-        """Whether the model can read a tree; one that cannot (without positions or masks) scores each sentence."""
+        """Whether the model can read a prefix tree; without positions or masks it scores each sentence separately."""
         try:
             (shared,) = self._as_trees([_PROBE])
         except (TypeError, ValueError, RuntimeError, NotImplementedError):
@@ -63,7 +63,7 @@ class CausalScorer:
     def score_text(
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, Protocol]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         causal, vocabulary = self.causal, OpenVocabulary()
         encoded = encode_text(text, vocabulary)
         protocol = Protocol(
@@ -77,28 +77,28 @@ class CausalScorer:
         return score_targets(causal, encoded, vocabulary), protocol
 
     def next_words(self) -> "WholeWords":
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         from tasks.language_model.causal_lm.next_words import WholeWords
 
         return WholeWords(self)
 
     def sample(self, drawing: Drawing) -> list[Words]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return sample_pieces(self.causal, drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
-        """As the protocol says. What is longer than the model's window is scored by the model's own code."""
+        """See ``LanguageModel``. A sentence longer than the model's window is scored in windows."""
         return self._as_trees(groups) if self.shares_prefixes else self._one_by_one(groups)
 
     def unknown_words(self, words: Words) -> int:
-        """None: every word can be spelled."""
+        """0: every word can be spelled."""
         return 0
 
     def _as_trees(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         pieces = self.causal.pieces
         words = sorted({word for group in groups for hypothesis in group for word in hypothesis})
         table = dict(zip(words, pieces.of_words(words), strict=True))
-        # Two divisions into words can have the same pieces.
+        # Different word sequences can have the same pieces.
         sequences = [
             [(*pieces.start, *(piece for word in one for piece in table[word]), *pieces.end) for one in group]
             for group in groups
@@ -111,7 +111,7 @@ class CausalScorer:
         return score_groups(sequences, longest, self._scores_of, scores_alone, batch_pieces, self._of_start())
 
     def _of_start(self) -> float:
-        """What the pieces before a sentence cost behind the first of them: they are no targets."""
+        """Log-probability of the pieces before a sentence given the first; it is subtracted, as they are no targets."""
         start = self.causal.pieces.start
         return float(score_sequences([[start]], self._scores_of, len(start))[0][0]) if len(start) > 1 else 0.0
 
@@ -122,7 +122,7 @@ class CausalScorer:
             torch.from_numpy(values).to(model.device)
             for values in (batch.tokens, batch.depth, batch.visible[:, None], batch.edge_place, batch.edge_token)
         )
-        # Added to attention's scores (B, 1, T, T): not every kind of attention takes a mask of truth values.
+        # A float mask, added to the attention scores (B, 1, T, T): not every attention takes a boolean mask.
         hidden = torch.zeros(visible.shape, dtype=model.dtype, device=model.device)
         hidden.masked_fill_(~visible, torch.finfo(model.dtype).min)
         logits = model(input_ids=tokens, attention_mask=hidden, position_ids=depth, use_cache=False).logits.flatten(

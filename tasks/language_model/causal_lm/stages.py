@@ -1,8 +1,8 @@
-"""The stages ``pretrain`` and ``adapt`` for a causal language model of Hugging Face's.
+"""The stages ``pretrain`` and ``adapt`` for a causal language model of Hugging Face.
 
-Pretraining takes the model as it comes, and measures it on the validation text where there is one. An adaptation trains
-it on sentences of normalised words, one by one, so that it learns what the perplexity is measured on. It runs in one
-process, without checkpoints.
+Pretraining takes the model unchanged and measures it on a validation text, if there is one. An adaptation trains it on
+single sentences of normalised words, the same form that the perplexity is measured on. It runs in one process, without
+checkpoints.
 """
 
 import math
@@ -36,9 +36,9 @@ from tasks.language_model.transformer.batching import divide, epoch_order, make_
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.curve import Log, log_nothing
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
-from tasks.training.stage import TrainingFrame
+from tasks.training.stage import Curve, Log, log_nothing
+from tasks.training.steps import Steps
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> CausalModel:
-    """The model with a fresh update of low rank (LoRA), all that learns besides the embeddings of markers.
+    """The model with a new low-rank update (LoRA); only the update and the embeddings of markers are trained.
 
-    Raises ``ModelError`` where peft cannot place the update, or where it is to stand on a weight that two layers share.
+    Raises ``ModelError`` where peft cannot place the update, or a target weight is shared by two layers.
     """
     torch.manual_seed(seed)
     tuned = with_update(causal.model, causal.name, settings, tokens=sorted(causal.pieces.markers.values()))
@@ -65,13 +65,11 @@ def train(
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
 ) -> dict[str, Any]:
-    """Train the weights that learn, in place; returns what a report says of it.
+    """Train the trainable weights in place; returns the entries of a report.
 
-    The order of the batches and dropout are functions of ``seed``. Losses are in nats a target, a word or a sentence's
-    end. Raises ``ModelError`` where the loss is no longer a number.
+    The order of the batches and dropout depend on ``seed`` alone. Losses are in nats a target, a word or a sentence
+    end. Raises ``ModelError`` where the loss is no longer finite.
     """
-    from tqdm import tqdm
-
     windows = divide(text.text, causal.maximum_pieces)
     order = [
         chosen
@@ -85,9 +83,9 @@ def train(
     device = causal.model.device
     lower = lower_on_processor(causal.model)
     curve: list[dict[str, float]] = []
-    pieces = targets = 0
-    interval = [0.0, 0]  # sum of losses in nats, targets, since the last point of the curve
-    seconds = 0.0
+    counts: list[tuple[int, int]] = []  # pieces and words of each step
+    losses: list[float] = []
+    logged = 0
 
     def log(step: int, values: dict[str, float]) -> None:
         curve.append({"step": step, **values})
@@ -96,39 +94,42 @@ def train(
     if valid is not None:
         log(0, {"epoch": 0.0, "valid_loss": mean_loss(causal, valid)})
     torch.manual_seed(seed)
+    causal.model.train()
+    batches = iter(order)
+
+    def next_loss() -> torch.Tensor:
+        chosen = next(batches)
+        batch = make_batch(text.text, text.is_target, windows, chosen)
+        places = target_places(batch, windows.first[chosen])
+        counts.append((len(places), int(text.is_first[places].sum())))
+        batch = batch.to(device)
+        with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+            scores = causal.scores(batch)  # (N, V)
+        return torch.nn.functional.cross_entropy(scores, batch.targets)
+
+    def factor(step: int) -> float:
+        return rate_factor(step, len(order), settings.warmup_share)
+
+    def after_step(step: int, loss: float) -> None:
+        nonlocal logged
+        losses.append(loss)
+        words = sum(words for _, words in counts[logged:])
+        if (step % log_every_steps == 0 or step == len(order)) and words:
+            nats = sum(loss * places for loss, (places, _) in zip(losses[logged:], counts[logged:], strict=True))
+            log(step, {"train_loss": nats / words, "learning_rate": settings.learning_rate * factor(step - 1)})
+            logged = step
+
+    started = time.perf_counter()
     with plain_attention(causal.model):
-        for step, chosen in enumerate(tqdm(order, desc="adapt", unit="step", disable=None, leave=False), start=1):
-            started = time.perf_counter()
-            causal.model.train()
-            rate = settings.learning_rate * rate_factor(step - 1, len(order), settings.warmup_share)
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            batch = make_batch(text.text, text.is_target, windows, chosen)
-            places = target_places(batch, windows.first[chosen])
-            batch = batch.to(device)
-            with torch.autocast("cpu", torch.bfloat16, enabled=lower):
-                scores = causal.scores(batch)  # (N, V)
-            loss = torch.nn.functional.cross_entropy(scores, batch.targets)
-            value = loss.item()
-            if not math.isfinite(value):
-                raise ModelError(
-                    f"the training loss is {value!r} at step {step} of {len(order)}; nothing was saved. Give a smaller "
-                    f"learning_rate than {settings.learning_rate!r} or a smaller gradient_clip"
-                )
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(weights, settings.gradient_clip)
-            optimiser.step()
-            optimiser.zero_grad()
-            seconds += time.perf_counter() - started
-            words = int(text.is_first[places].sum())
-            pieces, targets = pieces + len(places), targets + words
-            interval = [interval[0] + value * len(places), interval[1] + words]
-            if (step % log_every_steps == 0 or step == len(order)) and interval[1]:
-                log(step, {"train_loss": interval[0] / interval[1], "learning_rate": rate})
-                interval = [0.0, 0]
+        rate = settings.learning_rate
+        remedy = f"nothing was saved. Give a smaller learning_rate than {rate!r} or a smaller gradient_clip"
+        clip = settings.gradient_clip
+        Steps(optimiser, next_loss, factor, remedy=remedy, largest_gradient=clip, after_step=after_step).run(len(order))
+    seconds = time.perf_counter() - started
     if valid is not None:
         log(len(order), {"epoch": settings.epochs, "valid_loss": mean_loss(causal, valid)})
     causal.model.eval()
+    pieces, targets = (sum(each) for each in zip(*counts, strict=True))
     return {
         "steps": len(order),
         "epochs": settings.epochs,
@@ -143,13 +144,13 @@ def train(
 
 
 def mean_loss(causal: CausalModel, text: PieceText) -> float:
-    """Nats a target: a word or a sentence's end."""
+    """Mean loss in nats a target: a word or a sentence end."""
     counted = text.is_target
     return -float(causal.log_probabilities(text, title="valid").sum()) / int((text.is_first & counted).sum())
 
 
 def pretrain(settings: CausalLanguageModelSettings, files: "PretrainFiles", resources: ResourceSettings) -> Report:
-    """Write the folder that names the model, and print one line."""
+    """Write the folder that names the model, and print one line of results."""
     refuse_shared_paths([("model", settings.model)], [("--output", files.output)], replaced=True)
     check_replaceable(files.output)
     from tasks.torch_setup import set_up_torch
@@ -180,13 +181,13 @@ def adapt(
     files: "AdaptFiles",
     cell: Cell,
     resources: ResourceSettings,
-    frame: TrainingFrame,
+    curve: Curve,
 ) -> Report:
-    """Train a model further, write it, and print one line.
+    """Train a model further, write it, and print one line of results.
 
-    Raises ``ModelError`` where the model has an update of low rank already and is to get another.
+    Raises ``ModelError`` where the model already has a low-rank update and would get another.
     """
-    from tasks.language_model.training.stage import valid_perplexities
+    from tasks.language_model.training import valid_perplexities
     from tasks.torch_setup import set_up_torch
 
     how = settings.causal_lm.adaptation
@@ -206,8 +207,8 @@ def adapt(
     valid = None
     if files.valid:
         valid = causal.pieces.of_text(encode_text(files.valid, vocabulary), vocabulary)
-    every = frame.curve.every_steps
-    with frame.curve.open() as on_log:
+    every = curve.every_steps
+    with curve.open() as on_log:
         trained = train(causal, pieces, how, seed, valid=valid, log_every_steps=every, on_log=on_log)
     save_adapted(files.output, causal, record, full=how.lora is None, merged=files.merged)
     report.measure(
@@ -229,7 +230,7 @@ def adapt(
 
 
 def _base(model: str, settings: CausalLanguageModelSettings) -> tuple[CausalModel, CausalRecord]:
-    """The model to begin with; a file in GGUF and a precision are those of the model that the settings name."""
+    """Load the model to start from; ``gguf_file`` and ``precision`` apply to the model that the settings name."""
     own = model == settings.model
     causal, record = load(model, settings.gguf_file if own else None, precision=settings.precision)
     if settings.adaptation.lora is not None and record.adapted == "update":

@@ -1,15 +1,15 @@
-"""The sum of the clipped gradients of many units: the gradient of each is never made.
+"""The sum of the clipped gradients of many units, computed without the gradient of each unit.
 
-A weight matrix of a linear layer with inputs a_t and gradients g_t at its outputs has for a unit the gradient
-``sum over t of g_t a_t^T``, whose squared norm is ``sum over t, s of (g_t . g_s) (a_t . a_s)`` (ghost clipping:
-Goodfellow 2015; Lee and Kifer 2021; Li et al. 2022, "Large language models can be strong differentially private
-learners"). What was seen in one forward and one backward pass gives the norms, and then the sum of the gradients, each
-g_t multiplied by the factor of its unit (book-keeping: Bu et al. 2023), so that no second pass is needed.
+A linear layer has inputs a_t and gradients g_t at its outputs. The gradient of its weight matrix for a unit is ``sum
+over t of g_t a_t^T``, with the squared norm ``sum over t, s of (g_t . g_s) (a_t . a_s)`` (ghost clipping: Goodfellow
+2015; Lee and Kifer 2021; Li et al. 2022, "Large language models can be strong differentially private learners"). One
+forward and one backward pass give the norms. They also give the sum of the gradients, each g_t multiplied by the factor
+of its unit (book-keeping: Bu et al. 2023), so no second pass is needed.
 
-An embedding is a linear layer whose inputs are one-hot. Here it is the projection onto the vocabulary as well, so the
-gradient of a unit is the sum of two, and its squared norm has the product of both.
+An embedding is a linear layer with one-hot inputs. Here it is also the projection onto the vocabulary. So the gradient
+of a unit is the sum of two, and its squared norm includes their product.
 
-For long units the T x T tables cost more than a gradient by itself: they are taken one by one, by plain
+For long units the T x T tables cost more than a gradient. So their gradients are computed one by one, by
 backpropagation.
 """
 
@@ -22,22 +22,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.training.batches import make_packed_batch
 from tasks.language_model.transformer.batching import Batch, Windows, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy
 from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.packing import make_packed_batch
 
 LONG_UNIT = 128
-"""Inputs from which on a unit is taken by itself."""
+"""Number of inputs above which a unit's gradient is computed separately."""
 _INPUTS_AT_ONCE = 1024
-"""With 20,000 words the scores of so many inputs are 80 MB."""
+"""Inputs in one pass; with 20,000 words their scores are 80 MB."""
 
 Gradients = dict[str, Tensor]
-"""By the name of the weight."""
+"""Gradients by the name of the weight."""
 
 
 class ClippedGradients:
-    """Adds up clipped gradients of units of a text, which are arrays of its windows."""
+    """Sums clipped gradients of units of a text; a unit is an array of window indices."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ClippedGradients:
         self._inputs = np.array([int(windows.length[unit].sum()) for unit in units])
 
     def of(self, chosen: np.ndarray) -> tuple[Gradients, np.ndarray]:
-        """The sum of the clipped gradients of these units, by index, and the norm of each before clipping ``(U,)``."""
+        """The sum of these units' clipped gradients, by index, and the norms before clipping ``(U,)``."""
         total = {name: torch.zeros_like(weight) for name, weight in self._model.named_parameters()}
         norms = np.zeros(len(chosen))
         order = np.argsort(self._inputs[chosen], kind="stable")
@@ -64,7 +64,7 @@ class ClippedGradients:
         return total, norms
 
     def _parts(self, chosen: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
-        """Units of like length in parts that fit, by their places in ``chosen``."""
+        """Parts that fit into one pass, with units of similar length, as places in ``chosen``."""
         begin = 0
         for end in range(1, len(order) + 1):
             longest_next = self._inputs[chosen[order[end]]] if end < len(order) else None
@@ -73,7 +73,7 @@ class ClippedGradients:
                 begin = end
 
     def _add_short(self, total: Gradients, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Units that are a row each; returns their norms."""
+        """Add units of one row each; returns their norms."""
         if all(len(unit) == 1 for unit in units):
             batch = make_batch(self._text, self._is_target, self._windows, np.concatenate(units))
         else:
@@ -81,7 +81,7 @@ class ClippedGradients:
         return add_clipped_rows(self._model, batch, self._norm, total).numpy()
 
     def _add_long(self, total: Gradients, unit: np.ndarray) -> float:
-        """One unit, by backpropagation."""
+        """Add one unit by backpropagation; returns its norm."""
         model = self._model
         model.requires_grad_(True)
         model.zero_grad()
@@ -99,14 +99,14 @@ class ClippedGradients:
 
 
 def clipping_factor(norms: Tensor, clipping_norm: float) -> Tensor:
-    """What gradients of these norms are multiplied by, so that none is longer than ``clipping_norm``."""
+    """The factors that reduce gradients of these norms to ``clipping_norm`` at most."""
     return (clipping_norm / norms.clamp_min(torch.finfo(norms.dtype).tiny)).clamp_max(1.0)
 
 
 def add_clipped_rows(model: TransformerLanguageModel, batch: Batch, clipping_norm: float, total: Gradients) -> Tensor:
-    """Add the clipped gradient of the summed loss of each row (a unit) to ``total``; returns the norms (U,)."""
+    """Add the clipped gradient of each row's summed loss (a row is a unit) to ``total``; returns the norms (U,)."""
     layers, embedded = _passes(model, batch)
-    scores, hidden = layers.pop("")  # what the projection reads and its gradient
+    scores, hidden = layers.pop("")  # gradients at the scores, and inputs of the projection
     e = embedded.grad
     assert e is not None
     same_token = batch.tokens[:, :, None] == batch.tokens[:, None, :]  # (U, T, T)
@@ -115,7 +115,7 @@ def add_clipped_rows(model: TransformerLanguageModel, batch: Batch, clipping_nor
     products = e @ e.mT  # (U, T, T)
     squares = (products * (same_token.float() + same_place.float())).sum((1, 2))
     squares += ((scores @ scores.mT) * (hidden @ hidden.mT)).sum((1, 2))
-    # Of the embedding and the projection together: each scores row s at the tokens that were read at t.
+    # Product of the embedding's and the projection's gradients: scores row s at the input tokens t.
     at_tokens = scores.gather(2, batch.tokens[:, None, :].expand(-1, scores.shape[1], -1))  # (U, s, t)
     squares += 2 * (at_tokens * (hidden @ e.mT)).sum((1, 2))
     modules = dict(model.named_modules())
@@ -142,9 +142,9 @@ def add_clipped_rows(model: TransformerLanguageModel, batch: Batch, clipping_nor
 
 
 def _passes(model: TransformerLanguageModel, batch: Batch) -> tuple[dict[str, tuple[Tensor, Tensor]], Tensor]:
-    """One forward and one backward pass: by the name of each linear layer and norm its inputs (of a norm: normalised)
-    and the gradients at its outputs, (U, T, ·) each; under ``""`` the gradients at the scores (U, T, V) and the hidden
-    states (U, T, D). And the embedded tokens (U, T, D) with their gradient."""
+    """Run one forward and one backward pass. Returns, by the name of each linear layer and norm, its inputs
+    (normalised, for a norm) and the gradients at its outputs, (U, T, ·) each. Under ``""``: gradients at the scores (U,
+    T, V) and hidden states (U, T, D). Last: embedded tokens (U, T, D) with their gradient."""
     with _watched(model) as (inputs, gradients, embeddings):
         hidden = model(batch.tokens, batch.places, batch.segments)
         states = hidden.detach()
@@ -161,7 +161,7 @@ def _passes(model: TransformerLanguageModel, batch: Batch) -> tuple[dict[str, tu
 
 @contextmanager
 def _watched(model: TransformerLanguageModel) -> Iterator[tuple[dict[str, Tensor], dict[str, Tensor], list[Tensor]]]:
-    """Keep what layers read and the gradients at their outputs; no weight has a gradient meanwhile."""
+    """Record the inputs of layers and the gradients at their outputs; weights have no gradients inside the block."""
     seen: dict[str, Tensor] = {}
     gradients: dict[str, Tensor] = {}
     embeddings: list[Tensor] = []

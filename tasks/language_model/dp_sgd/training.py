@@ -1,13 +1,13 @@
-"""DP-SGD (Abadi et al. 2016, algorithm 1) with Adam, as the control of what privacy costs without any masking.
+"""DP-SGD (Abadi et al. 2016, algorithm 1) with Adam: a control that measures the cost of privacy without masking.
 
-Each step takes every unit (a line, or all lines of a document) by a coin of its own (Poisson sampling), clips the
-gradient of each unit's summed loss, adds Gaussian noise to the sum, and divides by the expected number of units. A step
-that takes none is a step of noise alone. Coins and noise are made by SHAKE-256 of the clone's secret, the text and the
-settings: the same command gives the same model here, and nobody without the secret can repeat them. They are floating
-point numbers, which are no exact Gaussian in their lowest bits (Mironov 2012).
+A unit is a line, or all lines of a document. Each step samples every unit independently (Poisson sampling) and clips
+the gradient of its summed loss. It adds Gaussian noise to the sum and divides by the expected number of units. A step
+without units is noise alone. SHAKE-256 of the clone's secret, the text and the settings generates samples and noise. So
+the same command gives the same model in this clone, and nobody can repeat them without the secret. The noise is
+floating point, which is no exact Gaussian in its lowest bits (Mironov 2012).
 
-Epsilon is about the weights, for one unit that is there or not; how many there are counts as known. It does not
-cover the report: norms of gradients and the losses of the validation text are exact.
+Epsilon covers the weights, for the presence or absence of one unit; the number of units counts as known. It does not
+cover the report: gradient norms and validation losses are exact.
 """
 
 import hashlib
@@ -30,17 +30,15 @@ from tasks.language_model.dp_sgd.gradients import ClippedGradients
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
-from tasks.language_model.training.batches import ValidBatches
-from tasks.language_model.training.stage import valid_perplexities
+from tasks.language_model.training import summed_loss, valid_batches, valid_perplexities
 from tasks.language_model.transformer.batching import Windows, divide
-from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.torch_setup import set_dropout, set_up_torch
-from tasks.training.curve import Log, log_nothing
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
-from tasks.training.stage import TrainingFrame
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import Curve, Log, log_nothing
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
@@ -49,19 +47,19 @@ _WARMUP_SHARE = 0.1
 
 
 class SecretNumbers:
-    """Random numbers that nobody without the key can repeat."""
+    """Random numbers that cannot be repeated without the key."""
 
     def __init__(self, key: bytes) -> None:
         self._key, self._drawn = key, 0
 
     def uniform(self, count: int) -> np.ndarray:
-        """``(count,)`` float64, evenly in the open interval from 0 to 1."""
+        """Draw ``(count,)`` float64, uniform in the open interval from 0 to 1."""
         self._drawn += 1
         stream = hashlib.shake_256(self._key + self._drawn.to_bytes(8)).digest(8 * count)
         return ((np.frombuffer(stream, dtype="<u8") >> 11).astype(np.float64) + 0.5) / 2.0**53
 
     def normal(self, like: Tensor) -> Tensor:
-        """Of the shape of a tensor, with mean 0 and standard deviation 1 (Box and Muller 1958)."""
+        """Draw a tensor of this shape with mean 0 and standard deviation 1 (Box and Muller 1958)."""
         half = -(-like.numel() // 2)
         first, second = self.uniform(2 * half).reshape(2, half)
         length, angle = np.sqrt(-2 * np.log(first)), 2 * math.pi * second
@@ -71,26 +69,26 @@ class SecretNumbers:
 
 @dataclass(frozen=True)
 class PrivateRecord:
-    """What was done."""
+    """Results of a training run."""
 
     steps: int
     units: int
     units_taken: int
-    """Over all steps."""
+    """Number of sampled units over all steps."""
     tokens: int
-    """Targets, each time that its unit was taken."""
+    """Number of targets of the sampled units, over all steps."""
     sampling_rate: float
     noise_multiplier: float
     norms: np.ndarray
-    """Of the gradient of each unit that was taken, before clipping (float64)."""
+    """Gradient norm of each sampled unit, before clipping (float64)."""
     moved: float
-    """Length of what was added to the weights, in parts of the length of the weights before."""
+    """Length of the change of the weights, relative to the length of the weights before."""
     seconds: float
     curve: list[dict[str, float]]
 
 
 def units_of(text: EncodedText, windows: Windows, documents: list[str] | None = None) -> list[np.ndarray]:
-    """The windows of each unit: of each sentence, or of all sentences of a document, by the name of each line's."""
+    """The windows of each unit: a sentence, or all sentences of a document; ``documents`` names each line's."""
     numbers = np.arange(text.sentences)
     if documents is not None:
         names: dict[str, int] = {}
@@ -111,9 +109,9 @@ def train_privately(
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
 ) -> PrivateRecord:
-    """Train ``model`` in place.
+    """Train ``model`` in place and return the results.
 
-    Raises ``ParameterError`` where epsilon is not to be had, and ``ModelError`` where weights are no longer numbers.
+    Raises ``ParameterError`` where epsilon cannot be reached, and ``ModelError`` where weights are no longer finite.
     """
     from tqdm import tqdm
 
@@ -174,48 +172,45 @@ def _length(weights: dict[str, Tensor]) -> float:
 
 @torch.no_grad()
 def mean_loss(model: TransformerLanguageModel, text: EncodedText) -> float:
-    """Nats a target."""
-    total, targets = 0.0, 0
-    for batch in ValidBatches(text, model.architecture):
-        hidden = model(batch.tokens, batch.places, batch.segments).flatten(0, 1).index_select(0, batch.positions)
-        scores = chunked_log_probabilities(hidden, model.embedding.weight, batch.targets)
-        total, targets = total - float(scores.double().sum()), targets + len(scores)
+    """Mean loss of a text, in nats a target."""
+    batches = valid_batches(text, model.architecture.maximum_tokens, RankPlan())
+    total, targets = summed_loss(model, batches, "cpu", torch.float32)
     return total / targets
 
 
 def adapt(
-    settings: AdaptationSettings, files: "AdaptFiles", seed: int, resources: ResourceSettings, frame: TrainingFrame
+    settings: AdaptationSettings, files: "AdaptFiles", seed: int, resources: ResourceSettings, curve: Curve
 ) -> Report:
-    """The stage ``adapt`` where ``adaptation.private`` is set: read, train, write the folder, and print one line. On
-    the processor, in one process.
+    """Run the stage ``adapt`` with ``adaptation.private``: read, train, write the folder, and print one line of
+    results. It runs on the processor, in one process.
 
-    Raises ``ParameterError`` where documents are protected and not given, ``CorpusError`` where they are of another
-    text or each line is one of its own, and ``ModelError`` where the model reads across sentences or its positions
-    are not learned vectors.
+    Raises ``ParameterError`` where documents are protected and not given. Raises ``CorpusError`` where they belong to
+    another text, or every line is its own document. Raises ``ModelError`` where the model reads across sentences or has
+    no learned positions.
     """
     private = settings.private
-    assert private is not None, "who calls this has looked"
+    assert private is not None, "the caller checks this"
     check_replaceable(files.output)
     set_up_torch(resources.threads)
     model, vocabulary = load_model(files.model)
     if not model.is_stepwise:
         raise ModelError(
             f"model {files.model!r} has {model.architecture.positions!r} positions and the languages "
-            f"{model.architecture.languages!r}, and gradients are clipped line by line with 'learned' positions and "
-            "without languages alone; pretrain such a one"
+            f"{model.architecture.languages!r}. Gradients are clipped line by line only with 'learned' positions and "
+            "without languages; pretrain such a model"
         )
     if model.architecture.parts > 1 or model.architecture.steering:
         raise ModelError(
-            f"model {files.model!r} is several models in one, or steered, and gradients are clipped line by line for "
-            "one that was trained as it is; adapt the model that it was made of"
+            f"model {files.model!r} joins several models or is steered. Gradients cannot be clipped line by line in "
+            "such a model; adapt the model that it was made from"
         )
-    model.languages = None  # those of another text
+    model.languages = None  # they belong to another text
     text = encode_text(files.input, vocabulary, files.markers)
     documents = _documents(private, files, text)
     valid = encode_text(files.valid, vocabulary) if files.valid else None
     drawn = hashlib.sha256(text.offsets.tobytes() + text.tokens.tobytes() + settings.model_dump_json().encode())
     key = hmac.digest(clone_key("DP-SGD"), drawn.digest() + seed.to_bytes(8), "sha256")
-    with frame.curve.open() as on_log:
+    with curve.open() as on_log:
         record = train_privately(
             model,
             text,
@@ -224,7 +219,7 @@ def adapt(
             documents=documents,
             valid=valid,
             on_log=on_log,
-            log_every_steps=frame.curve.every_steps,
+            log_every_steps=curve.every_steps,
         )
     save_model(files.output, model.eval(), vocabulary)
     epsilon = epsilon_spent(record.sampling_rate, record.noise_multiplier, record.steps, private.delta)
@@ -259,15 +254,15 @@ def _documents(private: DifferentialPrivacy, files: "AdaptFiles", text: EncodedT
         return None
     if not files.documents:
         raise ParameterError("private.unit='document' protects all lines of a document together; give --documents")
-    documents = list(read_documents(files.documents))
+    names = list(read_documents(files.documents))
     lines = text.sentences + text.empty_lines + text.dropped_lines
-    if len(documents) != lines:
-        raise CorpusError(f"documents file {files.documents!r} has {len(documents)} lines and the text {lines}")
-    if len(set(documents)) == lines:
+    if len(names) != lines:
+        raise CorpusError(f"--documents {files.documents!r} has {len(names)} lines, the text {lines}; give one each")
+    if len(set(names)) == lines:
         raise CorpusError(
-            f"each line of {files.input!r} is a document of its own by {files.documents!r}; set private.unit: line"
+            f"each line of {files.input!r} is its own document in {files.documents!r}; set private.unit: line"
         )
-    return documents
+    return names
 
 
 def _measured(private: DifferentialPrivacy, record: PrivateRecord, epsilon: float) -> dict[str, Any]:

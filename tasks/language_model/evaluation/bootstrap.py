@@ -1,12 +1,12 @@
 """Confidence intervals of perplexities by resampling sentences (Efron's percentile bootstrap).
 
-A perplexity is exp(-(sum of log-probabilities) / (count of targets)). A resample draws as many sentences as there
-are, with replacement, and is a ratio of two sums again: log-probabilities and counts are summed, and divided once.
-Over several seeds, a resample draws sentences and seeds: another seed would give another model.
+A perplexity is exp(-(sum of log-probabilities) / (count of targets)). A resample draws as many sentences as there are,
+with replacement. It is again a ratio of two sums: log-probabilities and counts are summed, and divided once. Over
+several seeds, a resample draws sentences and seeds, since another seed would give another model.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,26 +23,26 @@ from tasks.language_model.evaluation.sentence_scores import (
 )
 
 _CELLS_AT_ONCE = 2_000_000
-_CELLS_KEPT = 2 * _CELLS_AT_ONCE
-"""Draws of so many sentences, 32 MB at most, are kept: a report asks for the same ones for each of its groups."""
+_CELLS_CACHED = 2 * _CELLS_AT_ONCE
+"""Draws up to this size, 32 MB at most, are cached: a report uses the same draws for each of its groups."""
 _MOST_UNDEFINED = 0.01
 
 Ratio = tuple[float, float | None, float | None]
-"""A ratio of perplexities and the ends of its interval; ``None`` where there is none."""
+"""A ratio of perplexities and the ends of its interval; ``None`` where there is no interval."""
 
 
 def resample_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndarray]:
-    """How often each sentence is drawn: blocks (samples in the block, sentences) of counts as float64.
+    """Count how often each sentence is drawn: blocks (samples in the block, sentences) of counts as float64.
 
-    The same arguments give the same draws, so two models scored on the same sentences are resampled alike.
+    Equal arguments give equal draws, so two models scored on the same sentences get the same resamples.
     """
-    if sentences * samples <= _CELLS_KEPT:
-        return iter(_kept_counts(sentences, samples, seed))
+    if sentences * samples <= _CELLS_CACHED:
+        return iter(_cached_counts(sentences, samples, seed))
     return _drawn_counts(sentences, samples, seed)
 
 
 @lru_cache(maxsize=2)
-def _kept_counts(sentences: int, samples: int, seed: int) -> list[np.ndarray]:
+def _cached_counts(sentences: int, samples: int, seed: int) -> list[np.ndarray]:
     blocks = list(_drawn_counts(sentences, samples, seed))
     for block in blocks:
         block.flags.writeable = False
@@ -61,17 +61,17 @@ def _drawn_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndarra
 
 
 def perplexity_of(log_probability: np.ndarray, targets: np.ndarray) -> float | None:
-    """exp of the mean negative log-probability; ``None`` without targets, or where it is beyond any number."""
+    """Exp of the mean negative log-probability; ``None`` without targets, or on overflow."""
     return LogProbabilitySum(float(log_probability.sum()), int(targets.sum())).perplexity
 
 
 def perplexity_intervals(
     groups: Sequence[SentenceSums], samples: int, confidence: float, seed: int
 ) -> list[list[float] | None]:
-    """The interval of each group of targets of the same sentences, all from the same resamples.
+    """The interval of each group of targets, for groups of the same sentences and with the same resamples.
 
-    ``None`` with fewer than two sentences, where the perplexity itself is undefined, and where more than one resample
-    in a hundred has no target of the group.
+    It is ``None`` with fewer than two sentences or an undefined perplexity. It is also ``None`` where more than one
+    resample in a hundred has no target of the group.
     """
     sentences = len(groups[0].targets)
     if sentences < 2:
@@ -88,7 +88,7 @@ def perplexity_intervals(
 
 
 def ratio_of_sums(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Sums by counts; NaN where there is nothing to count."""
+    """Divide sums by counts; NaN where a count is 0."""
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
@@ -108,7 +108,7 @@ def _read(path: str | Path) -> tuple[SentenceScores, str]:
 
 @lru_cache(maxsize=16)
 def _read_again(path: str | Path, state: tuple[int, int] | None) -> tuple[SentenceScores, str]:
-    """The files of a few cells are read for one comparison after the other; ``state`` tells a new one from the old."""
+    """Read a scores file, cached over the comparisons of a few cells; ``state`` changes when the file changes."""
     return read_scores(path)
 
 
@@ -133,7 +133,7 @@ def _group(path: str | Path, scores: SentenceScores, group: str) -> SentenceSums
         return scores.of(group)
     except KeyError:
         raise CorpusError(
-            f"{str(path)!r} does not tell the words apart that {group.partition(':')[2]!r} masks; score the model "
+            f"{str(path)!r} does not say which words {group.partition(':')[2]!r} masks; score the model "
             "again with 'palimpsest perplexity --sidecar'"
         ) from None
 
@@ -141,12 +141,11 @@ def _group(path: str | Path, scores: SentenceScores, group: str) -> SentenceSums
 def paired_perplexity_ratio(
     path_a: str | Path, path_b: str | Path, samples: int, confidence: float, seed: int, known: bool = False
 ) -> Ratio:
-    """Perplexity of A divided by that of B, and its confidence interval by paired bootstrap over sentences.
+    """The ratio of the perplexities of A and B, and its interval by paired bootstrap over sentences.
 
-    Arguments are two scores files of the same text. Both models are resampled alike, so what the sentences have in
-    common cancels: an interval that excludes 1 says that the two differ. ``known`` counts only targets in the
-    vocabulary. The interval is ``None`` with fewer than two sentences. Raises ``CorpusError`` where the files cannot
-    be compared.
+    Arguments are two scores files of the same text. Both models get the same resamples, so common variation of the
+    sentences cancels. The models differ where the interval excludes 1. ``known`` counts only targets in the vocabulary.
+    The interval is ``None`` with fewer than two sentences. Raises ``CorpusError`` where the files cannot be compared.
     """
     return paired_ratios([(path_a, path_b)], [KNOWN if known else ALL], samples, confidence, seed)[0]
 
@@ -156,11 +155,11 @@ Pairs = Sequence[tuple[str | Path, str | Path]]
 
 
 def paired_ratios(pairs: Pairs, groups: Sequence[str], samples: int, confidence: float, seed: int) -> list[Ratio]:
-    """The ratio for each group of targets (``SentenceScores.of``); over several seeds it is the geometric mean.
+    """The ratio for each group of targets (``SentenceScores.of``); over several seeds, the geometric mean.
 
-    The bootstrap then has two levels: a resample draws the sentences once for all seeds, which are tested on the same
-    ones, and the seeds with replacement. Few seeds that are drawn again spread too little, so the deviation of their
-    mean from the mean over all of them is stretched (``student_stretch``). Without a target the ratio is NaN.
+    The bootstrap then has two levels. A resample draws the sentences once for all seeds, which share the test text, and
+    the seeds with replacement. Few resampled seeds spread too little, so the deviation of their mean from the mean over
+    all seeds is stretched (``student_stretch``). Without a target the ratio is NaN.
     """
     differences = [_over_seeds(pairs, group) for group in groups]  # each (S, n), and (S,)
     targets = np.stack([counted for _, counted in differences], axis=1)  # (S, G)
@@ -177,47 +176,24 @@ def paired_ratios(pairs: Pairs, groups: Sequence[str], samples: int, confidence:
 
 
 def gap_closed(between: Pairs, whole: Pairs, group: str, samples: int, confidence: float, seed: int) -> Ratio:
-    """Share of a gap that a model closes, in log perplexity: 0 is the worse end, 1 the better.
+    """The share of a gap that a model closes, in log perplexity: 0 is the worse end, 1 the better.
 
     ``between`` pairs the scores of the worse end with the model's, ``whole`` with the better end's. Both gaps are sums
-    over the same targets. The share is NaN where the better end is not better, and has no interval where it is not in
+    over the same targets. The share is NaN where the better end is not better. It has no interval where that holds in
     more than one resample in a hundred.
     """
-    return _share_of_gap(between, whole, group, samples, confidence, seed, np.positive)
-
-
-def gap_left(beyond: Pairs, whole: Pairs, group: str, samples: int, confidence: float, seed: int) -> Ratio:
-    """Share of a gap that a model leaves, in perplexity: 0 is the better end, 1 the worse, below 0 better than both.
-
-    ``beyond`` pairs the model's scores with the better end's, ``whole`` the worse end's: ``(m - b) / (w - b)`` of
-    perplexities m, w and b, each the geometric mean over seeds, is ``(m/b - 1) / (w/b - 1)``. Undefined and without an
-    interval as ``gap_closed``.
-    """
-    return _share_of_gap(beyond, whole, group, samples, confidence, seed, np.expm1)
-
-
-def _share_of_gap(
-    part: Pairs,
-    whole: Pairs,
-    group: str,
-    samples: int,
-    confidence: float,
-    seed: int,
-    length: Callable[[np.ndarray], np.ndarray],
-) -> Ratio:
-    """``length`` of the log ratios of ``part``, by that of ``whole``; the same resamples for both."""
-    (mine, targets), (gap, _) = _over_seeds(part, group), _over_seeds(whole, group)
+    (mine, targets), (gap, _) = _over_seeds(between, group), _over_seeds(whole, group)
     both = np.stack([mine, gap], axis=1)  # (S, 2, n)
     counts = np.stack([targets, targets], axis=1)  # (S, 2)
-    share, total = _quotient(length(ratio_of_sums(both.mean(axis=2).sum(axis=0), counts.sum(axis=0))[None]))
+    share, total = _quotient(ratio_of_sums(both.mean(axis=2).sum(axis=0), counts.sum(axis=0))[None])
     if len(targets) < 2:
         return float(share[0]), None, None
-    resampled, _ = _quotient(length(resampled_means(both, counts, samples, confidence, seed)))
+    resampled, _ = _quotient(resampled_means(both, counts, samples, confidence, seed))
     return _with_ends(float(share[0]), percentile_interval(resampled, confidence) if total[0] > 0 else None)
 
 
 def _quotient(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first column of (R, 2) by the second, NaN where that is not above 0; and the second."""
+    """Divide the first column of (R, 2) by the second, NaN where that is not above 0; also return the second."""
     whole = lengths[:, 1]
     return np.divide(lengths[:, 0], whole, out=np.full(len(whole), np.nan), where=whole > 0), whole
 
@@ -240,7 +216,7 @@ def _over_seeds(pairs: Pairs, group: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resampled_means(sums: np.ndarray, targets: np.ndarray, samples: int, confidence: float, seed: int) -> np.ndarray:
-    """Means by group of each resample (R, G) of sums (S, G, n) and targets (S, G), over sentences and seeds."""
+    """Means by group of each resample (R, G), from sums (S, G, n) and targets (S, G), over sentences and seeds."""
     sentences, groups, seeds = sums.shape
     drawer = np.random.default_rng([seed, seeds])
     stretch = student_stretch(seeds, confidence)
@@ -259,11 +235,11 @@ def resampled_means(sums: np.ndarray, targets: np.ndarray, samples: int, confide
 
 
 def student_stretch(seeds: int, confidence: float) -> float:
-    """What makes an interval from few resampled seeds as wide as Student's.
+    """The factor that makes an interval from few resampled seeds as wide as Student's.
 
-    Means of ``n`` resampled values have ``(n - 1) / n`` of the variance that they should have, and quantiles near the
-    normal distribution's where few values call for those of Student's distribution with ``n - 1`` degrees of freedom:
-    an interval of 95 % over three seeds holds the truth in 74 % of cases without both corrections, in 95 % with them.
+    Means of ``n`` resampled values have ``(n - 1) / n`` of the correct variance. Their quantiles are near the normal
+    distribution's, but few values need Student's distribution with ``n - 1`` degrees of freedom. An interval of 95 %
+    over three seeds covers the true value in 74 % of cases without both corrections, in 95 % with them.
     """
     if seeds < 2:
         return 1.0

@@ -1,6 +1,6 @@
-"""Perplexity of text that mixes languages: by language, at switch points and behind them, and by how mixed a line is.
+"""Perplexity of text that mixes languages: by language, at and after switch points, and by how mixed a line is.
 
-The languages of words are told from the text itself, all of it, since they divide what is measured and predict nothing.
+The languages of words are inferred from the whole text, since they only group targets and predict nothing.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from tasks.language_model.evaluation.reference_text import ReferenceText
 from tasks.language_model.evaluation.sentence_scores import SentenceSums
 
 _MIXED_LINE = 20
-"""Code-mixing index above which a line counts as strongly mixed; half of the lines of switched talk that mix at all."""
+"""Code-mixing index above which a line counts as strongly mixed: half of the mixed lines of code-switched speech."""
 
 
 def language_groups(
     values: np.ndarray, known: np.ndarray, text: ReferenceText, languages: Sequence[str]
 ) -> dict[str, SentenceSums]:
-    """Known targets of each group; ``values``: log-probability of each target (N,)."""
+    """The sums of known targets of each group; ``values``: log-probability of each target (N,)."""
     return {
         name: SentenceSums.of_targets(values, text.sentence, text.sentences, chosen & known)
         for name, chosen in targets_by_language(text, languages).items()
@@ -25,8 +25,8 @@ def language_groups(
 
 
 def targets_by_language(text: ReferenceText, languages: Sequence[str]) -> dict[str, np.ndarray]:
-    """Which targets (N,) are words of each language and mixed ones, which are at switch points or how far behind the
-    last one, and which are in lines by their code-mixing index."""
+    """Groups of targets (N,), bool: by language, with mixed words as one group; at switch points, and by
+    distance after the last one; and by the code-mixing index of the line."""
     from tasks.languages.mixing import code_mixing_index, switch_points
     from tasks.languages.word_languages import MIXED, WordLanguages
 

@@ -1,7 +1,7 @@
-"""The numbers of step 5: of all targets, of known words, of masked words, by frequency and by language
+"""The numbers of step 5: over all targets, known words, masked words, by frequency and by language
 (docs/perplexity.md).
 
-Every number is a ratio of two sums over targets, and its interval resamples sentences. What is undefined is ``None``.
+Every number is a ratio of two sums over targets, and its interval resamples sentences. Undefined numbers are ``None``.
 """
 
 import math
@@ -31,7 +31,7 @@ _UNDEFINED = {"perplexity": None, "perplexity_ci": None}
 
 
 def word_ranks(word_counts: str | Path) -> dict[str, int]:
-    """Rank of every normalised word by its count, from 1; equal counts stand in code-point order."""
+    """Rank every normalised word by its count, from 1; ties are in code-point order."""
     from tasks.language_model.vocabulary import counts_of_words
 
     counts = counts_of_words(word_counts)
@@ -40,7 +40,7 @@ def word_ranks(word_counts: str | Path) -> dict[str, int]:
 
 
 def sentence_scores(scores: TargetScores, text: ReferenceText, settings: EvaluationSettings) -> SentenceScores:
-    """Sums of a sentence's targets, all and by group, under the evaluation's rule for markers."""
+    """Sum each sentence's targets, all and by group, under the evaluation's rule for markers."""
     values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
     whole, known = _sums(values, text, None), _sums(values, text, scores.known)
     groups: dict[str, SentenceSums] = {}
@@ -63,7 +63,7 @@ def measure_perplexity(
     signature: str,
     ranks: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any], SentenceScores]:
-    """All numbers of an evaluation, and the sums of sentences that they come from.
+    """All numbers of an evaluation, and the sentence scores that they are computed from.
 
     ``ranks``: the rank of each word in generic text, for the numbers by frequency. Intervals are ``[low, high]``.
     """
@@ -84,7 +84,7 @@ def measure_perplexity(
     bits = _bits(whole.log_probability, text.characters)
     result = {
         **_named("perplexity", measured[ALL]),
-        # Sentence ends alone say nothing of words.
+        # Sentence ends alone are no measure of words.
         **_named("perplexity_known", measured[KNOWN] if (scores.known & ~text.is_end()).any() else _UNDEFINED),
         **_named("perplexity_unknown", measured[UNKNOWN]),
         **_named("perplexity_without_markers", measured["without_markers"]),
@@ -125,7 +125,7 @@ def _named(name: str, measured: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _masked(technique: str, measured: Mapping[str, Mapping[str, Any]], text: ReferenceText) -> dict[str, Any]:
-    """The words that a technique masks in this text, apart from them the rest, and known words behind a masked one."""
+    """Numbers of the words that a technique masks, of the rest, and of known words after a masked one."""
     whole, known, rest = (measured[f"{name}:{technique}"] for name in (MASKED, MASKED_KNOWN, REST_KNOWN))
     return {
         "words": whole["targets"],
@@ -146,8 +146,8 @@ def _frequency_groups(
     limits: Sequence[int],
     ranks: Mapping[str, int] | None,
 ) -> dict[str, SentenceSums]:
-    """Known words by class, which ends at each of the rising ``limits``; the last class has all rarer words, those that
-    the counts do not have among them. Unknown words and sentence ends are classes of their own."""
+    """Divide known words into classes that end at the rising ``limits``. The last class has all rarer words, also those
+    without a count. Unknown words and sentence ends are classes of their own."""
     if ranks is None:
         return {}
     ranked = text.ranks(ranks)
@@ -166,7 +166,7 @@ def _bits(log_probability: float, characters: int) -> float:
 
 
 def _bits_interval(whole: SentenceSums, text: ReferenceText, settings: EvaluationSettings) -> list[float] | None:
-    """The interval of a ratio of sums again, with characters in place of targets."""
+    """Interval of bits per character: also a ratio of sums, with characters instead of targets."""
     lengths = np.fromiter((len(word) + 1 if word else 0 for word in text.words), dtype=np.int64, count=len(text.words))
     characters = np.bincount(text.sentence, weights=lengths, minlength=text.sentences).astype(np.int64)
     interval = perplexity_intervals(

@@ -1,4 +1,4 @@
-"""The protocol of a perplexity in one line, so that no number stands without what it means (docs/perplexity.md)."""
+"""The protocol of a perplexity and its one-line signature, which is reported with every number (docs/perplexity.md)."""
 
 import hashlib
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Literal
 from tasks.language_model.normalisation import NORMALISATION, normalise
 
 MarkerRule = Literal["in_vocabulary", "renormalised", "none"]
-"""``in_vocabulary``: markers such as ``[MASK]`` are tokens that a model may find probable, as in the paper, and what it
-keeps for them is lost on unmasked text. ``renormalised``: their probability is shared among all other tokens.
-``none``: the model knows no markers."""
+"""``in_vocabulary``: markers such as ``[MASK]`` are tokens that a model may predict, as in the paper; their probability
+is lost on unmasked text. ``renormalised``: their probability is shared among all other tokens. ``none``: the model has
+no markers."""
 
 _PROBES = (
     "It's Tom’s Chicago-based 'e-mail', isn''t it?  $5.30, 10:30 & 50%",
@@ -20,32 +20,32 @@ _PROBES = (
 
 
 def normalisation_name() -> str:
-    """The version of the normalisation, and the first digits of a hash of what it makes of hard cases."""
+    """The version of the normalisation, and the first digits of a hash of its output for hard cases."""
     words = "\n".join("\t".join(normalise(probe)) for probe in _PROBES)
     return f"{NORMALISATION}:{hashlib.sha256(words.encode()).hexdigest()[:6]}"
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a model and an evaluation decide; the rest is the same for all (``signature``)."""
+    """The choices of a model and an evaluation; the rest of the protocol is fixed (``signature``)."""
 
     vocabulary: str
     """Hash of the vocabulary or tokeniser."""
     vocabulary_size: int
-    """Its tokens."""
+    """Number of its tokens."""
     unknown_rate: float | None
     """Share of the text's words outside the vocabulary; ``None`` for a model that can spell every word."""
     maximum_tokens: int | None
-    """Longest window that a sentence is read in; ``None`` where there is no limit."""
+    """Longest window that a sentence is read in; ``None``: no limit."""
     stride: int | None
-    """Targets that each further window of a long sentence adds."""
+    """Number of targets that each further window of a long sentence adds."""
     markers: MarkerRule
     words: int = 0
-    """Of the text, where their unknown share is counted."""
+    """Number of words of the text, where unknown words are counted."""
 
     @property
     def signature(self) -> str:
-        """The protocol in one line: fields with their names, divided by ``|``."""
+        """The protocol in one line: named fields, separated by ``|``."""
         unknown = "none" if self.unknown_rate is None else f"counted,rate={self.unknown_rate:.2%}"
         window = "" if self.maximum_tokens is None else f",window={self.maximum_tokens},stride={self.stride}"
         return "|".join(
@@ -63,7 +63,7 @@ class Protocol:
 
 
 def differing_fields(signature: str, other: str) -> list[str]:
-    """Names of the fields in which two signatures differ; empty where numbers compare."""
+    """The names of the fields in which two signatures differ; empty where numbers are comparable."""
     first, second = _fields(signature), _fields(other)
     return [name for name in dict.fromkeys((*first, *second)) if first.get(name) != second.get(name)]
 

@@ -1,11 +1,11 @@
-"""The text that a perplexity is measured on, as targets: what every kind of language model is asked to predict.
+"""Reference texts: the targets of a text, which language models of every kind predict for a perplexity.
 
-The targets of a sentence are its normalised words and then its end. They are the same for every model, whatever its own
-units are, so their log-probabilities can be added up over the same groups of words: masked ones, frequent ones.
+The targets of a sentence are its normalised words and then its end. They do not depend on a model's own units. So their
+log-probabilities can be summed over the same groups of words, such as masked or frequent words.
 
-Each word has its place in the raw line. Normalisation divides words that masking takes as one (``555-1234``) and joins
-what masking divides (``Tom's``), and it can change the number of characters. What was masked is known by characters of
-the raw line, so the two meet there.
+Each word has its span in the raw line. Normalisation splits words that masking takes as one (``555-1234``), joins words
+that masking splits (``Tom's``), and can change the number of characters. Masked spans are in characters of the raw
+line, so both are matched there.
 """
 
 import re
@@ -27,7 +27,7 @@ _WORD = re.compile("[^ ]+")
 
 @dataclass(frozen=True, slots=True)
 class PlacedWord:
-    """A normalised word and the characters of the raw line that it was made of."""
+    """A normalised word and its span in the raw line."""
 
     word: str
     start: int
@@ -37,9 +37,9 @@ class PlacedWord:
 
 
 def placed_words(line: str) -> list[PlacedWord]:
-    """The words of ``normalise(line)``, the same in the same order, each with its place in ``line``."""
+    """The words of ``normalise(line)``, in order, each with its span in ``line``."""
     folded, starts, ends = _folded(line)
-    # As in ``normalise``, two apostrophes separate words; the blank is doubled so that places stay.
+    # As in ``normalise``, two apostrophes separate words; two blanks replace them, so that offsets stay.
     spaced = folded.replace("''", "  ")
     words = []
     for match in _WORD.finditer(spaced):
@@ -52,7 +52,7 @@ def placed_words(line: str) -> list[PlacedWord]:
 
 
 def _folded(line: str) -> tuple[str, list[int], list[int]]:
-    """The folded line, and for each of its characters the start and end of what it was made of in ``line``."""
+    """The folded line, and for each of its characters the start and end of its source in ``line``."""
     if line.isascii():
         places = list(range(len(line) + 1))
         return fold_characters(line), places[:-1], places[1:]
@@ -68,10 +68,10 @@ def _folded(line: str) -> tuple[str, list[int], list[int]]:
 
 
 def _pieces(stretch: str) -> list[tuple[str, str]]:
-    """A stretch in raw pieces and what each becomes: single characters as far as they fold by themselves.
+    """A stretch as raw pieces and the folded form of each: single characters where they fold independently.
 
-    White space never changes what stands beside it, so a line folds stretch by stretch. Where the pieces together are
-    not what the whole becomes, the whole is one piece.
+    White space does not change how its neighbours fold, so a line folds stretch by stretch. The whole stretch is one
+    piece where the folded pieces do not add up to the folded stretch.
     """
     if stretch.isascii():
         return [(character, fold_characters(character)) for character in stretch]
@@ -88,7 +88,7 @@ def _pieces(stretch: str) -> list[tuple[str, str]]:
         pieces.append((character, alone))
     joined = "".join(folded for _, folded in pieces)
     if len(joined) == len(whole):
-        # A sigma at the end of a word has a form of its own: one character either way.
+        # A sigma at the end of a word has its own form, also of one character.
         parts, place = [], 0
         for raw, folded in pieces:
             parts.append((raw, whole[place : place + len(folded)]))
@@ -99,18 +99,18 @@ def _pieces(stretch: str) -> list[tuple[str, str]]:
 
 
 _SENTENCE_END_RANK = -1
-"""Rank of a sentence end, which is no word: below that of any word."""
+"""Rank of a sentence end, below the rank of every word."""
 UNRANKED = np.iinfo(np.int64).max
-"""Rank of a word that the word counts do not have."""
+"""Rank of a word that is not in the word counts."""
 FARTHEST = 5
-"""Words behind a marked one that are measured apart, each distance alone."""
+"""Largest distance after a marked word that is measured separately, in words."""
 DISTANCES = ("1 word", *(f"{words} words" for words in range(2, FARTHEST + 1)), f"{FARTHEST + 1} words and more")
-"""How far a word stands behind the last one that is marked, a switch point or a masked word."""
+"""Names of the distances to the last marked word, which is a switch point or a masked word."""
 
 
 def distance_behind(marked: np.ndarray, first: np.ndarray | int = 0) -> np.ndarray:
-    """How far each word is behind the last marked one (N,), but for those in front of ``first``, a place or one for
-    each word: 0 of a marked one, -1 where there is none."""
+    """How many words each word is after the last marked one (N,): 0 for a marked word, -1 where there is none.
+    Marked words before ``first``, an index or one for each word, are ignored."""
     places = np.arange(len(marked))
     last = np.maximum.accumulate(np.where(marked, places, -1))
     return np.where(last < first, -1, places - last)
@@ -123,45 +123,45 @@ class ReferenceText:
     lines: np.ndarray
     """Line number of each sentence (S,), from 1 (int64)."""
     sentence: np.ndarray
-    """Index of the sentence that each target belongs to (N,), int64."""
+    """Sentence index of each target (N,), int64."""
     words: Sequence[str]
     """The word of each target (N,); an empty string for a sentence end."""
     empty_lines: int
-    """Lines left out because they hold no word."""
+    """Number of lines left out because they hold no word."""
     masked: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """By technique, whether it masks the target's word or a part of it (N,), bool."""
+    """By technique, whether it masks the target's word or part of it (N,), bool."""
 
     @property
     def sentences(self) -> int:
-        """Sentences with at least one word."""
+        """Number of sentences with at least one word."""
         return len(self.lines)
 
     @property
     def word_count(self) -> int:
-        """Targets that are words."""
+        """Number of targets that are words."""
         return len(self.words) - self.sentences
 
     @property
     def characters(self) -> int:
-        """Characters of the normalised text: those of the words, and one separator behind each word."""
+        """Number of characters of the normalised text: its words, and one separator after each word."""
         return sum(map(len, self.words)) + self.word_count
 
     def is_end(self) -> np.ndarray:
-        """Which targets are sentence ends (N,), bool."""
+        """Whether each target is a sentence end (N,), bool."""
         return np.fromiter((not word for word in self.words), dtype=bool, count=len(self.words))
 
     def words_behind(self, marked: np.ndarray) -> dict[str, np.ndarray]:
-        """Words by how far they stand behind the last ``marked`` one (N,) of their sentence: (N,) for each distance.
+        """By distance, the words that far after the last ``marked`` one (N,) of their sentence: (N,) bool for each.
 
-        A language model has read what stands in front of a word; of what comes behind it knows nothing.
+        Only words after a marked one count, since a language model reads from left to right.
         """
         first = np.searchsorted(self.sentence, np.arange(self.sentences))[self.sentence]
-        behind = np.where(self.is_end(), -1, distance_behind(marked, first))
-        each = [behind == words for words in range(1, FARTHEST + 1)]
-        return dict(zip(DISTANCES, [*each, behind > FARTHEST], strict=True))
+        distance = np.where(self.is_end(), -1, distance_behind(marked, first))
+        each = [distance == words for words in range(1, FARTHEST + 1)]
+        return dict(zip(DISTANCES, [*each, distance > FARTHEST], strict=True))
 
     def ranks(self, ranks: Mapping[str, int]) -> np.ndarray:
-        """Rank of each target's word (N,), int64; -1 and ``UNRANKED`` for what has none."""
+        """Rank of each target's word (N,), int64; -1 for a sentence end, ``UNRANKED`` for a word without a rank."""
         get = ranks.get
         return np.fromiter(
             (get(word, UNRANKED) if word else _SENTENCE_END_RANK for word in self.words),
@@ -171,18 +171,18 @@ class ReferenceText:
 
 
 def read_reference_text(path: str | Path, sidecars: Mapping[str, str | Path] | None = None) -> ReferenceText:
-    """The targets of a text file: ``reference_text_of`` its lines."""
+    """Read the targets of a text file, as ``reference_text_of`` its lines."""
     return reference_text_of(read_lines(path), path, sidecars)
 
 
 def reference_text_of(
     text: Iterable[str], path: str | Path, sidecars: Mapping[str, str | Path] | None = None
 ) -> ReferenceText:
-    """The targets of a text, and from the sidecar of each technique which of its words that technique masks.
+    """The targets of a text; the sidecar of each technique says which words it masks.
 
-    A word counts as masked where a masked span touches one of its characters: of ``Tom's``, masked as ``[MASK]'s``, the
-    word ``tom's``; of ``Chicago-based`` the word ``chicago`` alone. ``path`` is what messages call the text. Raises
-    ``CorpusError`` where the text holds no word and where a sidecar is not one of this text.
+    A word counts as masked where a masked span overlaps one of its characters. In ``Tom's``, masked as ``[MASK]'s``,
+    that is ``tom's``; in ``Chicago-based`` it is ``chicago`` alone. ``path`` names the text in messages. Raises
+    ``CorpusError`` where the text has no word, or a sidecar does not belong to it.
     """
     lines: list[int] = []
     sentence: list[int] = []
@@ -220,7 +220,7 @@ def reference_text_of(
 
 
 def is_touched(start: int, end: int, spans: Sequence[MaskedSpan]) -> bool:
-    """Whether a masked span touches one of these characters."""
+    """Whether a masked span overlaps one of these characters."""
     return any(span.start < end and start < span.end for span in spans)
 
 
@@ -231,28 +231,28 @@ def _check_spans(
         raise _foreign(path, sidecar, f"it ends before the text's line {number}")
     for span in spans:
         if line[span.start : span.end] != span.original:
-            raise _foreign(path, sidecar, f"the text's line {number} does not hold what it says was masked there")
+            raise _foreign(path, sidecar, f"the text's line {number} does not hold the words masked there")
 
 
 def _foreign(path: str | Path, sidecar: str | Path, reason: str) -> CorpusError:
     return CorpusError(
-        f"sidecar {str(sidecar)!r} does not belong to text {str(path)!r}: {reason}; mask this very text again with "
+        f"sidecar {str(sidecar)!r} does not belong to text {str(path)!r}: {reason}; mask this text again with "
         "'palimpsest mask --sidecar'"
     )
 
 
 def sidecars_in(folder: str | Path) -> dict[str, Path]:
-    """A sidecar, or those of a folder, by the technique that their file names (``allow_list.jsonl``), or their folder
-    (``allow_list/sidecar.jsonl``), in order of names.
+    """The sidecars of a file or folder, by technique, in order of names. The file name (``allow_list.jsonl``) or
+    its folder (``allow_list/sidecar.jsonl``) names the technique.
 
     Raises ``CorpusError`` where there is none.
     """
     if not Path(folder).is_dir() or is_parquet(folder):
         file = Path(folder)
         return {file.resolve().parent.name if file.stem == "sidecar" else file.stem: file}
-    beside = {path.stem: path for path in Path(folder).glob("*.jsonl")}
+    flat = {path.stem: path for path in Path(folder).glob("*.jsonl")}
     within = {path.parent.name: path for path in Path(folder).glob("*/sidecar.jsonl")}
-    found = dict(sorted((beside | within).items()))
+    found = dict(sorted((flat | within).items()))
     if not found:
         raise CorpusError(
             f"folder {str(folder)!r} holds no sidecar; give a folder with TECHNIQUE.jsonl or "

@@ -1,9 +1,9 @@
-"""Scores of sentences, and their file: one line per sentence with counts and log-probabilities, numbers only.
+"""Scores of sentences, and their file: one line a sentence with counts and log-probabilities, numbers only.
 
-The file is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns, then the
-sentences in the order of the text. Beside all targets and the known ones it has, for each masking technique, the
-words that it masks: ``masked:allow_list`` and those of them in the vocabulary, ``masked_known:allow_list``. Everything
-else is a difference of these. Differences between two models are computed from it.
+The file is tab-separated: ``# `` and the signature of the protocol, then the names of the columns, then the sentences
+in the order of the text. It has columns for all targets and for known ones. For each masking technique it also has
+columns for the words that it masks, ``masked:allow_list``, and the known ones of them, ``masked_known:allow_list``. All
+other groups, and differences between two models, are computed from these.
 """
 
 import math
@@ -19,10 +19,10 @@ from tasks.errors import CorpusError
 
 @dataclass(frozen=True, slots=True)
 class LogProbabilitySum:
-    """A sum over targets."""
+    """A sum of log-probabilities over targets."""
 
     log_probability: float = 0.0
-    """In nats."""
+    """Sum in nats."""
     targets: int = 0
 
     @property
@@ -32,25 +32,25 @@ class LogProbabilitySum:
 
     @property
     def perplexity(self) -> float | None:
-        """exp of the mean negative log-probability; ``None`` without targets, or where it is beyond any number."""
+        """exp of the mean negative log-probability; ``None`` without targets, or on overflow."""
         mean = self.mean
         return math.exp(-mean) if mean is not None and -mean < 700 else None
 
 
 @dataclass(frozen=True)
 class SentenceSums:
-    """The same for every sentence of a text (S,)."""
+    """Sums of log-probabilities for every sentence of a text (S,)."""
 
     targets: np.ndarray
-    """Counts (int64)."""
+    """Number of targets of each sentence (int64)."""
     log_probability: np.ndarray
-    """Sums in nats (float64)."""
+    """Sum of each sentence in nats (float64)."""
 
     @classmethod
     def of_targets(
         cls, log_probability: np.ndarray, sentence: np.ndarray, sentences: int, counted: np.ndarray | None = None
     ) -> "SentenceSums":
-        """Sums by sentence of the targets that are ``counted`` (N,), all of them by default."""
+        """Sum the targets that are ``counted`` (N,) by sentence; all targets by default."""
         if counted is not None:
             log_probability, sentence = log_probability[counted], sentence[counted]
         return cls(
@@ -59,7 +59,7 @@ class SentenceSums:
         )
 
     def __sub__(self, other: "SentenceSums") -> "SentenceSums":
-        """What is left of each sentence without the targets of ``other``, which are among its own."""
+        """Subtract the targets of ``other``, which must be among these."""
         return SentenceSums(self.targets - other.targets, self.log_probability - other.log_probability)
 
     @property
@@ -77,7 +77,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True)
 class SentenceScores:
-    """Per sentence: numbers only, so that they may be kept where the text may not."""
+    """Scores of all sentences. They are numbers only, so they may be stored where the text may not."""
 
     line: np.ndarray
     """Line number in the text, from 1 (int64)."""
@@ -90,17 +90,17 @@ class SentenceScores:
     known_log_probability: np.ndarray
     """Sum over the known targets, in nats (float64)."""
     groups: Mapping[str, SentenceSums] = field(default_factory=dict)
-    """``masked:TECHNIQUE`` and ``masked_known:TECHNIQUE`` for every technique whose sidecar was there."""
+    """``masked:TECHNIQUE`` and ``masked_known:TECHNIQUE`` for every technique with a sidecar."""
 
     @property
     def techniques(self) -> list[str]:
-        """Techniques whose masked words are told apart."""
+        """Techniques whose masked words are separate groups."""
         return list(dict.fromkeys(name.partition(":")[2] for name in self.groups))
 
     def of(self, group: str) -> SentenceSums:
         """The sums of ``all``, ``known``, ``unknown``, ``masked:T``, ``masked_known:T`` or ``rest_known:T``.
 
-        The rest is what the technique ``T`` leaves as it is, sentence ends among it. ``KeyError`` for another group.
+        The rest has all targets that technique ``T`` leaves unchanged. Raises ``KeyError`` for another group.
         """
         if group == ALL:
             return SentenceSums(self.targets, self.log_probability)
@@ -128,14 +128,14 @@ def write_scores(path: str | Path, scores: SentenceScores, signature: str) -> No
 
 
 def _short(value: float) -> str:
-    """The shortest form, and a bare 0 for the many sentences that have no word of a group."""
+    """The shortest form, and ``0`` for the many sentences without a word of a group."""
     return repr(round(value, _DECIMALS)) if value else "0"
 
 
 def read_scores(path: str | Path) -> tuple[SentenceScores, str]:
-    """Read a scores file: the scores and the signature of the protocol they follow.
+    """Read a scores file: the scores and the signature of their protocol.
 
-    Raises ``CorpusError`` where it is none.
+    Raises ``CorpusError`` where it is not a scores file.
     """
     lines = list(read_lines(path))
     names = lines[1].split("\t") if len(lines) > 1 else []

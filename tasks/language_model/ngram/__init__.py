@@ -1,1 +1,1 @@
-"""An n-gram model in the Transformer's place: seconds a condition, and a file that other recognisers read."""
+"""An n-gram model, used instead of the Transformer: it trains in seconds, and other recognisers read its ARPA files."""

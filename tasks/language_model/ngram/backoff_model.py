@@ -1,7 +1,7 @@
-"""A back-off language model, and several as one: at every word, the weighted mean of their probabilities.
+"""A back-off language model, and a mixture of several: the weighted mean of their probabilities at every word.
 
-The weights of a mixture are those under which held-out text is most probable, found by expectation and maximisation
-(Jelinek and Mercer 1980). The models stay apart, since a single back-off model cannot hold their mixture exactly.
+Expectation-maximisation finds the mixture weights under which held-out text is most probable (Jelinek and Mercer 1980).
+The models remain separate, since a single back-off model cannot represent their mixture exactly.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from tasks.language_model.vocabulary import MARKERS, SPECIAL_TOKENS
 
 @dataclass(frozen=True)
 class BackoffOrder:
-    """The n-grams of one order, sorted by key (see ``counts``)."""
+    """The n-grams of one order, sorted by key (see ``kneser_ney.OrderCounts``)."""
 
     keys: np.ndarray
-    """int64, sorted; of order 1 every word of the vocabulary by id."""
+    """Sorted keys (int64); for order 1, every word of the vocabulary by id."""
     log_probability: np.ndarray
-    """Of the last word behind the others, in nats (float64); minus infinity for what is never predicted."""
+    """Log-probability of the last word given the others, in nats (float64); -inf for words never predicted."""
     log_backoff: np.ndarray
-    """What the order below is worth behind this n-gram, where it is a context, in nats (float64)."""
+    """Log of the back-off weight of each n-gram as a context, in nats (float64)."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +36,26 @@ class BackoffModel:
 
     @property
     def order(self) -> int:
-        """The longest n-gram."""
+        """Length of the longest n-gram."""
         return len(self.orders)
 
     def log_probabilities(
         self, tokens: np.ndarray, offsets: np.ndarray, targets: np.ndarray | None = None
     ) -> np.ndarray:
-        """Log-probability of each id behind those before it in its sentence, in nats (N,); 0 for the first of each.
+        """Each id's log-probability given the earlier ones of its sentence, in nats (N,); 0 for the first id.
 
-        ``tokens`` (N,) holds sentences one after the other, ``offsets`` where each begins and where the last ends.
-        ``targets`` (N,): other ids whose log-probabilities are asked for in place of each token's.
+        ``tokens`` (N,) holds sentences one after the other, ``offsets`` the start of each and the end of the last.
+        ``targets`` (N,) are other ids to score instead of ``tokens``, in the same contexts.
         """
         tokens = tokens.astype(np.int64)
         asked = tokens if targets is None else targets.astype(np.int64)
         place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
-        index = tokens  # entry of the order at hand that ends at each position, -1 for none
+        index = tokens  # entry of the current order that ends at each position, -1 for none
         result = self.orders[0].log_probability[asked]
         for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
             if not len(higher.keys):
                 break
-            # What stands before each position as a context of the order below, where there is such an entry.
+            # Entry of the order below that ends before each position, or -1.
             before = np.concatenate([[-1], index[:-1]])
             ends = np.flatnonzero((place >= length - 1) & (before >= 0))
             contexts = before[ends] * self.vocabulary_size
@@ -68,15 +68,15 @@ class BackoffModel:
         return result
 
     def class_probabilities(self, tokens: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        """Probability of each class of words behind those before each id in its sentence (N, C).
+        """The probability of each class of words, given the words before each id in its sentence (N, C).
 
-        ``classes`` (V, C): the share of each class in each word; ``tokens`` and ``offsets`` as above.
+        ``classes`` (V, C): share of each class in each word; ``tokens`` and ``offsets`` as in ``log_probabilities``.
         """
         tokens = tokens.astype(np.int64)
         place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
         of_context = np.exp(self.orders[0].log_probability)[None] @ classes  # (1, C): nothing before
         result, index = np.repeat(of_context, len(tokens), axis=0), tokens
-        shorter = np.zeros(self.vocabulary_size, dtype=np.int64)  # of each context, what it is without its first word
+        shorter = np.zeros(self.vocabulary_size, dtype=np.int64)  # index of each context without its first word
         for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
             if not len(higher.keys):
                 break
@@ -97,7 +97,7 @@ class BackoffModel:
 
 
 def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Index of each wanted key in the sorted ``keys`` (one at least), -1 where it is not there."""
+    """The index of each wanted key in the sorted, non-empty ``keys``; -1 where it is missing."""
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[index] == wanted, index, -1)
 
@@ -114,10 +114,10 @@ class NgramMixture:
     models: Sequence[BackoffModel]
     weights: Sequence[float]
     languages: LanguageFactors | None = None
-    """The language of the next word is predicted first; ``None``: it is not."""
+    """Factors for predicting the language of the next word first; ``None``: not used."""
 
     def log_probabilities(self, text: EncodedText, targets: np.ndarray | None = None) -> np.ndarray:
-        """Of each id of a text (N,), or of ``targets`` (N,) in their places, in nats; 0 at the start of a sentence."""
+        """The log-probability of each id (N,), or of ``targets`` (N,), in nats; 0 at the start of a sentence."""
         each = [
             np.log(weight) + model.log_probabilities(text.tokens, text.offsets, targets)
             for model, weight in zip(self.models, self.weights, strict=True)
@@ -132,7 +132,7 @@ class NgramMixture:
         return mixed
 
     def class_probabilities(self, text: EncodedText, classes: np.ndarray) -> np.ndarray:
-        """Probability of each class of words in place of each id of a text (N, C), whatever its language."""
+        """The probability of each class of words at each id of a text (N, C), without language factors."""
         return np.sum(
             [
                 weight * model.class_probabilities(text.tokens, text.offsets, classes)
@@ -143,18 +143,18 @@ class NgramMixture:
         )
 
     def marker_log_probabilities(self, text: EncodedText) -> np.ndarray:
-        """Of all markers together in place of each id of a text (N,), in nats."""
+        """The log-probability of all markers together at each id of a text (N,), in nats."""
         plain = replace(self, languages=None)  # markers have no language
         each = [plain.log_probabilities(text, np.full(len(text.tokens), marker)) for marker in _MARKER_IDS]
         return np.logaddexp.reduce(each, axis=0)
 
     def mean_loss(self, text: EncodedText) -> float:
-        """Nats a target."""
+        """Mean loss of a text, in nats a target."""
         return -float(self.log_probabilities(text)[text.is_target()].mean())
 
 
 def weight_of_first(first: BackoffModel, second: NgramMixture, text: EncodedText) -> tuple[float, int]:
-    """The weight of the first model under which a text is most probable, and after how many rounds it was found."""
+    """The maximum-likelihood weight of the first model for a text, and the number of rounds."""
     is_target = text.is_target()
     one = np.exp(first.log_probabilities(text.tokens, text.offsets)[is_target])
     other = np.exp(second.log_probabilities(text)[is_target])

@@ -1,15 +1,14 @@
 """An n-gram model on disk: one ARPA file for each model of the mixture, ``vocabulary.txt`` and ``settings.json``.
 
-A model that predicts the language of the next word has ``languages.safetensors`` beside them.
+A model that predicts the language of the next word first also has ``languages.safetensors``.
 
-The files stay apart with their weights in ``settings.json``, rather than one merged file: that mixture is the one that
-was weighted and measured, an adaptation writes its own few megabytes and copies the rest, and DVC's cache holds the
-generic model, the same bytes in every folder, once. KenLM reads each file by itself.
+The models remain separate files, with their weights in ``settings.json``. So the stored mixture is the one that was
+weighted and measured. An adaptation writes its own few megabytes and copies the rest. DVC's cache holds the generic
+model once, since its bytes are the same in every folder. KenLM reads each file separately.
 
-ARPA files: a back-off model as text, for KenLM, SRILM and every recogniser that reads them.
-
-Probabilities and back-off weights are logarithms to base 10. All n-grams of one order stand in the order of their keys,
-each context before what follows it. Written and read by columns, since a generic model has millions of lines.
+ARPA files hold a back-off model as text, for KenLM, SRILM and other recognisers. Probabilities and back-off weights are
+logarithms to base 10. All n-grams of one order are in the order of their keys, so each context comes first. Files are
+written and read by columns, since a generic model has millions of lines.
 """
 
 import json
@@ -40,14 +39,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NEVER = -99.0
-"""Stands for the logarithm of 0, as everywhere in this format."""
+"""Logarithm of 0 in this format."""
 _LINES_AT_ONCE = 1 << 18
 _SECTION = re.compile(rb"^\\(\d+)-grams:\n", re.MULTILINE)
 _END = b"\n\\end\\\n"
 
 
 def write_arpa(path: str | Path, model: BackoffModel, vocabulary: Vocabulary) -> None:
-    """Write a model; words that are never predicted, but for ``<s>``, are left out."""
+    """Write a model; words that are never predicted, except ``<s>``, are left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -77,16 +76,16 @@ def _listed(order: BackoffOrder) -> np.ndarray:
 
 
 def _as_text(logarithms: np.ndarray) -> "pa.Array":
-    """Natural logarithms to decimal ones as text, with the digits of single precision."""
+    """Convert natural logarithms to decimal ones, as text with the digits of single precision."""
     import pyarrow as pa
 
     decimal = np.where(np.isfinite(logarithms), logarithms / math.log(10), NEVER)
-    # No weight is written as -0: adding 0 makes it 0.
+    # Adding 0 turns -0 into 0.
     return pa.array(decimal.astype(np.float32) + np.float32(0)).cast(pa.string())
 
 
 def read_arpa(path: str | Path, vocabulary: Vocabulary) -> BackoffModel:
-    """Read a model over this vocabulary as ``write_arpa`` writes it; the folder's hash says that it is whole."""
+    """Read an ARPA file over this vocabulary, as ``write_arpa`` writes it; the caller has checked its hash."""
     content = Path(path).read_bytes()
     sections = list(_SECTION.finditer(content))
     ends = [section.start() for section in sections[1:]] + [len(content) - len(_END) + 1]
@@ -117,7 +116,7 @@ def _columns(section: memoryview, highest: bool) -> "tuple[pa.Array, list[np.nda
 def _order(
     texts: "pa.Array", columns: Sequence[np.ndarray], below: list[BackoffOrder], vocabulary: Vocabulary
 ) -> BackoffOrder:
-    """The table of one section; words are looked up, and keys made from the tables below."""
+    """The table of one section: words become ids, and keys come from the tables below."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -148,7 +147,7 @@ _NAMES = ("generic.arpa", "adapted.arpa")
 def save_new(
     folder: str | Path, model: BackoffModel, vocabulary: Vocabulary, languages: LanguageFactors | None = None
 ) -> None:
-    """Write a folder with one model; an earlier folder stays as it was until the new one is complete."""
+    """Write a folder with one model; an earlier folder is unchanged until the new one is complete."""
     check_replaceable(folder)
     with atomic_folder(folder, private=True) as fresh:
         write_arpa(fresh / _NAMES[0], model, vocabulary)
@@ -163,7 +162,7 @@ def save_adapted(
     vocabulary: Vocabulary,
     languages: LanguageFactors | None = None,
 ) -> None:
-    """Write a folder with the models of ``base`` and, mixed with them by ``weight``, one more."""
+    """Write a folder with the models of ``base`` and one more, which has this ``weight`` in the mixture."""
     check_replaceable(folder)
     with atomic_folder(folder, private=True) as fresh:
         parts = []
@@ -195,9 +194,9 @@ def _finish(
 
 
 def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
-    """Read a folder.
+    """Read a model folder.
 
-    Raises ``ModelError`` where it is incomplete, of another format, or where a file is not the one it was saved with.
+    Raises ``ModelError`` where it is incomplete, of another format, or where the hash of a file differs.
     """
     folder = Path(folder)
     parts, expected = _parts(folder)
@@ -208,7 +207,7 @@ def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
 
 
 def _parts(folder: Path) -> tuple[list[tuple[str, float]], str]:
-    """File and weight of each model, once their hashes are seen to be right, and the hash of the vocabulary."""
+    """File and weight of each model, after a check of their hashes, and the hash of the vocabulary."""
     document = read_settings(folder, KIND, FORMAT, ["vocabulary", "models"])
     for part in document["models"]:
         check_file(folder / part["file"], part["sha256"])

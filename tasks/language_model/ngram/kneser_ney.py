@@ -1,13 +1,13 @@
 """Modified Kneser-Ney smoothing, interpolated (Chen and Goodman 1999, section 3; the discounts are its equation 17).
 
-The highest order goes by counts. A lower order goes by how many different words stand before an n-gram, since it is
-asked only where the longer context is not known; where the n-gram begins with ``<s>`` nothing can stand before it, and
-its count is taken (as KenLM and SRILM do). Below the lowest order stands the uniform distribution over all words that
-can be predicted, markers among them.
+The highest order uses counts. A lower order counts the different words before an n-gram, since it is used only where
+the longer context is unknown. Nothing can precede an n-gram that begins with ``<s>``, so its plain count is used (as in
+KenLM and SRILM). Below the lowest order is the uniform distribution over all words that can be predicted, including
+markers.
 
-Counts stand in one table an order. The tables of all orders make a tree: an entry of order k is an entry of order k -
-1, its context, and a word. Its key ``context * vocabulary_size + word`` fits 64 bits at any order, and keys are sorted:
-looking one up is a binary search.
+Each order has one table of counts, and the tables form a tree: an entry of order k is an entry of order k - 1, its
+context, and a word. Its key ``context * vocabulary_size + word`` fits 64 bits at any order. Keys are sorted, so a
+look-up is a binary search.
 """
 
 from dataclasses import dataclass
@@ -22,27 +22,27 @@ from tasks.language_model.vocabulary import PADDING_ID, START_ID
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """All n-grams of one order, in the order of their keys."""
+    """All n-grams of one order, sorted by key."""
 
     keys: np.ndarray
-    """Context's index in the table of the order below, times the vocabulary's size, plus the word (int64). Of order 1:
-    the words themselves, every one of the vocabulary."""
+    """Index of the context in the table of the order below, times the vocabulary's size, plus the word (int64). For
+    order 1: every word of the vocabulary."""
     counts: np.ndarray
-    """How often each stands in the text with its last word as a target (int64): 0 where it is but a context."""
+    """Count of each n-gram with its last word as a target (int64); 0 for one that is only a context."""
     begins: np.ndarray
-    """Whether its first word is ``<s>``."""
+    """Whether the first word of each n-gram is ``<s>``, bool."""
     suffixes: np.ndarray
-    """Index in the table of the order below of what is left without the first word (int64); empty for order 1."""
+    """Index of each n-gram without its first word, in the table of the order below (int64); empty for order 1."""
 
 
 def count_ngrams(text: EncodedText, order: int, vocabulary_size: int) -> list[OrderCounts]:
-    """The tables of orders 1 to ``order``; no n-gram reaches across two sentences.
+    """The tables of orders 1 to ``order``; no n-gram crosses a sentence boundary.
 
-    A marker that is no target (Baseline1) gives no count to the n-grams that end in it, and stays in the contexts.
+    A marker that is no target (Baseline1) adds no count to the n-grams that end in it; it remains in contexts.
     """
     is_target = text.is_target()
     place = np.arange(len(text.tokens)) - np.repeat(text.offsets[:-1], np.diff(text.offsets))  # in the sentence, from 0
-    index = text.tokens.astype(np.int64)  # (N,): entry of the order at hand that ends at each position, -1 for none
+    index = text.tokens.astype(np.int64)  # (N,): entry of the current order that ends at each position, -1 for none
     counts = np.bincount(index, weights=is_target, minlength=vocabulary_size).astype(np.int64)
     begins = np.zeros(vocabulary_size, dtype=bool)
     begins[index[place == 0]] = True
@@ -56,9 +56,9 @@ def count_ngrams(text: EncodedText, order: int, vocabulary_size: int) -> list[Or
         suffixes = np.empty(len(keys), dtype=np.int64)
         suffixes[inverse] = index[ends]
         if length == order:
-            # Nothing has an entry of the highest order as its context.
-            kept = counts > 0
-            tables.append(OrderCounts(keys[kept], counts[kept], begins[kept], suffixes[kept]))
+            # No entry has one of the highest order as its context.
+            used = counts > 0
+            tables.append(OrderCounts(keys[used], counts[used], begins[used], suffixes[used]))
             break
         tables.append(OrderCounts(keys, counts, begins, suffixes))
         index = np.full(len(index), -1, dtype=np.int64)
@@ -67,21 +67,21 @@ def count_ngrams(text: EncodedText, order: int, vocabulary_size: int) -> list[Or
 
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-"""For texts too small for the estimate; KenLM's."""
+"""Discounts for a text that is too small for the estimate, as in KenLM."""
 _NEVER_PREDICTED = (PADDING_ID, START_ID)
 
 
 @dataclass(frozen=True)
 class Discounts:
-    """What is taken from the counts of one order: of 1, of 2, and of 3 or more."""
+    """Absolute discounts of one order, for counts of 1, of 2, and of 3 or more."""
 
     values: tuple[float, float, float]
     estimated: bool
-    """False where the counts of counts give none that can be used, and ``FALLBACK_DISCOUNTS`` stand instead."""
+    """False where the counts of counts give no valid discounts; ``values`` are then ``FALLBACK_DISCOUNTS``."""
 
 
 def discounts_of(counts: np.ndarray) -> Discounts:
-    """The three discounts by the counts of counts n1 to n4 of one order."""
+    """Estimate the three discounts from the counts of counts n1 to n4 of one order."""
     ones, twos, threes, fours = (int((counts == number).sum()) for number in range(1, 5))
     if min(ones, twos, threes, fours) == 0:
         return Discounts(FALLBACK_DISCOUNTS, estimated=False)
@@ -93,7 +93,7 @@ def discounts_of(counts: np.ndarray) -> Discounts:
 
 
 def estimate(text: EncodedText, order: int, vocabulary_size: int) -> tuple[BackoffModel, list[Discounts]]:
-    """The model of a text and the discounts of each order."""
+    """Estimate the model of a text; returns it and the discounts of each order."""
     tables = count_ngrams(text, order, vocabulary_size)
     adjusted = [_adjusted(lower, higher) for lower, higher in pairwise(tables)] + [tables[-1].counts]
     discounts = [discounts_of(counts) for counts in adjusted]
@@ -108,7 +108,7 @@ def estimate(text: EncodedText, order: int, vocabulary_size: int) -> tuple[Backo
         below = lower[table.suffixes] if probabilities else lower
         total = np.bincount(contexts, weights=counts, minlength=len(lower) if probabilities else 1)
         freed = np.bincount(contexts, weights=taken, minlength=len(total))
-        divisor = np.maximum(total, 1)  # a context that nothing was counted behind leaves all to the order below
+        divisor = np.maximum(total, 1)  # a context without counted words backs off with weight 1
         backoff = np.where(total > 0, freed / divisor, 1.0)
         lower = (counts - taken) / divisor[contexts] + backoff[contexts] * below
         if probabilities:
@@ -126,6 +126,6 @@ def estimate(text: EncodedText, order: int, vocabulary_size: int) -> tuple[Backo
 
 
 def _adjusted(table: OrderCounts, higher: OrderCounts) -> np.ndarray:
-    """How many different words stand before each n-gram of ``table``; its count where it begins with ``<s>``."""
+    """Number of different words before each n-gram of ``table``; its count where it begins with ``<s>``."""
     before = np.bincount(higher.suffixes[higher.counts > 0], minlength=len(table.keys))
     return np.where(table.begins, table.counts, before)

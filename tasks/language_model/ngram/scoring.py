@@ -1,4 +1,4 @@
-"""How probable an n-gram model finds a text, sentences and next words: it looks each word up in its back-off tables."""
+"""``NgramScorer``: score texts, sentences and next words with an n-gram model."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -38,13 +38,13 @@ class NgramScorer:
 
     @classmethod
     def load(cls, folder: str | Path) -> "NgramScorer":
-        """The model of a folder."""
+        """Load the model of a folder."""
         return cls(*load(folder))
 
     def score_text(
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, Protocol]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         encoded = encode_text(text, self._words)
         is_target = encoded.is_target()
         scores = TargetScores(
@@ -64,15 +64,15 @@ class NgramScorer:
         return scores, protocol
 
     def next_words(self) -> NextWords:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return NgramNextWord(self._mixture, self._words)
 
     def sample(self, drawing: Drawing) -> list[Words]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return sample_words(self.next_words(), drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         flat = [words for group in groups for words in group]
         sums = []
         for begin in range(0, len(flat), _SENTENCES_AT_ONCE):
@@ -82,12 +82,12 @@ class NgramScorer:
         return np.split(joined, np.cumsum([len(group) for group in groups])[:-1])
 
     def unknown_words(self, words: Words) -> int:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return sum(word not in self._words.ids for word in words)
 
 
 class NgramNextWord:
-    """See ``NextWords``: whole distributions."""
+    """See ``NextWords``; scores are whole distributions."""
 
     def __init__(self, mixture: NgramMixture, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -99,9 +99,9 @@ class NgramNextWord:
         """Forget all histories."""
         self._columns = columns
         self._histories = SequenceTree(len(self.vocabulary))
-        # By history, of each model: the entry of each order that the history ends in, -1 for none.
+        # By history and model: the entry of each order that the history ends in, or -1.
         self._entries = [[self._first(model) for model in self._models]]
-        # By history, what its words say of the next language (K,).
+        # By history, q of the next language (K,).
         self._expected = [] if self._languages is None else [self._languages.first]
 
     @staticmethod
@@ -111,7 +111,7 @@ class NgramNextWord:
         return entries
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The histories with one word more (N,)."""
+        """The histories with one more word (N,)."""
         found, before = self._histories.children(histories, words)
         for history in range(before, self._histories.size):
             parent, word = int(self._histories.parent[history]), int(self._histories.unit[history])
@@ -133,11 +133,11 @@ class NgramNextWord:
         return entries
 
     def read(self, histories: np.ndarray) -> None:
-        """Nothing is shared by several histories."""
+        """Do nothing: histories share no computation."""
         return
 
     def scores(self, histories: np.ndarray) -> "Tensor":
-        """Log-probability of every token as the next one (N, C)."""
+        """The log-probability of every token as the next one (N, C)."""
         import torch
 
         found = torch.empty(len(histories), len(self._columns))
@@ -153,7 +153,7 @@ class NgramNextWord:
 
 
 def _distribution(model: BackoffModel, entries: np.ndarray) -> np.ndarray:
-    """Log-probabilities (V,) of every word behind a history that ends in these entries."""
+    """Log-probabilities (V,) of every word after a history that ends in these entries."""
     result = model.orders[0].log_probability.copy()
     for entry, (lower, higher) in zip(entries.tolist(), pairwise(model.orders), strict=False):
         if entry < 0 or not len(higher.keys):

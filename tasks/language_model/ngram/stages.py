@@ -1,8 +1,8 @@
 """The stages ``pretrain`` and ``adapt`` for an n-gram model.
 
 Pretraining estimates the generic model. An adaptation estimates a model of its own text and mixes it with the generic
-one; unless a setting fixes the weight, it is the one under which the validation text is most probable. That text is the
-private one that the Transformer is validated on, so one number is learned from private text.
+one. The mixture weight is a setting, or it maximises the likelihood of the validation text. That text is the private
+one that the Transformer is validated on, so one number is learned from private text.
 """
 
 import sys
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def pretrain(
     settings: NgramSettings, text_path: str, vocabulary_path: str, valid_path: str | None, output: str
 ) -> Report:
-    """Estimate the generic model, write it, and print one line."""
+    """Estimate the generic model, write it, and print one line of results."""
     check_replaceable(output)
     vocabulary = read_vocabulary(vocabulary_path)
     text = encode_text(text_path, vocabulary)
@@ -51,9 +51,9 @@ def pretrain(
 
 
 def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
-    """Estimate a model of the text, mix it with that of ``--model``, write both, and print one line.
+    """Estimate a model of the text, mix it with the model of ``--model``, write both, and print one line of results.
 
-    Raises ``ParameterError`` where neither a setting nor a validation text says the weight.
+    Raises ``ParameterError`` where neither a setting nor a validation text gives the weight.
     """
     check_replaceable(files.output)
     markers = files.markers
@@ -62,7 +62,7 @@ def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
     valid = encode_text(files.valid, vocabulary) if files.valid else None
     started = time.perf_counter()
     model, discounts = estimate(text, settings.order, len(vocabulary))
-    # The languages of the base are those of another text: an adapted model has its own, or none.
+    # The base's languages belong to another text, so an adapted model counts its own, or has none.
     weight, rounds = _weight(settings, model, replace(base, languages=None), valid)
     mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
     languages = factors_of(settings.languages, text, valid, vocabulary, mixture.class_probabilities)
@@ -81,19 +81,19 @@ def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
 def _weight(
     settings: NgramSettings, model: BackoffModel, base: NgramMixture, valid: EncodedText | None
 ) -> tuple[float, int]:
-    """The weight of the model of the text, and in how many rounds it was found."""
+    """The weight of the text's model and the number of rounds in which it was found."""
     if settings.generic_weight is not None:
         return 1 - settings.generic_weight, 0
     if valid is None:
         raise ParameterError(
-            "the weight of the generic model is not set and there is no text to find it by; give "
+            "the weight of the generic model is not set and there is no validation text to fit it; give "
             "ngram.generic_weight or --valid"
         )
     return weight_of_first(model, base, valid)
 
 
 def _curve(losses: Sequence[float | None]) -> list[dict[str, float]]:
-    """The losses before and after as a curve of two points, as training has one."""
+    """The losses before and after as a curve of two points."""
     return [
         {"step": step, "epoch": float(step), "valid_loss": loss} for step, loss in enumerate(losses) if loss is not None
     ]

@@ -1,1 +1,1 @@
-"""The word-level Transformer: the model, its folder, how it reads a text, and what it says of one (paper 4.2)."""
+"""The word-level Transformer: model, folder, batches, training and scoring (paper 4.2)."""

@@ -1,4 +1,4 @@
-"""Sentences to windows, and windows to batches of like length, in an order drawn anew for every epoch.
+"""Windows of sentences, and batches of windows of similar length, in a new order for every epoch.
 
 A sentence is one window, or several where it is longer than the model's positions.
 """
@@ -15,26 +15,26 @@ from tasks.language_model.vocabulary import PADDING_ID
 
 @dataclass(frozen=True)
 class Windows:
-    """Stretches of sentences that are read at once; every target of the text is scored in exactly one of them."""
+    """Stretches of sentences that are read at once; every target of the text is scored in exactly one window."""
 
     first: np.ndarray
     """Index into the text's ids of each window's first input (int64)."""
     length: np.ndarray
-    """Inputs of each window (int64); each has a target behind it."""
+    """Number of inputs of each window (int64); each input is followed by its target."""
     context: np.ndarray
-    """How many of its first targets are context only, because an earlier window scored them (int64)."""
+    """Number of its first targets that are context only, since an earlier window scores them (int64)."""
     sentence: np.ndarray
-    """Index of the sentence (int64)."""
+    """Sentence index of each window (int64)."""
 
     def __len__(self) -> int:
         return len(self.first)
 
 
 def divide(text: EncodedText, maximum_tokens: int, overlap: int = 0) -> Windows:
-    """One window a sentence; a sentence with more than ``maximum_tokens`` targets gets several.
+    """Divide a text into one window a sentence, or several for more than ``maximum_tokens`` targets.
 
     Neighbouring windows of a sentence share ``overlap`` positions: the later window reads them as context and scores
-    what comes after. Nothing is cut off, and no window reaches across two sentences.
+    the targets after them. No target is lost, and no window crosses a sentence boundary.
     """
     targets = np.diff(text.offsets) - 1
     stride = maximum_tokens - overlap
@@ -51,33 +51,33 @@ def divide(text: EncodedText, maximum_tokens: int, overlap: int = 0) -> Windows:
 
 
 def overlap_of(maximum_tokens: int) -> int:
-    """Positions that a later window of a long sentence reads as context when it is scored: half a window."""
+    """Number of positions that a later window of a long sentence reads as context in scoring: half a window."""
     return maximum_tokens // 2
 
 
 POOL_BATCHES = 32
-"""Sentences are sorted by length within pools of so many batches: little padding, and still a mixture in each epoch."""
+"""Batches in a pool within which sentences are sorted by length: padding is low, and each epoch is still mixed."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Windows side by side, padded on the right, and the positions that count."""
+    """Windows in rows of equal length, padded on the right, and the positions of their targets."""
 
     tokens: torch.Tensor
     """Inputs (B, T), int64."""
     positions: torch.Tensor
-    """Indices (N,) into B x T of the positions whose next token is to be predicted, int64."""
+    """Indices (N,) into B x T of the positions whose next token is a target, int64."""
     targets: torch.Tensor
-    """The tokens to predict there (N,), int64."""
+    """Target of each position (N,), int64."""
     rows: torch.Tensor
-    """Which of the chosen windows (from 0) each of them belongs to (N,), int64."""
+    """Window of each position, counted from 0 among the chosen ones (N,), int64."""
     places: torch.Tensor | None = None
-    """Place of each input in its window (B, T), int64; ``None`` where a row is one window."""
+    """Position of each input in its window (B, T), int64; ``None`` where a row is one window."""
     segments: torch.Tensor | None = None
-    """Which window of its row each input belongs to (B, T), int64, -1 for padding; ``None`` where a row is one."""
+    """Window of each input within its row (B, T), int64, -1 for padding; ``None`` where a row is one window."""
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device; a GPU that still computes is not waited for."""
+        """A copy on another device; the copy to a GPU is asynchronous."""
         to_gpu = torch.device(device).type == "cuda"
         moved: dict[str, Any] = {
             name: value if value is None else (value.pin_memory() if to_gpu else value).to(device, non_blocking=True)
@@ -87,7 +87,7 @@ class Batch:
 
 
 def make_batch(text: EncodedText, is_target: np.ndarray, windows: Windows, chosen: np.ndarray) -> Batch:
-    """Gather the chosen windows; ``is_target`` is ``text.is_target()``."""
+    """Gather the chosen windows into a batch; ``is_target`` is ``text.is_target()``."""
     length = windows.length[chosen][:, None]  # (B, 1)
     steps = np.arange(int(length.max()))[None, :]  # (1, T)
     inside = steps < length  # (B, T)
@@ -103,14 +103,14 @@ def make_batch(text: EncodedText, is_target: np.ndarray, windows: Windows, chose
 
 
 def target_places(batch: Batch, first: np.ndarray) -> np.ndarray:
-    """Index into the text's ids of each target (N,) of a batch whose windows begin at ``first`` (B,)."""
+    """The index into the text's ids of each target (N,) of a batch whose windows start at ``first`` (B,)."""
     columns = batch.positions.numpy() % batch.tokens.shape[1]
     places: np.ndarray = first[batch.rows.numpy()] + columns + 1
     return places
 
 
 def _cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
-    """Consecutive windows of ``order`` in batches of at most ``batch_tokens`` targets, or of one longer window."""
+    """Divide ``order`` into batches of at most ``batch_tokens`` targets, or of one longer window."""
     batches, begin, total = [], 0, 0
     for index, targets in enumerate(length[order].tolist()):
         if total and total + targets > batch_tokens:
@@ -121,12 +121,12 @@ def _cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.nd
 
 
 def batches_by_length(windows: Windows, batch_tokens: int) -> list[np.ndarray]:
-    """Every window once, the longest first: batches for scoring, as indices of windows."""
+    """Divide all windows, the longest first, into batches for scoring, as indices of windows."""
     return _cut(np.argsort(-windows.length, kind="stable"), windows.length, batch_tokens)
 
 
 def shuffled_batches(windows: Windows, batch_tokens: int, seed: int, epoch: int) -> list[np.ndarray]:
-    """Every window once, in an order that is a function of seed and epoch: batches for training."""
+    """Divide all windows into batches for training, in an order that depends on seed and epoch."""
     generator = np.random.default_rng([seed, epoch])
     order = generator.permutation(len(windows))
     mean = max(1.0, float(windows.length.mean()))
@@ -139,7 +139,7 @@ def shuffled_batches(windows: Windows, batch_tokens: int, seed: int, epoch: int)
 
 
 def epoch_order(windows: Windows, batch_tokens: int, seed: int, epoch: int, share: float = 1.0) -> list[np.ndarray]:
-    """The batches of one epoch as indices of windows: at least one; ``share`` below 1 stops early. Each has a target:
-    every sentence's end is one."""
+    """The batches of one epoch as indices of windows, at least one; ``share`` below 1 stops early. Each batch
+    has a target, since every sentence end is one."""
     order = shuffled_batches(windows, batch_tokens, seed, epoch)
     return order[: max(1, round(share * len(order)))]

@@ -1,8 +1,8 @@
 """Cross entropy over a large vocabulary without the full table of scores.
 
-The scores of N positions over V words, (N, V), are the largest tensor of a word-level language model by far. Here they
-exist for a few positions at a time: each chunk's scores are turned into its loss and, at once, into the gradients with
-respect to the hidden states (N, D) and the projection (V, D), and then overwritten.
+The scores of N positions over V words, (N, V), are by far the largest tensor of a word-level language model. Here they
+exist for a few positions at a time. Each chunk's scores give its loss and its gradients with respect to the hidden
+states (N, D) and the projection (V, D), and are then overwritten.
 """
 
 import torch
@@ -10,17 +10,17 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 CHUNK_POSITIONS = 512
-"""Positions per chunk: with V = 20,000 its scores are 20 MB in bfloat16. Smaller chunks would save little more, and add
-the projection's gradient up more often."""
+"""Positions per chunk: with V = 20,000 its scores are 20 MB in bfloat16. Smaller chunks would save little more, and
+accumulate the projection's gradient more often."""
 ROWS_IN_CACHE = 16
-"""Positions whose scores (0.6 MB of them) are worked on at once."""
+"""Positions whose scores (0.6 MB) are processed at once."""
 SCORES_ON_GPU = 1 << 29
-"""Scores of a chunk on a GPU, 1 GB in bfloat16: small chunks in rows would be thousands of kernels a step, which take
+"""Scores of a chunk on a GPU, 1 GB in bfloat16. Small chunks in rows would be thousands of kernels a step, which take
 longer to start than to run."""
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
-    """Gradients are computed in the forward pass, while a chunk's scores are there."""
+    """Computes gradients in the forward pass, while a chunk's scores are in memory."""
 
     @staticmethod
     def forward(
@@ -42,7 +42,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(context: torch.autograd.function.FunctionCtx, loss_gradient: Tensor) -> tuple[Tensor | None, ...]:
         hidden_gradient, projection_gradient = context.saved_tensors  # type: ignore[attr-defined]
-        # Not in place: the same graph may be walked again.
+        # Not in place: the backward pass may run again on the same graph.
         return hidden_gradient * loss_gradient, projection_gradient * loss_gradient, None, None, None
 
 
@@ -80,7 +80,7 @@ def _loss_and_gradients(
 
 
 def _score_buffer(projection: Tensor, arithmetic: torch.dtype, positions: int) -> Tensor:
-    """Memory for the scores (n, V) of a chunk; of few sizes, since many fragment the heap."""
+    """Memory for the scores (n, V) of a chunk; it has few sizes, since many sizes fragment the heap."""
     chunks = 1
     if projection.is_cuda:
         most = SCORES_ON_GPU // (CHUNK_POSITIONS * len(projection))
@@ -93,7 +93,7 @@ def _powers(hidden: Tensor, projection: Tensor, buffer: Tensor) -> tuple[Tensor,
     scores = torch.mm(hidden, projection.t(), out=buffer[: len(hidden)])  # (n, V)
     accumulator = torch.promote_types(scores.dtype, torch.float32)
     largest, sums = [], []
-    # A few rows at a time, so that the four passes over them find them in the processor's cache.
+    # A few rows at a time, so that they remain in the processor's cache for all four passes.
     for rows in scores.split(len(buffer) if scores.is_cuda else ROWS_IN_CACHE):
         top = rows.amax(1, keepdim=True)  # (r, 1)
         sums.append(rows.sub_(top).exp_().sum(1, dtype=accumulator))
@@ -103,9 +103,9 @@ def _powers(hidden: Tensor, projection: Tensor, buffer: Tensor) -> tuple[Tensor,
 
 
 def _shares(hidden: Tensor, projection: Tensor, targets: Tensor, buffer: Tensor) -> tuple[Tensor, Tensor]:
-    """softmax(score) (n, V) and log of the sum of exp(score) (n,), by one kernel: on a GPU the passes of ``_powers``
-    take as long as the products. The sum is the target's power over its share, so it is as exact as that is rounded
-    (0.2 % in bfloat16, as often up as down)."""
+    """Return softmax(score) (n, V) and log of the sum of exp(score) (n,), by one kernel. On a GPU the passes of
+    ``_powers`` take as long as the products. The sum comes from the target's score and share, so it is as exact as that
+    share (0.2 % in bfloat16, without bias)."""
     scores = torch.mm(hidden, projection.t(), out=buffer[: len(hidden)])  # (n, V)
     shares = torch.softmax(scores, dim=1)
     own_scores, own_shares = (each.gather(1, targets.unsqueeze(1)).squeeze(1).float() for each in (scores, shares))
@@ -119,11 +119,11 @@ def chunked_cross_entropy(
     weights: Tensor | None = None,
     arithmetic: torch.dtype | None = None,
 ) -> Tensor:
-    """Weighted sum over positions of -log softmax(hidden @ projection.T)[target], in nats.
+    """The weighted sum over positions of -log softmax(hidden @ projection.T)[target], in nats.
 
     ``hidden`` (N, D), ``projection`` (V, D), ``targets`` (N,) of token ids, ``weights`` (N,), 1 each by default.
-    ``arithmetic`` is the type of the wide products (default: that of ``projection``); sums, the targets' own scores
-    and the result keep the projection's type. Differentiable once in ``hidden`` and ``projection``.
+    ``arithmetic`` is the type of the wide products (default: the projection's type). Sums, the targets' own scores and
+    the result have the projection's type. It is differentiable once in ``hidden`` and ``projection``.
     """
     if weights is None:
         weights = torch.ones(len(targets), dtype=projection.dtype, device=projection.device)
@@ -134,7 +134,7 @@ def chunked_cross_entropy(
 def chunked_log_probabilities(
     hidden: Tensor, projection: Tensor, targets: Tensor, arithmetic: torch.dtype | None = None
 ) -> Tensor:
-    """Log-probability (N,) in nats of each target, without gradients; arguments as above."""
+    """The log-probability (N,) of each target in nats; arguments as in ``chunked_cross_entropy``."""
     arithmetic = arithmetic or projection.dtype
     rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
     buffer = _score_buffer(projection, arithmetic, len(targets))
@@ -152,9 +152,9 @@ def chunked_log_probabilities(
 def chunked_class_probabilities(
     hidden: Tensor, projection: Tensor, targets: Tensor, classes: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Log-probability (N,) of each target in nats, and probability (N, C) of classes of words at its place.
+    """Each target's log-probability (N,) in nats, and the probability (N, C) of classes of words at its place.
 
-    ``classes`` (V, C): the share of each class in each word. Both come of the same rows of scores.
+    ``classes`` (V, C): share of each class in each word. Both results use the same rows of scores.
     """
     buffer = _score_buffer(projection, projection.dtype, len(targets))
     scores, found = hidden.new_empty(len(targets)), hidden.new_empty(len(targets), classes.shape[1])

@@ -1,9 +1,9 @@
-"""Transformers in one: a contrast of several, and one whose hidden states are steered.
+"""Transformers joined into one: a contrast of several, and one whose last hidden states are steered.
 
-Both are Transformers like any other, so that they are saved, evaluated, attacked, and asked by a beam search like any
-other. A sum of log-probabilities is that of scores, but for a constant of each history, and scores are products of
-hidden states and embeddings: so a Transformer as wide as all together, whose weights are those of each on the diagonal,
-says softmax(sum of w log p) where the last norm of each is multiplied by its w.
+The result is an ordinary Transformer, so it can be saved, evaluated, attacked and used in a beam search. A sum of
+log-probabilities is a sum of scores, up to a constant of each history. Scores are products of hidden states and
+embeddings. So one Transformer as wide as all together, with their weights on the diagonal, has p = softmax(sum of w log
+p). The last norm of each is multiplied by its w.
 """
 
 import copy
@@ -17,9 +17,9 @@ from tasks.language_model.transformer.model import TransformerLanguageModel
 
 
 def joined(weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> TransformerLanguageModel:
-    """The model that says softmax(sum of w log p) over models of one vocabulary, each with its weight w.
+    """The model with p = softmax(sum of w log p) over models of one vocabulary, each with its weight w.
 
-    Raises ``ModelError`` where they differ in layers, positions, or units of a head.
+    Raises ``ModelError`` where they differ in layers, positions, units of a head or width, or one is steered.
     """
     models = [model for model, _ in weighted]
     first = models[0].architecture
@@ -27,12 +27,12 @@ def joined(weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> Transf
     if len(set(same)) > 1 or first.positions != "learned" or any(m.architecture.steering for m in models):
         raise ModelError(
             f"models with layers, units a head, positions and their kind {same[0]!r} and {same[-1]!r} cannot be "
-            "joined; they have to be alike, with learned positions, and none may be steered"
+            "joined. These must be equal, with learned positions, and none may be steered"
         )
     parts = [model.architecture.parts for model in models]
     widths = {model.architecture.width // count for model, count in zip(models, parts, strict=True)}
     if len(widths) > 1:
-        raise ModelError(f"models of {sorted(widths)} units cannot be joined; they have to be of one width")
+        raise ModelError(f"models of {sorted(widths)} units cannot be joined; they must have the same width")
     architecture = first.model_copy(
         update={
             "width": sum(model.architecture.width for model in models),
@@ -41,12 +41,12 @@ def joined(weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> Transf
         }
     )
     found = TransformerLanguageModel(architecture, models[0].embedding.num_embeddings)
-    found.load_state_dict({name: _beside(name, weighted) for name in found.state_dict()})
+    found.load_state_dict({name: _joined_weight(name, weighted) for name in found.state_dict()})
     return found.eval()
 
 
 def steered(model: TransformerLanguageModel, down: Tensor, up: Tensor) -> TransformerLanguageModel:
-    """A copy whose last hidden states h are h + h down up; ``down`` (D, R), ``up`` (R, D)."""
+    """A copy with last hidden states h + h down up; ``down`` (D, R), ``up`` (R, D)."""
     architecture = model.architecture.model_copy(update={"steering": down.shape[1]})
     found = TransformerLanguageModel(architecture, model.embedding.num_embeddings)
     found.load_state_dict(
@@ -59,13 +59,13 @@ def steered(model: TransformerLanguageModel, down: Tensor, up: Tensor) -> Transf
     return found.eval()
 
 
-def _beside(name: str, weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> Tensor:
-    """A weight of the joined model."""
+def _joined_weight(name: str, weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> Tensor:
+    """One weight of the joined model."""
     own = [model.state_dict()[name] for model, _ in weighted]
     if name.startswith("final_norm"):
         own = [weight * values for (_, weight), values in zip(weighted, own, strict=True)]
     if "attention_input" in name:
-        # Queries of all, then keys, then values.
+        # First the queries of all models, then keys, then values.
         thirds = zip(*(values.chunk(3) for values in own), strict=True)
         return torch.cat([_together(name, part) for part in thirds])
     return _together(name, own)

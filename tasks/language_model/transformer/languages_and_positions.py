@@ -1,15 +1,14 @@
-"""Where words stand, and which languages they are of: rotary positions (Su et al. 2021), also such as know where a line
-changes its language, and the language that is expected next as an input of the word model (state fusion).
+"""Rotary positions (Su et al. 2021), with or without switch points of languages, and state fusion.
 
-Queries and keys are turned by an angle in proportion to their word's place, so that what two words are to each other
-goes by the difference of their places. Two kinds follow the idea of CONFLATOR (Ali et al. 2023), rotary positions that
-mark switch points, word by word and pair by pair: with ``switching`` the turn changes its direction at each switch
-point, so that only words of one stretch are as far apart as they stand; with ``switching_pairs`` a word stands as far
-behind the one before it as was learned for their pair of languages, 1 to begin with. That paper's models read whole
-sentences with given languages; here a word's language is told by itself and the words to its left.
+Rotary positions turn queries and keys by an angle in proportion to the word's position. So the attention between two
+words depends on the difference of their positions. Two kinds follow CONFLATOR (Ali et al. 2023), whose rotary positions
+mark switch points by word and by pair. With ``switching`` the turn reverses at each switch point, so only words of one
+stretch have their usual distance. With ``switching_pairs`` the distance between a word and the one before it is learned
+for their pair of languages; it starts at 1. CONFLATOR's models read whole sentences with given languages. Here a word's
+language is inferred from the word and the words to its left.
 
-The languages of a row are followed from word to word as ``LanguageFactors.expected`` follows them, by ids alone, so
-that no later word is known.
+State fusion makes the expected next language an input of the word model. Languages are followed from word to word as in
+``LanguageFactors.expected``, from ids alone, so no later word is used.
 """
 
 import torch
@@ -27,7 +26,7 @@ _SMALLEST = 1e-4
 
 
 class LanguageTables(nn.Module):
-    """What is known of the languages (K) of words (V); nothing to begin with, and no training changes it."""
+    """Statistics of the languages (K) of words (V). They are empty at first, and no training changes them."""
 
     shares: Tensor
     steps: Tensor
@@ -41,38 +40,38 @@ class LanguageTables(nn.Module):
             self.register_buffer("first", torch.full((languages,), 1 / languages))
 
     def know(self, factors: LanguageFactors) -> None:
-        """Take over what is known of the languages of words."""
+        """Copy the statistics of the languages of words."""
         for name, table in self.named_buffers():
             if name in TABLES:
                 table.copy_(torch.from_numpy(getattr(factors, name)))
 
     @torch.no_grad()
     def follow(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """The languages of each id of (B, T) by itself and those to its left, and those expected behind it, both
-        (B, T, K). A row may hold several sentences."""
+        """The languages of each id of (B, T), from itself and the ids to its left, and the languages expected
+        next, both (B, T, K). A row may hold several sentences."""
         expected = self.first.expand(len(tokens), -1)
-        told, behind = [], []
+        current, following = [], []
         for column in tokens.T:
             shares = self.shares[column]
             here = expected * torch.where(shares.any(dim=1, keepdim=True), shares, 1.0) + _TINY
             here = here / here.sum(dim=1, keepdim=True)
-            # No matrix product: these lose digits where training computes in bfloat16.
+            # No matrix product: it loses digits where training computes in bfloat16.
             expected = (here[:, :, None] * self.steps[column]).sum(dim=1)
             expected = torch.where((column == START_ID)[:, None], self.first, expected)
-            told.append(here)
-            behind.append(expected)
-        return torch.stack(told, dim=1), torch.stack(behind, dim=1)
+            current.append(here)
+            following.append(expected)
+        return torch.stack(current, dim=1), torch.stack(following, dim=1)
 
 
 def turned(states: Tensor, turns: Turns) -> Tensor:
-    """Queries or keys (B, H, T, D/H) with unit n and n + D/H/2 turned as a pair."""
+    """Turn queries or keys (B, H, T, D/H), with units n and n + D/H/2 as a pair."""
     cosine, sine = (part.to(states.dtype) for part in turns)
     left, right = states.chunk(2, dim=-1)
     return torch.cat([left * cosine - right * sine, right * cosine + left * sine], dim=-1)
 
 
 class RotaryPositions(LanguageTables):
-    """Ids of words to the turns of their places."""
+    """Maps ids of words to the turns of their positions."""
 
     frequencies: Tensor
 
@@ -86,12 +85,12 @@ class RotaryPositions(LanguageTables):
             self.pairs = nn.Parameter(torch.ones(languages * languages))
 
     def forward(self, tokens: Tensor) -> Turns:
-        """The turns of ids (B, T); those of a place depend on no later id."""
+        """The turns of ids (B, T); a turn depends on no later id."""
         angles = self.places(tokens)[:, None, :, None] * self.frequencies
         return angles.cos(), angles.sin()
 
     def places(self, tokens: Tensor) -> Tensor:
-        """Where each word stands (B or 1, T)."""
+        """The position of each word (B or 1, T), as a float."""
         places = torch.arange(tokens.shape[1], device=tokens.device, dtype=torch.float32)[None]
         if self._kind == "rotary" or tokens.shape[1] < 2:
             return places
@@ -100,16 +99,15 @@ class RotaryPositions(LanguageTables):
         if self._kind == "switching":
             directions = torch.where(before == here, 1.0, -1.0).cumprod(dim=1)
             return places * nn.functional.pad(directions, (2, 0), value=1.0)
-        apart = self.pairs[before * self.first.shape[0] + here]
-        return nn.functional.pad(nn.functional.pad(apart, (1, 0), value=1.0), (1, 0)).cumsum(dim=1)
+        distances = self.pairs[before * self.first.shape[0] + here]
+        return nn.functional.pad(nn.functional.pad(distances, (1, 0), value=1.0), (1, 0)).cumsum(dim=1)
 
 
 class StateFusion(LanguageTables):
-    """What is added to the last hidden states: W log q, of what is expected of the next word's language, q.
+    """Adds W log q to the last hidden states, where q is the expected language of the next word.
 
-    The score of a word is the product of a hidden state and the word's vector, so that each word's probability is
-    multiplied by powers of q that are learned with all other weights: a log-linear model of words and languages. W
-    begins as 0, the model without languages.
+    A word's score is the product of a hidden state and the word's vector. So each word's probability is multiplied by
+    learned powers of q: a log-linear model of words and languages. W starts at 0, which is the model without languages.
     """
 
     def __init__(self, languages: int, vocabulary_size: int, width: int) -> None:
@@ -117,6 +115,6 @@ class StateFusion(LanguageTables):
         self.weight = nn.Parameter(torch.zeros(languages, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """(B, T, D) of ids (B, T); what is said of a place depends on no later id."""
+        """The addition (B, T, D) for ids (B, T); it depends on no later id."""
         state = self.follow(tokens)[1].clamp(min=_SMALLEST).log()
         return (state[..., None] * self.weight).sum(dim=2)

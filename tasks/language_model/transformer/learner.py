@@ -1,16 +1,15 @@
-"""The Transformer of words as it is trained further step by step."""
+"""``WordLearner``: the word-level Transformer that can be trained further."""
 
 import copy
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
-from tasks.corpora.sidecar import MaskedSpan
 from tasks.language_model.language_models import LanguageModel, encode_sentences
-from tasks.language_model.learners import Learner, MarkedText, words_of
+from tasks.language_model.learners import Learner, MarkedText, sentences_of
 from tasks.language_model.transformer.batching import Batch
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import Vocabulary
@@ -18,38 +17,32 @@ from tasks.torch_setup import has_bfloat16
 
 
 class WordLearner(Learner):
-    """The Transformer of words."""
+    """See ``Learner``."""
 
     def __init__(self, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
         self.network, self.vocabulary = model.eval(), vocabulary
         self.longest, self.vocabulary_hash = model.architecture.maximum_tokens, vocabulary.hash
 
-    def encode(self, lines: Iterable[str], spans: Iterable[Sequence[MaskedSpan]] | None = None) -> MarkedText:
-        """As the class says."""
-        sentences, is_private = words_of(lines, spans)
-        text = encode_sentences(sentences, self.vocabulary)
-        return MarkedText(text, is_private, text.is_target(), text.is_target())
+    def encode(self, lines: Iterable[str]) -> MarkedText:
+        """See ``Learner``."""
+        text = encode_sentences(sentences_of(lines), self.vocabulary)
+        return MarkedText(text, text.is_target(), text.is_target())
 
     def copy(self) -> "WordLearner":
-        """As the class says."""
+        """See ``Learner``."""
         return WordLearner(copy.deepcopy(self.network), self.vocabulary)
 
-    @property
-    def layers(self) -> Sequence[nn.Module]:
-        """As the class says."""
-        return list(self.network.blocks)
-
-    def states(self, batch: Batch, layer: int | None = None) -> Tensor:
-        """As the class says."""
-        hidden: Tensor = self.network(batch.tokens, layers=layer)
+    def states(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
+        hidden: Tensor = self.network(batch.tokens)
         return hidden.flatten(0, 1).index_select(0, batch.positions)
 
     def scores_of(self, states: Tensor) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         return functional.linear(states, self.network.embedding.weight)
 
     def log_probability(self, batch: Batch) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 
         with torch.no_grad():
@@ -57,14 +50,14 @@ class WordLearner(Learner):
         return chunked_log_probabilities(states, self.network.embedding.weight, batch.targets, _arithmetic())
 
     def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy
 
         projection = self.network.embedding.weight
         return chunked_cross_entropy(self.states(batch), projection, batch.targets, weights, _arithmetic())
 
     def log_probabilities(self, marked: MarkedText) -> np.ndarray:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.scoring import score_targets
 
         found = np.zeros(len(marked.text.tokens))
@@ -72,31 +65,31 @@ class WordLearner(Learner):
         return found
 
     def scorer(self) -> LanguageModel:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.scoring import TransformerScorer
 
         return TransformerScorer(self.network, self.vocabulary)
 
     def steered(self, down: Tensor, up: Tensor) -> "WordLearner":
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.joined import steered
 
         return WordLearner(steered(self.network, down, up), self.vocabulary)
 
     def joined(self, others: Sequence[tuple["WordLearner", float]], weight: float) -> "WordLearner":
-        """As the class says: a Transformer as wide as all together."""
+        """See ``Learner``. The result is a Transformer as wide as all together."""
         from tasks.language_model.transformer.joined import joined
 
         parts = [(self.network, weight), *((other.network, share) for other, share in others)]
         return WordLearner(joined(parts), self.vocabulary)
 
     def save(self, folder: str) -> None:
-        """As the class says."""
+        """See ``Learner``."""
         from tasks.language_model.transformer.model import save_model
 
         save_model(folder, self.network, self.vocabulary)
 
 
 def _arithmetic() -> torch.dtype:
-    """Of the products with the vocabulary, as in other training."""
+    """Data type of the products with the vocabulary, as in other training."""
     return torch.bfloat16 if has_bfloat16() else torch.float32

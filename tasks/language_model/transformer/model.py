@@ -1,14 +1,14 @@
 """A Transformer decoder for words: pre-norm blocks, learned positions, tied embeddings (paper 4.2).
 
-The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared.
-One departure: there is no dropout on attention weights. Positions may be rotary instead, and the
-language that is expected next an input (``languages_and_positions``).
+The block is GPT-2's (Radford et al. 2019), so weights can be copied to and from that model and results compared. The
+only difference is that attention weights have no dropout. Positions may be rotary, and the expected next language may
+be an input (``languages_and_positions``).
 
-A Transformer on disk: a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``. One that predicts
-the language of the next word, then the word, has ``languages.safetensors`` beside them.
+On disk, a Transformer is a folder with ``model.safetensors``, ``vocabulary.txt`` and ``settings.json``. One that
+predicts the language of the next word first also has ``languages.safetensors``.
 
-``settings.json`` holds the kind of model, its architecture, and the SHA-256 of weights and vocabulary, so that a
-damaged or mixed-up folder is found out when it is read. Nothing is pickled.
+``settings.json`` holds the kind of model, its architecture, and the SHA-256 of weights and vocabulary. So a damaged or
+mixed-up folder is detected when it is read. Nothing is pickled.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ _INITIAL_DEVIATION = 0.02
 
 
 class PartNorm(nn.LayerNorm):
-    """A layer norm of each of ``parts`` equal parts of the width by itself, as in a model that is several in one."""
+    """Layer norm of each of ``parts`` equal parts of the width separately, for a model that joins several."""
 
     def __init__(self, width: int, parts: int):
         super().__init__(width)
@@ -63,7 +63,7 @@ class PartNorm(nn.LayerNorm):
 
 
 class SteeredNorm(PartNorm):
-    """The last norm, and behind it h + h down up, a map of low rank (LM-Steer; ``joined.steered``)."""
+    """The last layer norm, followed by h + h down up, a low-rank map (LM-Steer; ``joined.steered``)."""
 
     def __init__(self, width: int, parts: int, rank: int):
         super().__init__(width, parts)
@@ -77,7 +77,7 @@ class SteeredNorm(PartNorm):
 
 
 class Block(nn.Module):
-    """Causal self-attention and a feed-forward layer, each behind a layer norm and beside a residual."""
+    """Causal self-attention and a feed-forward layer, each with a layer norm before it and a residual connection."""
 
     def __init__(self, width: int, heads: int, parts: int = 1):
         super().__init__()
@@ -99,9 +99,9 @@ class Block(nn.Module):
     def attend(self, hidden: Tensor, visible: Tensor | None = None, turns: Turns | None = None) -> Tensor:
         """Each position's mixture of itself and the positions before it: (B, T, D) to (B, T, D).
 
-        ``visible`` (B, 1, T, T) says which positions (last) each position sees; without it, all up to itself. Where
-        no gradient is wanted it may be the float that is added to the scores: 0, or -inf for what is not seen.
-        ``turns``: what rotary positions turn queries and keys by.
+        ``visible`` (B, 1, T, T) says which positions (last axis) each position attends to; by default all up to itself.
+        Without a gradient it may be the float added to the scores: 0, or -inf for hidden positions. ``turns`` are the
+        turns of rotary positions.
         """
         batch, length, width = hidden.shape
         joined = self.attention_input(hidden).view(batch, length, 3, self.heads, width // self.heads)
@@ -118,10 +118,10 @@ class Block(nn.Module):
 
 
 def causal_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None = None) -> Tensor:
-    """Attention of (B, H, T, D/H) to itself and what is before it, by two plain products; ``visible`` as above.
+    """Causal attention of (B, H, T, D/H), as two matrix products; ``visible`` as in ``Block.attend``.
 
-    For sentences on a processor the backward pass of PyTorch's fused kernel takes five to eight times as long in
-    bfloat16; the (B, H, T, T) weights that this one keeps are small beside the hidden states.
+    On a processor and in bfloat16, the backward pass of PyTorch's fused kernel takes five to eight times as long for
+    sentences. The (B, H, T, T) weights stored here are small compared with the hidden states.
     """
     length = query.shape[-2]
     if visible is None:
@@ -133,15 +133,15 @@ def causal_attention(query: Tensor, key: Tensor, value: Tensor, visible: Tensor 
 
 
 def within_segments(segments: Tensor) -> Tensor:
-    """Which positions each position sees, (B, 1, T, T): those of its own segment up to itself; padding sees padding."""
+    """Mask (B, 1, T, T) of attention within a segment, up to the position itself; padding attends to padding."""
     same = segments[:, None, :, None] == segments[:, None, None, :]
     return same.tril()
 
 
 class TransformerLanguageModel(nn.Module):
-    """Words to hidden states; the output projection is the word embedding, applied by who needs it.
+    """Maps words to hidden states; callers apply the output projection, which is the word embedding.
 
-    Sequences are padded on the right: no position sees a later one, so padding needs no mask.
+    Sequences are padded on the right: no position attends to a later one, so padding needs no mask.
     """
 
     def __init__(self, architecture: ArchitectureSettings, vocabulary_size: int):
@@ -162,21 +162,21 @@ class TransformerLanguageModel(nn.Module):
         if architecture.languages and not architecture.positions.startswith("switching"):
             self.state = StateFusion(len(architecture.languages), vocabulary_size, architecture.width)
         self.languages: LanguageFactors | None = None
-        """What scoring predicts the language of the next word by; ``None``: it does not. No training changes it."""
+        """Factors for the language of the next word in scoring; ``None``: not used. No training changes them."""
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether a word enters with nothing but its vector and that of its place, so that histories can be shared."""
+        """Whether a word's input is its vector and its position's vector alone, so that histories can be shared."""
         return self.architecture.positions == "learned" and self.state is None
 
     def know(self, factors: LanguageFactors) -> None:
-        """Tell the parts that go by languages what is known of them."""
+        """Give the statistics of languages to the modules that use them."""
         for part in self.modules():
             if isinstance(part, LanguageTables):
                 part.know(factors)
 
     def initialise(self, seed: int) -> None:
-        """Draw all weights anew (GPT-2's scheme: residual branches are scaled down with depth)."""
+        """Draw all weights at random (GPT-2's scheme: residual branches are scaled down with depth)."""
         generator = torch.Generator().manual_seed(seed)
         branch_deviation = _INITIAL_DEVIATION / math.sqrt(2 * len(self.blocks))
         for name, parameter in self.named_parameters():
@@ -188,18 +188,11 @@ class TransformerLanguageModel(nn.Module):
                 deviation = branch_deviation if "_output." in name else _INITIAL_DEVIATION
                 nn.init.normal_(parameter, std=deviation, generator=generator)
 
-    def forward(
-        self,
-        tokens: Tensor,
-        places: Tensor | None = None,
-        segments: Tensor | None = None,
-        layers: int | None = None,
-    ) -> Tensor:
-        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1. ``layers``: those behind
-        so many blocks, as they are there.
+    def forward(self, tokens: Tensor, places: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
+        """Hidden states (B, T, D) of token ids (B, T); position t predicts token t + 1.
 
-        In rows of several windows, ``places`` (B, T) is each token's place in its own window and ``segments`` (B, T)
-        the window's number: no window sees another, so the hidden states are those of windows in rows of their own.
+        In rows of several windows, ``places`` (B, T) is each token's position in its window and ``segments`` (B, T) the
+        window's number. No window attends to another, so the hidden states equal windows in separate rows.
         """
         hidden, turns = self.embedding(tokens), None  # (B, T, D)
         if isinstance(self.positions, RotaryPositions):
@@ -208,19 +201,17 @@ class TransformerLanguageModel(nn.Module):
             hidden = hidden + (self.positions.weight[: tokens.shape[1]] if places is None else self.positions(places))
         hidden = self.dropout(hidden)
         visible = None if segments is None else within_segments(segments)
-        for block in self.blocks[:layers]:
+        for block in self.blocks:
             hidden = block(hidden, visible, turns)
-        if layers is not None:
-            return hidden
         hidden = self.final_norm(hidden)
         return hidden if self.state is None else hidden + self.state(tokens)
 
     def logits(self, tokens: Tensor) -> Tensor:
-        """Scores (B, T, V) of every next token; for short texts, since all of them are in memory at once."""
+        """Scores (B, T, V) of every next token. All are in memory at once, so use it for short texts."""
         return functional.linear(self.forward(tokens), self.embedding.weight)
 
     def parameter_count(self) -> int:
-        """Trained numbers; the tied embedding counts once."""
+        """Number of trained parameters; the tied embedding counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
 
@@ -229,7 +220,7 @@ FORMAT = 1
 
 
 def save_model(folder: str | Path, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
-    """Write a model folder; an earlier one stays as it was until the new one is complete.
+    """Write a model folder; an earlier one is unchanged until the new one is complete.
 
     The folder has mode 0700 and its files 0600. Raises ``ModelError`` where the folder holds something else.
     """
@@ -257,8 +248,8 @@ def save_model(folder: str | Path, model: TransformerLanguageModel, vocabulary: 
 def load_model(folder: str | Path) -> tuple[TransformerLanguageModel, Vocabulary]:
     """Read a model folder; the model is in evaluation mode.
 
-    Raises ``ModelError`` where the folder is missing or incomplete, is of another kind or format, or where weights or
-    vocabulary are not those that it was saved with (both hashes are named).
+    Raises ``ModelError`` where the folder is missing, incomplete, or of another kind or format. It is also raised, with
+    both hashes, where weights or vocabulary differ from the saved ones.
     """
     folder = Path(folder)
     document = read_settings(folder, KIND, FORMAT, ["architecture", "vocabulary", "weights"])

@@ -1,7 +1,7 @@
-"""The word-level Transformer, one word at a time: keys and values of every history are kept and shared.
+"""Next-word scores of the word-level Transformer; keys and values of every history are cached and shared.
 
-Numbers are those of ``tasks.language_model.transformer.scoring``: a sentence is read from its beginning, and one that
-is longer than the model's positions in windows that overlap by half.
+Scores are the same as in ``tasks.language_model.transformer.scoring``. A sentence is read from its beginning. One that
+is longer than the model's positions is read in windows that overlap by half.
 """
 
 import math
@@ -22,14 +22,14 @@ from tasks.packed_linear import pack_linear_layers
 
 _FIRST_CAPACITY = 512
 _USUAL_ROWS = 32
-"""Histories that are asked for at once, about: what the layout of the weights is chosen for."""
+"""Usual number of histories in one call, which the layout of the weights is chosen for."""
 
 
 class TransformerNextWord:
     """See ``NextWords``."""
 
     def __init__(self, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
-        """The model is this object's from now on: its layers are laid out for products of a few rows."""
+        """Take over the model: its layers are laid out for products of a few rows."""
         pack_linear_layers(model)
         self.model, self.vocabulary = model.eval(), vocabulary
         self._device = model.embedding.weight.device
@@ -44,7 +44,7 @@ class TransformerNextWord:
             self._packed = has_products(weight)
             self._projection = laid_out(weight, _USUAL_ROWS) if self._packed else weight
         self._histories = SequenceTree(len(self.vocabulary))
-        # By history, what its words say of the next language (K,).
+        # By history, q of the next language (K,).
         self._expected = [] if self.model.languages is None else [self.model.languages.first]
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
         width, layers = self.model.architecture.width, self.model.architecture.layers
@@ -53,7 +53,7 @@ class TransformerNextWord:
         self._rows = 0
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The histories with one word more (N,)."""
+        """The histories with one more word (N,)."""
         found, before = self._histories.children(histories, words)
         if self.model.languages is not None and self._histories.size > before:
             expected = np.stack([self._expected[parent] for parent in self._histories.parent[before:].tolist()])
@@ -66,14 +66,14 @@ class TransformerNextWord:
 
     @torch.inference_mode()
     def read(self, histories: np.ndarray) -> None:
-        """Compute the hidden states, keys and values behind these histories (N,)."""
+        """Compute the hidden states, keys and values of these histories (N,)."""
         missing = histories[self._row[histories] < 0]
         if len(missing):
             self._ensure(np.unique(missing))
 
     @torch.inference_mode()
     def scores(self, histories: np.ndarray) -> Tensor:
-        """Of every token as the next one (N, C)."""
+        """The scores of every token as the next one (N, C)."""
         self.read(histories)
         rows = padded(self._row[histories])
         hidden = self._hidden.index_select(0, torch.from_numpy(rows).to(self._device))
@@ -83,22 +83,22 @@ class TransformerNextWord:
         return logits[: len(histories)].cpu()
 
     def _by_language(self, hidden: Tensor, histories: np.ndarray, languages: LanguageFactors) -> Tensor:
-        """Log-probabilities (N, C) where the language of the next word is predicted first: the sums over languages take
-        the scores of the whole vocabulary."""
+        """Log-probabilities (N, C) where the language of the next word is predicted first. The sums over
+        languages need the scores of the whole vocabulary."""
         found = functional.linear(hidden, self.model.embedding.weight).log_softmax(dim=1).double().cpu().numpy()
         for row, history in zip(found, histories.tolist(), strict=True):
             row += np.log(languages.factor_of_words(self._expected[history], np.exp(row)))
         return torch.from_numpy(found[:, self._columns]).float()
 
     def _ensure(self, histories: np.ndarray) -> None:
-        """Compute the rows of those of these histories (each once) that have none, and of what stands before them."""
+        """Compute the missing rows of these histories (distinct) and of the histories before them."""
         missing = histories[self._row[histories] < 0]
         if not len(missing):
             return
         before = self._histories.parent[missing]
         self._ensure(np.unique(before[before >= 0]))
         within = self._histories.length[missing] < self.model.architecture.maximum_tokens
-        within &= self.model.is_stepwise  # others are read anew for each history
+        within &= self.model.is_stepwise  # other models read every history from its start
         if within.any():
             self._add(missing[within], *self._step(missing[within]))
         for history in missing[~within].tolist():
@@ -122,7 +122,7 @@ class TransformerNextWord:
         """Hidden states (N, D), and keys and values (N, layers, 2, D), of the last words of histories."""
         count, histories = len(histories), padded(histories)
         depth = self._histories.length[histories]
-        chain = np.full((len(histories), int(depth.max())), -1, dtype=np.int64)  # rows of what stands before
+        chain = np.full((len(histories), int(depth.max())), -1, dtype=np.int64)  # rows of earlier positions
         current = histories
         for place in range(chain.shape[1]):
             current = np.where(current > ROOT, self._histories.parent[current], -1)
@@ -141,8 +141,8 @@ class TransformerNextWord:
         return self.model.final_norm(hidden)[:count], torch.stack(found, dim=1)[:count]
 
     def _window(self, history: int) -> Tensor:
-        """Hidden state (1, D) of a history that is longer than the model's positions, or of any where the model is not
-        stepwise: the window that scores it."""
+        """The hidden state (1, D) of a history by reading its last window. It serves histories longer than the
+        model's positions, and models that are not stepwise."""
         maximum = self.model.architecture.maximum_tokens
         stride = maximum - overlap_of(maximum)
         words = (START_ID, *self._histories.sequence(history))
@@ -152,10 +152,10 @@ class TransformerNextWord:
 
 
 def _one_more(block: Block, hidden: Tensor, earlier: Tensor, outside: Tensor) -> tuple[Tensor, Tensor]:
-    """``Block.forward`` for one more position: (N, D), and its keys and values (N, 2, D).
+    """``Block.forward`` for one more position: returns (N, D), and its keys and values (N, 2, D).
 
-    ``earlier`` (N, C, 2, D) are those of the positions before it; ``outside`` (N, C, 1) says which are none. One query
-    a row makes products too small for a matrix product to be worth its start, so they are multiplied and added up.
+    ``earlier`` (N, C, 2, D) are the keys and values of earlier positions; ``outside`` (N, C, 1) marks padding. With one
+    query a row, a matrix product is too small to pay off, so values are multiplied and summed.
     """
     rows, width = hidden.shape
     heads = (block.heads, width // block.heads)

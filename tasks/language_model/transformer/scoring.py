@@ -1,4 +1,4 @@
-"""How probable the Transformer finds a text and sentences; sentences with shared prefixes, which are computed once."""
+"""``TransformerScorer``: score texts and sentences with the Transformer; shared prefixes are computed once."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,17 +41,17 @@ from tasks.language_model.transformer.processor_products import (
 from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
 
 BATCH_TOKENS = 2048
-"""Targets whose hidden states are computed at once."""
+"""Targets in one batch."""
 BATCH_NODES = 4096
-"""Nodes of prefix trees that the model reads at once."""
+"""Nodes of prefix trees in one batch."""
 _MARKER_IDS = slice(SPECIAL_TOKENS.index(MARKERS[0]), SPECIAL_TOKENS.index(MARKERS[-1]) + 1)
 
 
 class TransformerScorer:
     """See ``LanguageModel``.
 
-    Arithmetic is float32. A sentence is read by itself, also by a model that was trained on running text: nothing is
-    known of what was said before it.
+    Arithmetic is float32. Every sentence is read without earlier ones, also by a model that was trained on running
+    text.
     """
 
     def __init__(self, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
@@ -60,34 +60,34 @@ class TransformerScorer:
 
     @classmethod
     def load(cls, folder: str | Path) -> "TransformerScorer":
-        """The model of a folder, on a GPU where there is one."""
+        """Load the model of a folder, on a GPU where there is one."""
         model, vocabulary = load_model(folder)
         return cls(model.cuda() if torch.cuda.is_available() else model, vocabulary)
 
     def score_text(
         self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
     ) -> tuple[TargetScores, Protocol]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         encoded = encode_text(text, self._words)
         return score_targets(self._model, encoded), protocol_of(self._words, self._model, encoded, markers)
 
     def next_words(self) -> NextWords:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
         return TransformerNextWord(self._model, self._words)
 
     def sample(self, drawing: Drawing) -> list[Words]:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return sample_words(self.next_words(), drawing)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
-        """As the protocol says. What is longer than the model's positions is scored as a text is, and all sentences are
-        where positions are rotary or the model goes by languages."""
+        """See ``LanguageModel``. Sentences longer than the model's positions are scored like a text. So are all
+        sentences where positions are rotary or the model uses languages."""
         model = self._model
         shared = model.is_stepwise and model.languages is None
         maximum = model.architecture.maximum_tokens if shared else 0
-        # Hypotheses that differ in unknown words alone are one sequence.
+        # Hypotheses that differ only in unknown words are one sequence.
         sequences = [[(START_ID, *self._words.encode(words), END_ID) for words in group] for group in groups]
 
         def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
@@ -99,14 +99,14 @@ class TransformerScorer:
             return score_groups(sequences, maximum, self._scores_of, scores_alone, BATCH_NODES)
 
     def unknown_words(self, words: Words) -> int:
-        """As the protocol says."""
+        """See ``LanguageModel``."""
         return sum(word not in self._words.ids for word in words)
 
     @torch.inference_mode()
     def _scores_of(self, batch: TreeBatch) -> np.ndarray:
         model, projection = self._model, self._model.embedding.weight
         unseen = torch.from_numpy(~batch.visible[:, None])
-        # Added to the scores: every layer would make this of booleans again.
+        # A float mask, added to the scores: every layer would convert a boolean mask again.
         visible = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).to(projection)  # (B, 1, T, T)
         tokens, depth, places, targets = (
             torch.from_numpy(values).to(projection.device)
@@ -122,7 +122,7 @@ class TransformerScorer:
 def protocol_of(
     vocabulary: Vocabulary, model: TransformerLanguageModel, text: EncodedText, markers: MarkerRule
 ) -> Protocol:
-    """What a word-level Transformer and its text decide of the protocol."""
+    """The protocol of a word-level Transformer and a text."""
     maximum = model.architecture.maximum_tokens
     return Protocol(
         vocabulary=vocabulary.hash,
@@ -136,7 +136,7 @@ def protocol_of(
 
 
 def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
-    """Scores of every sentence by itself; with ``languages`` each word's language is predicted first."""
+    """Score every sentence separately; with ``languages``, each word's language is predicted first."""
     languages, is_target = model.languages, text.is_target()
     if languages is None:
         scores = _scores(model, text)
@@ -151,19 +151,19 @@ def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetS
 
 
 def class_probabilities(model: TransformerLanguageModel, text: EncodedText, classes: np.ndarray) -> np.ndarray:
-    """Probability of each class of words in place of each id of a text (N, C), whatever its language; ``classes``
-    (V, C): the share of each class in each word."""
+    """The probability of each class of words at each id of a text (N, C), without language factors; ``classes``
+    (V, C): share of each class in each word."""
     return _scores(model, text, classes)[2:].T
 
 
 @torch.no_grad()
 def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndarray | None = None) -> np.ndarray:
-    """By place in ``text.tokens``, (2 + C, N): log-probability of each target and of all markers in its place, and the
-    probability of each class of words.
+    """Scores by place in ``text.tokens``, (2 + C, N): log-probability of each target, log-probability of all
+    markers together at its place, and probability of each class of words.
 
-    Arithmetic is float32, sums are float64. What is longer than the model's positions is read in windows that overlap
-    by half, each target scored once. Where processes work together (``torch.distributed``), each scores its
-    share of the batches and all get the whole.
+    Arithmetic is float32, sums are float64. Sentences longer than the model's positions are read in windows that
+    overlap by half, each target scored once. With several processes (``torch.distributed``), each scores a share of the
+    batches and all get the whole result.
     """
     from tqdm import tqdm
 
@@ -172,7 +172,7 @@ def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndar
     projection = model.embedding.weight
     is_target = text.is_target()
     of_classes = None if classes is None else torch.from_numpy(classes).to(projection)  # (V, C)
-    # What another process scores stays 0, so that sums over processes are the whole.
+    # The targets of other processes stay 0, so that a sum over processes gives the whole.
     scores = np.zeros((2 if classes is None else 2 + classes.shape[1], len(text.tokens)))
     model.eval()
     rank, processes = (distributed.get_rank(), distributed.get_world_size()) if _together() else (0, 1)
@@ -203,25 +203,25 @@ def _together() -> bool:
 def _marker_log_probabilities(
     hidden: torch.Tensor, projection: torch.Tensor, targets: torch.Tensor, log_probability: torch.Tensor
 ) -> torch.Tensor:
-    """Log-probability (N,) of all markers together, from the target's: both have the same normaliser."""
+    """Log-probability (N,) of all markers together, from the target's log-probability: the normaliser is the same."""
     target_scores = (hidden * projection[targets]).sum(1)
     marker_scores = torch.logsumexp(hidden @ projection[_MARKER_IDS].t(), dim=1)
-    # Rounding must not make a probability of 1 of it, which would leave nothing for the other tokens.
+    # Rounding must not make it a probability of 1, which would leave nothing for the other tokens.
     return (marker_scores - target_scores + log_probability).clamp(max=-1e-6)
 
 
 def _log_probabilities(hidden: Tensor, projection: Tensor, places: Tensor, targets: Tensor) -> Tensor:
-    """Log-probability of each target behind the hidden state at its place (E,), in nats.
+    """Log-probability of each target given the hidden state at its place (E,), in nats.
 
-    Targets behind the same prefix share its normaliser, which costs a product with the whole vocabulary. Of a large
-    vocabulary the normaliser is computed for each target by itself, with that target's share in float32.
+    Targets after the same prefix share its normaliser, which costs a product with the whole vocabulary. For a large
+    vocabulary it is computed for each target, with that target's share in float32.
     """
     scores_of = blockwise_log_probabilities if has_products(projection) else chunked_log_probabilities
     if len(projection) > LARGE_VOCABULARY:
         return scores_of(hidden[places], projection, targets)
     used, number = torch.unique(places, return_inverse=True)  # (N,), (E,)
     some = torch.empty_like(used)
-    some[number] = targets  # any of the targets behind a prefix tells its normaliser
+    some[number] = targets  # any target after a prefix gives its normaliser
     states = hidden[used]  # (N, D)
     normalisers = (states * projection[some]).sum(1) - scores_of(states, projection, some)  # (N,)
     return (states[number] * projection[targets]).sum(1) - normalisers[number]
@@ -229,7 +229,7 @@ def _log_probabilities(hidden: Tensor, projection: Tensor, places: Tensor, targe
 
 @contextmanager
 def _sentence_by_sentence(model: TransformerLanguageModel) -> Iterator[None]:
-    """Have a model of running text read sentences inside the block."""
+    """Make a model of running text read single sentences inside the block."""
     architecture = model.architecture
     model.architecture = architecture.model_copy(update={"context": "sentence"})
     try:

@@ -1,1 +1,1 @@
-"""Techniques that go by a list of kept words: allow list and vocabulary threshold (paper 3.1)."""
+"""Techniques that leave the words of a list unmasked: allow list and vocabulary threshold (paper 3.1)."""

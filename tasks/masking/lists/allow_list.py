@@ -1,21 +1,20 @@
 """The allow list (paper 3.1, ``allowList``): keep the words of a hand-made list of safe common words.
 
-What a word is says ``tasks.corpora.words``; it is kept if its folded form is on the list, else it is masked. For text
-this comes to, each with a test:
+``tasks.corpora.words`` defines words. A word stays unmasked if its folded form is on the list. Each rule has a test:
 
 - **Inflections**: each form must itself be on the list. ``walk`` on the list keeps neither ``walks`` nor ``walked``,
-  since a rule that strips endings would also let names through (``Banks``, ``Marks``, ``Woods``). The shipped list has
-  the common forms.
+  since a rule that strips endings would also let names through (``Banks``, ``Marks``, ``Woods``). The shipped list
+  has the common forms.
 - **Contractions** of pronouns and the like (``don't``, ``it's``) are words that must be on the list, with the straight
-  or the curly apostrophe. A possessive ending is never masked and never keeps a word: ``Tom's`` becomes ``[MASK]'s``.
+  or the curly apostrophe. A possessive ending is never masked and never unmasks a word: ``Tom's`` becomes ``[MASK]'s``.
 - **Hyphens and slashes**: each part is looked up by itself: ``Chicago-based`` becomes ``[MASK]-based``.
-- **Casing** makes no difference: ``The``, ``THE`` and ``the`` are one word. So ``May`` is kept where ``may`` is.
-- **Digits**: a word with a digit is masked unless just this number is on the list; the shipped list has none. Signs
-  round a number stay: ``$5`` becomes ``$[MASK]``.
-- **E-mail addresses, URLs, @handles and #tags** are one word each, and masked whole, whatever words they hold.
+- **Casing** makes no difference: ``The``, ``THE`` and ``the`` are one word. So ``May`` is unmasked where ``may`` is.
+- **Digits**: a word with a digit is masked unless this number is on the list; the shipped list has none. Signs next to
+  a number stay: ``$5`` becomes ``$[MASK]``.
+- **E-mail addresses, URLs, @handles and #tags** are one word each, and masked whole, whatever words they contain.
 - **Unicode**: words are compared by NFKC, case folding and without format characters. Full-width letters and a soft
-  hyphen inside a word make no difference, accents do: ``café`` is kept only if ``café`` is on the list. Words of any
-  other script are masked; emoji, symbols and punctuation are no words and stay.
+  hyphen inside a word make no difference. Accents do: ``café`` is unmasked only if ``café`` is on the list. Words of
+  any other script are masked; emoji, symbols and punctuation are not words and stay.
 """
 
 from pathlib import Path
@@ -26,7 +25,7 @@ from tasks.masking.lists.kept_words import KeptWords
 from tasks.masking.settings import TechniqueSettings
 
 SHIPPED_LIST = Path(__file__).parent / "allow_list.txt"
-"""5,000 common words without names, places and numbers; ``build_allow_list.py`` makes it."""
+"""Shipped list of 5,000 common words without names, places and numbers; ``benchmarks/build_allow_list.py`` makes it."""
 
 
 class AllowList(TechniqueSettings):
@@ -35,20 +34,20 @@ class AllowList(TechniqueSettings):
     sentence: ClassVar[str] = "Keep words of a list of safe common words, mask all others."
     kind: Literal["allow_list"]
     path: str | None = None
-    """A list of your own, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
+    """File with your own list, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
 
     def build(self, word_counts: str | None, threads: int) -> "AllowedWords":
-        """The words of the list."""
+        """The technique with the words of the list."""
         return AllowedWords(read_word_list(self.path or SHIPPED_LIST), self)
 
     @property
     def files(self) -> list[str]:
-        """The user's list."""
+        """The user's list file, if any."""
         return [self.path] if self.path else []
 
 
 class AllowedWords(KeptWords):
-    """Keep the words of an allow list."""
+    """Keep the words of an allow list, mask all others."""
 
     def __init__(self, word_list: WordList, settings: AllowList) -> None:
         super().__init__(word_list.words, settings.kind)
@@ -56,16 +55,16 @@ class AllowedWords(KeptWords):
         self.languages = () if settings.path else ("en",)
 
     def reason(self, folded_word: str) -> str:
-        """On the list, or not."""
+        """Whether the word is on the list, as a sentence."""
         on_list = "on" if folded_word in self.kept_words else "not on"
         return f"{on_list} the allow list of {len(self.kept_words):,} words"
 
     def in_force(self) -> dict[str, Any]:
-        """How long the list is, and how many of its lines no word of a text can match."""
+        """The length of the list, and its number of lines that no word can match."""
         return {"list_words": len(self.kept_words), "unusable_list_lines": len(self._unusable_lines)}
 
     def announcements(self) -> list[str]:
-        """Lines of a user's list that do nothing."""
+        """A warning about lines of a user's list that match no word."""
         if not self._unusable_lines:
             return []
         numbers = ", ".join(map(str, self._unusable_lines[:5])) + (", ..." if len(self._unusable_lines) > 5 else "")

@@ -1,14 +1,14 @@
-"""Lists by language: keep a word if it is on the list of the language that it has where it stands.
+"""Lists by language: keep a word if it is on the list of its language in this context.
 
-A list of one language masks nearly all words of another one. Two lists together keep too much: a word that is everyday
-in one language may be a name in the other (``die``, ``Ana``). So each word's language is told first, from the text
-itself (``tasks.languages``), and its own list decides. A word that mixes both is on neither list.
+A list of one language masks nearly all words of another one. Two lists together keep too much: an everyday word in one
+language may be a name in the other (``die``, ``Ana``). So each word's language is detected first, from the text itself
+(``tasks.languages``), and the list of that language decides. A word that mixes both languages is on neither list.
 
 The same mechanism masks one language and leaves the other: ``lists: {en: all, es: 0}``.
 
-A marker may name the language of its word. Who knows the neighbours learns little from that: the surprise of the
-language, in bits, on the path through the masked line. Its mean is measured. Every marker names one of the languages, a
-mixed word's or a number's that of its company, so that nothing else is told.
+A marker may name the language of its word. The neighbours predict it, so the marker reveals little: the surprisal of
+the language, in bits, on the path through the masked line. The report has the mean. Every marker names one of the
+languages; a mixed word or a number gets its neighbours' language, so its marker reveals nothing else.
 """
 
 import math
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
     from tasks.languages.word_languages import TaggedLine, WordLanguages
 
 _Found = tuple[str, list[str], list[tuple[int, Finding]]]
-"""A line, its words, and its findings behind the numbers of their words."""
+"""A line, its words, and pairs of a word's index and its finding."""
 _ALL, _SHIPPED = "all", "allow_list"
 _LEAST = 1e-6
 _NEVER_NAMES = 300
-"""So many of the most frequent words of a language are words, whoever is called so (``del``, ``con``)."""
+"""Number of the most frequent words of a language that count as words, even if they are names too (``del``,
+``con``)."""
 
 
 def _english_and_spanish() -> dict[str, int | str]:
@@ -51,19 +52,16 @@ class LanguageLists(TechniqueSettings):
     sentence: ClassVar[str] = "Keep words on a list of their own language, in text that mixes several."
     kind: Literal["language_lists"]
     lists: dict[str, int | str] = Field(default_factory=_english_and_spanish)
-    """For each language of the text (ISO 639-1) the words that are kept: so many of its most frequent words by
-    ``wordfreq`` that are no name of a person, city or country; ``allow_list``, the list of safe English words that
-    ships with palimpsest; a file, one word a line; ``all``."""
+    """Unmasked words by language (ISO 639-1): a number of its most frequent words by ``wordfreq``, without names of
+    persons, cities and countries; ``allow_list``, the shipped English list; a file, one word a line; or ``all``."""
     keep_switch_points: bool = False
-    """The two words where the language changes are kept if they are on the whole published list of their language,
-    names aside: where people switch can be studied. More is given away (docs/languages.md)."""
-    sample_lines: int = Field(default=20_000, ge=1)
-    """The languages are learned from so many lines at the beginning of the text; they stand in memory."""
+    """Leave the two words at a language switch unmasked if they are on the whole published list of their language and
+    no names. Switching can then be studied, but the text reveals more (docs/languages.md)."""
     tell_languages: bool = False
-    """Whether a marker names the language of its word, ``[MASK:es]``, for fills with ``languages``; the report says how
-    many bits of a masked word that gives away (``told_bits``)."""
+    """Whether a marker names the language of its word, ``[MASK:es]``, for fills with ``languages``. The report has the
+    bits per masked word that this reveals (``told_bits``)."""
     mask_names: bool = True
-    """Mask every word that is told to be a name, by its capital and by lists of names, also one that is on a list."""
+    """Mask every word that is detected as a name, by its capital and by lists of names, even if it is on a list."""
 
     @field_validator("lists")
     @classmethod
@@ -74,38 +72,38 @@ class LanguageLists(TechniqueSettings):
             raise ValueError(f"needs two languages or more; it has {', '.join(lists) or 'none'}")
         for language, entry in lists.items():
             if isinstance(entry, int) and entry < 0:
-                raise ValueError(f"{language}: {entry!r} words cannot be kept; give 0 or more")
+                raise ValueError(f"{language}: {entry!r} is no number of words; give 0 or more")
             if isinstance(entry, int) and entry and language not in listed_languages():
                 raise ValueError(
                     f"{language}: no frequencies of its words; give a file, 'all' or 0, or one of "
                     f"{', '.join(listed_languages())}"
                 )
             if entry == _SHIPPED and language != "en":
-                raise ValueError(f"{language}: 'allow_list' is a list of English words; it can stand at en alone")
+                raise ValueError(f"{language}: 'allow_list' is a list of English words; use it for en only")
         return lists
 
     def build(self, word_counts: str | None, threads: int) -> "WordsByLanguage":
-        """The words of the lists; languages are learned when there is text."""
+        """The technique with the words of the lists; languages are learned from the text."""
         return WordsByLanguage(self)
 
     @property
     def files(self) -> list[str]:
-        """The user's lists."""
+        """The user's list files."""
         return [entry for entry in self.lists.values() if isinstance(entry, str) and entry not in (_ALL, _SHIPPED)]
 
 
 class WordsByLanguage(Technique):
-    """Keep the words of lists by language."""
+    """Keep the words on the list of their language, mask all others."""
 
     def __init__(self, settings: LanguageLists) -> None:
         from tasks.languages.masked_words import MaskedWords
 
         self.name = settings.kind
         self.mixes = tuple(settings.lists)
-        # A language in other letters than its own is told as some other one by those who look at the whole text.
+        # A detector that reads the whole text takes a language in foreign letters for another language.
         self.languages = () if any("-" in code for code in self.mixes) else self.mixes
         self.by_language: MaskedWords = MaskedWords(self.mixes)
-        self._sample_lines, self._mask_names = settings.sample_lines, settings.mask_names
+        self._mask_names = settings.mask_names
         self._divide = divider(self.mixes)
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
         self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
@@ -120,13 +118,13 @@ class WordsByLanguage(Technique):
         """Each line with its words that are not on the list of their language."""
         from tasks.languages.word_languages import tagged_lines
 
-        model, read = tagged_lines(self.mixes, lines, self._sample_lines, names=self._mask_names)
+        model, read = tagged_lines(self.mixes, lines, names=self._mask_names)
         found = ((line, tagged.words, self._of_line(line, tagged)) for line, tagged in read)
         for line, _, findings in self._telling(model, found) if self._tells else found:
             yield line, [finding for _, finding in findings]
 
     def _telling(self, model: "WordLanguages", found: Iterable[_Found]) -> Iterator[_Found]:
-        """Findings whose markers name a language; counts what that gives away."""
+        """Yield findings whose markers name a language, and count the bits that this reveals."""
         found, read = tee(found)
         masked = (_hidden(words, {place for place, _ in findings}) for _, words, findings in read)
         for (line, words, findings), tagged in zip(found, model.tag(masked), strict=True):
@@ -141,7 +139,7 @@ class WordsByLanguage(Technique):
             yield line, words, told
 
     def spans(self, line: str) -> list[tuple[int, int]]:
-        """In Chinese and Japanese the words that a dictionary divides."""
+        """The word spans; for Chinese and Japanese the words that a dictionary divides."""
         found, position = [], 0
         for word in self._divide(line):
             position = line.index(word, position)
@@ -150,7 +148,7 @@ class WordsByLanguage(Technique):
         return found
 
     def in_force(self) -> dict[str, Any]:
-        """How many words each list has (``None``: all there are), and bits that markers tell."""
+        """The number of words of each list (``None``: all words), and the bits that markers reveal."""
         return {
             "list_words": {code: None if words is None else len(words) for code, words in self._lists.items()},
             "told_bits": self._told_bits / self._told if self._told else None,
@@ -158,13 +156,13 @@ class WordsByLanguage(Technique):
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Of all languages of the text: a name of one stands in sentences of another."""
+        """The names of all languages of the text: a name of one language occurs in sentences of another."""
         from tasks.labelled_text.value_pools import names_and_places
 
         return frozenset(map(list_form, names_and_places(self.mixes)))
 
     def _list(self, language: str, entry: int | str) -> frozenset[str] | None:
-        """Folded; ``None`` for all words there are."""
+        """The folded words of a list; ``None`` for all words."""
         if entry == _ALL:
             return None
         if isinstance(entry, int):
@@ -172,7 +170,7 @@ class WordsByLanguage(Technique):
         return read_word_list(SHIPPED_LIST if entry == _SHIPPED else entry).words
 
     def _frequent(self, language: str, most: int | None) -> frozenset[str]:
-        """The most frequent words that are no names, folded; empty where there is no published list."""
+        """The most frequent words that are not names, folded; empty where there is no published list."""
         from tasks.languages.word_lists import word_list
 
         frequent = (list_form(word) for word in word_list(language))
@@ -180,7 +178,7 @@ class WordsByLanguage(Technique):
         return frozenset(islice(safe, most))
 
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[tuple[int, Finding]]:
-        """What is masked, each behind the number of its word."""
+        """The masked words as pairs of the word's index and its finding."""
         from tasks.languages.mixing import beside_switches
         from tasks.languages.word_languages import NAME
 

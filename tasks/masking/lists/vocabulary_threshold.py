@@ -1,9 +1,9 @@
 """The vocabulary threshold (paper 3.1, ``vocabThres``): keep the N most frequent words of a generic vocabulary.
 
-The vocabulary is the ``vocabulary_size`` most frequent folded words of generic text; counts of different
-casings are added up. Equal counts go by the words' code points, so the choice does not depend on anything else.
-Where no text is given, the words come from the published frequencies of the package ``wordfreq``, which sums up many
-kinds of English text; they hold no numbers, so all numbers are masked.
+The vocabulary is the ``vocabulary_size`` most frequent folded words of generic text; counts of different casings are
+added up. Ties are ordered by code points, so the choice depends on nothing else. Without a generic text, the words come
+from the published frequencies of the package ``wordfreq``, which covers many kinds of English text. They hold no
+numbers, so all numbers are masked.
 """
 
 from collections import defaultdict
@@ -30,12 +30,12 @@ class VocabularyThreshold(TechniqueSettings):
     sentence: ClassVar[str] = "Keep the most frequent words of generic text, mask all others."
     kind: Literal["vocabulary_threshold"]
     kept_words: int = Field(default=10_000, ge=1)
-    """N: how many of the most frequent words are kept (paper: 10,000)."""
+    """N: number of the most frequent words that stay unmasked (paper: 10,000)."""
     vocabulary_size: int = Field(default=85_000, ge=1)
-    """Size of the vocabulary that the N are part of (paper: 85,000)."""
+    """Size of the vocabulary from which the N words are taken (paper: 85,000)."""
     path: str | None = None
-    """Words of a vocabulary of your own, one a line, the most frequent first; ``null``: word counts of generic text, or
-    else published frequencies."""
+    """File with your own vocabulary, one word a line, the most frequent first. ``null``: word counts of generic text,
+    or else published frequencies."""
 
     @model_validator(mode="after")
     def _threshold_is_inside(self) -> "VocabularyThreshold":
@@ -44,7 +44,7 @@ class VocabularyThreshold(TechniqueSettings):
         return self
 
     def build(self, word_counts: str | None, threads: int) -> "ThresholdedVocabulary":
-        """From a vocabulary of the user's, from word counts, or else from published frequencies."""
+        """Build the technique from a user's vocabulary, from word counts, or else from published frequencies."""
         if self.path is not None:
             entries = dict.fromkeys(fold(line.strip()) for line in read_lines(self.path, "word list"))
             words = _not_empty([entry for entry in entries if entry], self.path)
@@ -61,22 +61,22 @@ class VocabularyThreshold(TechniqueSettings):
 
     @property
     def files(self) -> list[str]:
-        """The user's vocabulary."""
+        """The user's vocabulary file, if any."""
         return [self.path] if self.path else []
 
     @property
     def reads_word_counts(self) -> bool:
-        """Unless the user has a vocabulary."""
+        """Whether the technique reads word counts: yes, unless the user gives a vocabulary."""
         return not self.path
 
 
 class ThresholdedVocabulary(KeptWords):
-    """Keep the most frequent words."""
+    """Keep the most frequent words, mask all others."""
 
     def __init__(self, words: list[str], settings: VocabularyThreshold, source: str, where: str) -> None:
-        """``words``: folded, the most frequent first; ``source``: what kind of list they are, ``where``: its file.
+        """``words``: folded, the most frequent first; ``source``: kind of list; ``where``: its file.
 
-        ``ParameterError`` where there are fewer than N.
+        Raises ``ParameterError`` if there are fewer than N words.
         """
         self._vocabulary = words[: settings.vocabulary_size]
         if settings.kept_words > len(self._vocabulary):
@@ -92,14 +92,14 @@ class ThresholdedVocabulary(KeptWords):
         return {word: rank for rank, word in enumerate(self._vocabulary, start=1)}
 
     def reason(self, folded_word: str) -> str:
-        """The word's rank, from 1, in the vocabulary."""
+        """The word's rank in the vocabulary, from 1, as a reason."""
         rank = self._ranks.get(folded_word)
         if rank is None:
             return f"not in the vocabulary of {len(self._vocabulary):,} words"
-        return f"rank {rank:,} of the vocabulary; {len(self.kept_words):,} are kept"
+        return f"rank {rank:,} of the vocabulary; the first {len(self.kept_words):,} stay unmasked"
 
     def in_force(self) -> dict[str, Any]:
-        """The size of the vocabulary, which a small generic corpus makes smaller than asked for, and its source."""
+        """The vocabulary's source and size; a small generic corpus makes it smaller than requested."""
         return {
             "vocabulary_words": len(self._vocabulary),
             "vocabulary_size_asked": self._asked,

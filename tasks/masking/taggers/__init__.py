@@ -1,1 +1,1 @@
-"""Named-entity models of several libraries behind one interface, and the technique that masks what they tag."""
+"""Named-entity models of several libraries, with one interface, and the technique that masks their entities."""

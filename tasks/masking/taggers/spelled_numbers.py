@@ -1,15 +1,15 @@
 """Numbers and times in words that identify nobody: ``one``, ``two of them``, ``a year``, ``today``, ``last night``.
 
 Models trained on OntoNotes tag them as CARDINAL, DATE and TIME, and masking them costs context without protecting
-anybody. An entity of class NUMBER or DATE is kept if all of this holds (``spelled_numbers: keep``, the default):
+anybody. An entity of class NUMBER or DATE stays unmasked if all of this holds (``spelled_numbers: keep``, the default):
 
 - It has no digit.
-- Every word of it is a number word or on the shipped allow list, which holds no names, months, weekdays and feasts: so
-  ``last year`` is kept, and ``last March``, ``Christmas`` and a name that was tagged as a date are masked.
+- Every word of it is a number word or on the shipped allow list, which holds no names, months, weekdays and feasts.
+  So ``last year`` stays; ``last March``, ``Christmas`` and a name that was tagged as a date are masked.
 - No word of it is capitalised, unless it opens the sentence.
 - It holds at most two number words, and two that follow each other are one number (``twenty five``, ``two hundred``).
-  So years, telephone numbers and times of the clock that are read out (``nineteen eighty four``, ``five five five``)
-  are masked; number words round the entity count as well.
+  So years, telephone numbers and clock times that are read out (``nineteen eighty four``, ``five five five``) are
+  masked; number words next to the entity count as well.
 """
 
 from functools import cache
@@ -39,16 +39,16 @@ _READ_AS_ZERO = frozenset(("oh", "o"))
 _TIME_WORDS = frozenset(
     "hourly daily quarterly yearly annum midday fortnight quarter quarters spring summer autumn winter".split()
 )
-"""Words of time that the allow list leaves out as rare, or as somebody's name."""
+"""Words of time that the allow list leaves out because they are rare or also names."""
 _MONTH_ON_ALLOW_LIST = "may"
 _MOST_NUMBER_WORDS = 2
 _OPENERS = "\"'“”‘’([{*_-–— \t"
 
 
 def is_harmless(line: str, words: list[tuple[int, int]], touched: range) -> bool:
-    """Whether an entity, given as the indices of its words, is kept by the rule above.
+    """Whether an entity, given as the indices of its words, stays unmasked by the rule above.
 
-    ``words`` are the spans of all words of the line. An entity without words is not.
+    ``words`` are the spans of all words of the line. An entity without words is masked.
     """
     if not touched:
         return False
@@ -89,7 +89,7 @@ def _word(line: str, words: list[tuple[int, int]], index: int) -> str:
 
 
 def _joined(line: str, words: list[tuple[int, int]], index: int) -> bool:
-    """Whether only spaces, commas or hyphens stand before a word."""
+    """Whether only spaces, commas or hyphens precede a word."""
     return not line[words[index - 1][1] : words[index][0]].strip(" \t,-")
 
 

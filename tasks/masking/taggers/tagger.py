@@ -1,12 +1,12 @@
-"""What a named-entity model is to masking, whatever library it comes from.
+"""Interface of named-entity models for masking, independent of the library.
 
-Long lines in windows: a line longer than a model takes is seen in overlapping pieces, and nothing is cut off.
+A line longer than a model takes is read in overlapping windows, so nothing is cut off.
 
-A tagger that judges words says of each how probable it is that it belongs to any entity. A word is tagged where that is
-at least ``minimum_probability``. The most probable answer alone would miss too much: missing a private word is worse
-than masking one too many. The F2 measure says so, and is highest far below one half: for true probabilities a word is
-worth masking from F2 / 5 on (Lipton, Elkan, Narayanaswamy 2014 show it for F1: F1 / 2). Its type is the most probable
-one; neighbours of one type are one entity, whose score is the mean of its words' probabilities.
+A tagger of words gives each word a probability of belonging to any entity. A word is tagged if the probability is at
+least ``minimum_probability``. The most probable answer alone would miss too much: missing a private word is worse than
+masking one too many. The F2 measure says so, and is highest far below one half: for true probabilities a word is worth
+masking from F2 / 5 on (Lipton, Elkan, Narayanaswamy 2014 show it for F1: F1 / 2). The word's type is the most probable
+one. Neighbours of one type are one entity; its score is the mean of its words' probabilities.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EntitySpan:
-    """A stretch that a model tags; ``label`` is the model's own entity type."""
+    """A span that a model tags; ``label`` is the model's own entity type."""
 
     start: int
     """First character, counted from 0."""
@@ -31,9 +31,9 @@ class EntitySpan:
     """One past the last character."""
     label: str
     score: float | None = None
-    """How sure the model is, from 0 to 1; ``None`` where it does not say."""
+    """Confidence of the model, from 0 to 1; ``None`` if the model gives none."""
     source: str = ""
-    """Which part of the model, such as a recogniser by pattern; empty where it has no parts."""
+    """Part of the model, such as a recogniser by pattern; empty if the model has no parts."""
 
 
 class Tagger(ABC):
@@ -42,7 +42,7 @@ class Tagger(ABC):
     name: str
     """Kind and model, for the sidecar and for errors."""
     languages: tuple[str, ...] = ()
-    """The languages (ISO 639-1) that the model says it was trained on; empty where it does not say."""
+    """Languages (ISO 639-1) that the model declares as its training languages; empty if it declares none."""
 
     @property
     @abstractmethod
@@ -51,12 +51,12 @@ class Tagger(ABC):
 
     @abstractmethod
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """Each line, however long, with its entities in any order; reads lines as a stream."""
+        """Each line, of any length, with its entities in any order; reads lines as a stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A piece of a line; only what begins between ``core_start`` and ``core_end`` is taken from it."""
+    """A piece of a line; results count only if they begin between ``core_start`` and ``core_end``."""
 
     start: int
     end: int
@@ -65,9 +65,9 @@ class Window:
 
 
 def windows(text: str, longest: int, overlap: int) -> Iterator[Window]:
-    """Windows of at most ``longest`` characters, neighbours sharing about ``overlap``; their cores cover the text once.
+    """Windows of at most ``longest`` characters, about ``overlap`` of them shared; the cores cover the text once.
 
-    Borders are put behind white space where there is some within ``overlap``, so that words stay whole. Requires
+    Borders are put after white space if there is some within ``overlap``, so that words stay whole. Requires
     ``2 * overlap < longest``. The empty text has one empty window.
     """
     start = core_start = 0
@@ -83,7 +83,7 @@ def windows(text: str, longest: int, overlap: int) -> Iterator[Window]:
 
 
 def _behind_space(text: str, position: int, reach: int) -> int:
-    """The place behind the last white space that is at most ``reach`` before a position, or the position itself."""
+    """The position after the last white space at most ``reach`` before a position, or the position itself."""
     for place in range(position, max(position - reach, 0), -1):
         if text[place - 1].isspace():
             return place
@@ -107,10 +107,10 @@ class WordTagger(Tagger):
 
     @abstractmethod
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
-        """The words of each text that are tagged, in order."""
+        """The tagged words of each text, in order."""
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
-        """Each line with its entities; long lines are seen in overlapping windows."""
+        """Each line with its entities; long lines are read in overlapping windows."""
         for block in blocks_of_text(lines, self.block):
             short = max(map(len, block)) <= self.longest
             words = self.tagged_words(block) if short else self._in_windows(block)
@@ -118,7 +118,7 @@ class WordTagger(Tagger):
                 yield line, self._with_identifiers(line, _entities(line, tagged))
 
     def _with_identifiers(self, line: str, spans: list[EntitySpan]) -> list[EntitySpan]:
-        """The entities, and what is an identifier by its form alone: a model has seen few of each kind."""
+        """The entities, and the identifiers found by their form: a model has seen few of each kind."""
         if _IDENTIFIER not in self.entity_types:
             return spans
         for start, end in identifiers_in(line):
@@ -141,7 +141,7 @@ class WordTagger(Tagger):
 
 
 def _entities(line: str, tagged: list[TaggedWord]) -> list[EntitySpan]:
-    """Neighbouring words of one type, with nothing but white space between them, as one entity."""
+    """Entities: each joins neighbouring words of one type that only white space separates."""
     spans: list[EntitySpan] = []
     run: list[TaggedWord] = []
     for word in tagged:
@@ -159,7 +159,7 @@ def _entity(run: list[TaggedWord]) -> EntitySpan:
 
 
 def blocks_of_text(lines: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Lists of at most ``most`` lines, shorter where lines are long, so that memory stays flat."""
+    """Lists of at most ``most`` lines, fewer for long lines, so that memory stays flat."""
     block: list[str] = []
     characters = 0
     for line in lines:
@@ -173,9 +173,9 @@ def blocks_of_text(lines: Iterable[str], most: int) -> Iterator[list[str]]:
 
 
 def positions_of(config: "PreTrainedConfig", tokenizer: "Tokenizer") -> int:
-    """Tokens that a window may have, special ones included."""
+    """The number of tokens that a window may have, with special tokens."""
     positions = min(tokenizer.model_max_length, getattr(config, "max_position_embeddings", None) or _MOST_POSITIONS)
     if getattr(config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "mpnet", "longformer"):
-        # These count positions from behind the padding index.
+        # These count positions from after the padding index.
         positions = min(positions, config.max_position_embeddings - (config.pad_token_id or 0) - 1)
     return min(positions, _MOST_POSITIONS)

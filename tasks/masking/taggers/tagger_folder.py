@@ -1,7 +1,7 @@
-"""The folder of a tagger that ``palimpsest train-tagger`` makes: its files, and ``tagger.json``.
+"""The folder of a tagger from ``palimpsest train-tagger``: its files, and ``tagger.json``.
 
-``tagger.json`` says what kind of model it is, which entity types it has, with which features of words it was trained,
-and the SHA-256 of the other files: a damaged model is named as such before it is read.
+``tagger.json`` has the kind of the model, its entity types, the version of its word features, and the SHA-256 of the
+other files. So a damaged model is found before it is read.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ DESCRIPTION_FILE = "tagger.json"
 
 
 def check_tagger_folder(path: str | Path) -> None:
-    """Refuse to write over a folder that is no such model; ``ParameterError`` names it."""
+    """Raise ``ParameterError`` if a path exists and is not the folder of a tagger."""
     folder = Path(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION_FILE).exists()):
         raise ParameterError(
-            f"--output {str(path)!r} exists and is no tagger; name a folder that is new, empty or a tagger's"
+            f"--output {str(path)!r} exists and is no tagger; name a new or empty folder, or the folder of a tagger"
         )
 
 
@@ -42,7 +42,7 @@ def write_tagger_folder(path: str | Path, files: Mapping[str, bytes], descriptio
 
 
 def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str]) -> tuple[Path, dict[str, Any]]:
-    """Where a model is, its files checked, and its description; ``ModelError`` says what is wrong and what to do."""
+    """The checked folder of a model, and its description; ``ModelError`` has the problem and the solution."""
     folder = _folder(model)
     what = f"{kind} model {str(folder)!r}"
     if not folder.is_dir():
@@ -72,7 +72,7 @@ def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str
 
 
 def base_of(model: str) -> str:
-    """The model that a checked word classifier is an update of."""
+    """The model that a checked word classifier updates."""
     return str(json.loads((_folder(model) / DESCRIPTION_FILE).read_text(encoding="utf-8"))["base"])
 
 

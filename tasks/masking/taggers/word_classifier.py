@@ -1,12 +1,12 @@
 """A classifier of words on a Transformer encoder as tagger; ``palimpsest train-tagger`` makes one.
 
-A word's class is read off the encoder's state of its first piece (Devlin et al. 2019, section 5.3), with what a
-vocabulary in lower case hides: to the embedding of each piece is added one of the word's kind, which is its case and
-how common it is in general English. So an encoder that was trained without capitals, as small ones are, sees them.
+A word's class is read from the encoder's hidden state of its first piece (Devlin et al. 2019, section 5.3). A
+vocabulary in lower case hides case, and how common a word is in general English. So an embedding of both, the word's
+kind, is added to each piece. Small encoders are trained without capitals; this shows them case.
 
-The folder holds what training changed of its base (``weights.safetensors``, float16): whole parameters, or for a matrix
-an update of low rank (LoRA; Hu et al. 2022) as ``NAME.down`` ``(rank, inputs)`` and ``NAME.up`` ``(outputs, rank)``.
-On a processor the encoder's products are in whole numbers of eight bits: twice as fast, and as good (token F2 differs
+The folder holds the changes of training to its base (``weights.safetensors``, float16): whole parameters, or for a
+matrix an update of low rank (LoRA; Hu et al. 2022) as ``NAME.down`` ``(rank, inputs)`` and ``NAME.up``
+``(outputs, rank)``. On a CPU the encoder's products are in 8-bit integers: twice as fast, and as good (token F2 differs
 by at most .001 on the gold sets of docs/detectors.md).
 """
 
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
 KIND, VERSION = "word_classifier", 1
-"""``VERSION`` changes with the kinds of words: a model of another cannot be used."""
+"""``VERSION`` changes with the kinds of words: a model of another version cannot be used."""
 WEIGHTS_FILE = "weights.safetensors"
 DOWN, UP = ".down", ".up"
 _CASES = ("lower", "upper", "initial", "title", "mixed title", "mixed", "none")
 _RANKS = (100, 500, 2_000, 8_000, 25_000, 100_000)
-"""A word's place among the most frequent of general English is below one of these, or it is rarer."""
+"""Limits of a word's rank among the most frequent of general English; a word past the last one is rarer."""
 _SPECIAL, _NO_WORD, _FIRST = 0, 1, 2
 _OF_A_CASE = len(_RANKS) + 1
 KINDS = _FIRST + len(_CASES) * _OF_A_CASE
 _WITHOUT_LETTERS = _CASES.index("none")
 _MOST_PIECES = 12
-"""Of a word: what follows says no more about it."""
+"""Pieces of a word that are read; later ones add no information."""
 _REMEMBERED = 1 << 16
 _PIECES_FOR_SPEED, _PIECES_FOR_SPEED_ON_CUDA = 768, 16_384
 
 
 class EncodedText(NamedTuple):
-    """What a classifier sees of a text of ``P`` pieces and ``T`` tokens (``tokens_of``)."""
+    """Input of a classifier for a text of ``P`` pieces and ``T`` tokens (``tokens_of``)."""
 
     pieces: np.ndarray
     """``(P,)``"""
@@ -64,7 +64,7 @@ class WordEncoder:
     """Turns texts into pieces of an encoder's vocabulary and kinds of words."""
 
     def __init__(self, tokenizer: "Tokenizer", name: str) -> None:
-        """``ModelError`` where the tokenizer has no pieces that begin and end a text: its model is no encoder."""
+        """Raises ``ModelError`` if the tokenizer has no begin and end pieces: its model is no encoder."""
         import wordfreq
 
         begin, end = tokenizer.cls_token_id, tokenizer.sep_token_id
@@ -130,7 +130,7 @@ class Batch(NamedTuple):
 
 
 def batch_of(texts: Sequence[EncodedText], encoder: WordEncoder, device: torch.device) -> Batch:
-    """Put texts, none of them empty, beside each other."""
+    """Pad texts, none of them empty, into one batch."""
     lengths = [len(text.pieces) + 2 for text in texts]
     shape = (len(texts), max(lengths))
     pieces, kinds, attention = (np.zeros(shape, dtype=np.int64) for _ in range(3))
@@ -156,7 +156,7 @@ class WordClassifierNetwork(nn.Module):
         super().__init__()
         self.body = body
         self.most_pieces = most_pieces
-        """Of a text, without its begin and end."""
+        """Pieces of a text, without its begin and end."""
         width = body.config.hidden_size
         self.kinds = nn.Embedding(KINDS, width)
         nn.init.zeros_(self.kinds.weight)
@@ -170,9 +170,9 @@ class WordClassifierNetwork(nn.Module):
 
 
 def load_base(name: str, classes: int) -> tuple[WordClassifierNetwork, WordEncoder]:
-    """A classifier that has learned nothing yet, on an encoder: folder, ``package:NAME/FOLDER`` or hub name.
+    """An untrained classifier on an encoder: folder, ``package:NAME/FOLDER`` or hub name.
 
-    ``ModelError`` where it cannot be loaded or is no encoder.
+    ``ModelError`` if it cannot be loaded or is no encoder.
     """
     import transformers
     from transformers import AutoModel, AutoTokenizer
@@ -185,13 +185,13 @@ def load_base(name: str, classes: int) -> tuple[WordClassifierNetwork, WordEncod
     except (OSError, ValueError, KeyError) as error:
         raise unreachable(name, error) from None
     if hasattr(body, "pooler"):
-        body.pooler = None  # It makes a vector of the whole text, which nobody asks for.
+        body.pooler = None  # The pooler makes an unused vector of the whole text.
     most_pieces = positions_of(body.config, tokenizer) - 2
     return WordClassifierNetwork(body, classes, most_pieces), WordEncoder(tokenizer, name)
 
 
 def apply_weights(network: WordClassifierNetwork, path: str) -> None:
-    """Change a fresh classifier in place to the one that a file holds; ``ModelError`` where it is of another base."""
+    """Load a file's weights into a fresh classifier in place; ``ModelError`` if they are for another base."""
     from safetensors.torch import load_file
 
     weights = {name: weight.float() for name, weight in load_file(path).items()}
@@ -216,7 +216,7 @@ class WordClassifier(WordTagger):
     block = 512
 
     def __init__(self, settings: WordClassifierTagger, threads: int) -> None:
-        """``ModelError`` where the model or its base is not there, damaged, or of other kinds of words."""
+        """Load the model; ``ModelError`` if it or its base is missing or damaged, or of another ``VERSION``."""
         from tasks.torch_setup import set_up_torch
 
         set_up_torch(threads)
@@ -240,7 +240,7 @@ class WordClassifier(WordTagger):
         return sorted(self._types)
 
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
-        """The words of each text that are tagged."""
+        """The tagged words of each text."""
         found: list[list[TaggedWord]] = []
         for text, probabilities in zip(texts, self.probabilities(texts), strict=True):
             words = zip(tokens_of(text), probabilities, strict=True)
@@ -254,9 +254,9 @@ class WordClassifier(WordTagger):
         return found
 
     def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Of each text the probabilities of its tokens, ``(T, C)``: outside, and the entity types in their order.
+        """The probabilities of each text's tokens, ``(T, C)``: outside, and the entity types in their order.
 
-        A text of more pieces than the encoder has positions is seen in parts.
+        A text of more pieces than the encoder has positions is split into parts.
         """
         nothing = np.zeros((0, len(self._types) + 1), dtype=np.float32)
         parts = [list(_parts(self._encoder(text), self._network.most_pieces)) for text in texts]
@@ -273,7 +273,7 @@ class WordClassifier(WordTagger):
         return [np.concatenate([nothing, *found[begin:end]]) for begin, end in pairwise(begins)]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Texts of the same number of pieces: with none of them padded, none depends on its neighbours."""
+        """Texts of the same number of pieces: without padding, no text depends on the others of its batch."""
         most = _PIECES_FOR_SPEED if self._device.type == "cpu" else _PIECES_FOR_SPEED_ON_CUDA
         by_length: dict[int, list[int]] = {}
         for index, length in enumerate(lengths):

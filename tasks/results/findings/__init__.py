@@ -1,1 +1,1 @@
-"""What a summary says of the claims of the paper, and beyond them."""
+"""Results on the claims of the paper, and on further claims."""

@@ -1,10 +1,10 @@
-"""Differences between cells with their intervals: what the findings are judged by.
+"""Differences between cells with their intervals: the evidence for the findings.
 
 Two cells are compared on the same test sentences, seed by seed, by the ratio of their perplexities and its paired
-bootstrap. A bootstrap over sentences does not see what another seed would give. So with ``n`` seeds the interval of
-the mean log ratio reaches to both sides by the root of the sum of two squares: Student's ``t`` (``n - 1`` degrees of
-freedom) times the standard error over the seeds, and the mean half width of the seeds' bootstrap intervals, which
-cannot be divided by ``sqrt(n)`` since all seeds are tested on the same sentences.
+bootstrap. A bootstrap over sentences does not cover the variation over seeds. So with ``n`` seeds the half width of the
+mean log ratio's interval is the root of the sum of two squares. One is Student's ``t`` (``n - 1`` degrees of freedom)
+times the standard error over the seeds. The other is the mean half width of the seeds' bootstrap intervals; it is not
+divided by ``sqrt(n)``, since all seeds are tested on the same sentences.
 """
 
 import math
@@ -12,6 +12,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,16 +20,19 @@ from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
+from tasks.results.summary.estimate import estimate, mean, over_seeds
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.titles import cell_label, group_of
 
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
 Outcome = Literal["for", "against", "open"]
-ShareOfGap = Literal["closed", "left"]
-"""Closed: from the worse end, in log perplexity. Left: to the better end, in perplexity."""
+Seeds = Sequence[int | None]
+_Ratio = tuple[float, float | None, float | None]
+"""A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
-"""Columns, by whether words of the vocabulary alone count."""
+"""Columns of perplexities; True: over in-vocabulary words only."""
+_MEASURES = {"perplexity": "perplexity", "wer": "word error rate"}
 _SAME = 1e-6
 """Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
@@ -54,39 +58,30 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A ratio of two cells' numbers, and on which side of ``limit`` a claim expects it."""
+class Paired:
+    """The ratio of one condition's number to another's, paired by seed and test sentence, with its interval."""
 
     dataset: str
     technique: str
     first: str
     second: str
-    ratio: float
-    """First by second; the geometric mean over seeds."""
-    low: float | None
-    high: float | None
-    seeds: int
-    expected: Side
+    ratio: float | None = None
+    """Geometric mean over seeds; ``None`` if the two cannot be compared."""
+    low: float | None = None
+    high: float | None = None
+    seeds: int = 0
+    expected: Side = "below"
+    """Side of ``limit`` on which a claim expects the ratio."""
     limit: float = 1.0
+    reason: str = ""
+    """Reason why the two cannot be compared, as the rest of a sentence."""
 
     @property
     def outcome(self) -> Outcome:
-        """What the interval says of the claim; ``open``: it holds the limit, or there is none."""
+        """The interval's outcome for the claim; ``open`` if it includes the limit, or there is none."""
         if self.low is None or self.high is None or self.low <= self.limit <= self.high:
             return "open"
         return "for" if (self.high < self.limit) == (self.expected == "below") else "against"
-
-
-@dataclass(frozen=True, slots=True)
-class Incomparable:
-    """A comparison that is asked for and cannot be made."""
-
-    dataset: str
-    technique: str
-    first: str
-    second: str
-    reason: str
-    """What is wrong with the two, as the rest of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +91,24 @@ class Ranking:
     seeds: tuple[int | None, ...]
     ranked: tuple[tuple[float, Condition], ...]
     left_out: tuple[Condition, ...]
-    """Those that have no seed in common with the ranked ones, or with what these are held against."""
+    """Conditions with no seed in common with the ranked ones, or with their references."""
 
     @property
     def best(self) -> Condition | None:
-        """The one with the lowest number; ``None`` of none."""
+        """The condition with the lowest number; ``None`` if there is none."""
         return self.ranked[0][1] if self.ranked else None
 
 
 class Experiment:
-    """The rows of a summary, by condition and seed, and the scores of sentences that they were measured by."""
+    """The rows of a summary, by condition and seed, and the sentence scores from which they were measured."""
 
     def __init__(self, rows: Sequence[Row], scores: str | Path | None, evaluation: EvaluationSettings) -> None:
-        """``scores``: the folder that evaluation wrote; without it there are the intervals of the rows themselves,
-        which compare with Oracle and Baseline1 alone. Raises ``CorpusError`` where a file of a row is missing in it.
-        """
+        """``scores``: the folder of scores from evaluation. Without it only the intervals of the rows exist, which
+        compare with Oracle and Baseline1. Raises ``CorpusError`` if the file of a row is missing in it."""
         self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
-        self._checked: set[Path] = set()
         self._evaluation = evaluation
-        self._compared: dict[tuple[Path, Path, bool], tuple[float, float | None, float | None]] = {}
+        self._checked = cache(_refuse_other_scores)
+        self._compared = cache(partial(_paired_ratio, evaluation))
         self.by_condition: dict[Condition, dict[int | None, Row]] = {}
         for row in rows:
             condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
@@ -139,22 +133,16 @@ class Experiment:
         return (condition for condition in self.by_condition if condition.is_filled)
 
     def pretrained(self, condition: Condition) -> Condition | None:
-        """The same fill by the filler that this one's was tuned from at first; ``None`` where it was not tuned."""
+        """The same fill by the pretrained filler of this one's tuning; ``None`` if the filler was not tuned."""
         row = next(iter(self.by_condition[condition].values()))
         return replace(condition, filler=row["filler_base"]) if row["filler_base"] else None
 
-    def beside(self, condition: Condition, method: str) -> Condition | None:
-        """A reference of the same dataset and technique (Oracle has none), where it is part of the summary."""
-        technique = None if method in ("oracle", "pretrained") else condition.technique
-        other = Condition(condition.dataset, technique, method, None)
-        return other if other in self.by_condition else None
-
     def seeds_with(self, condition: Condition, field: str) -> list[int | None]:
-        """The seeds of which a column has a number."""
+        """The seeds for which a column has a number."""
         return [seed for seed, row in self.by_condition[condition].items() if row.get(field) is not None]
 
     def common_seeds(self, conditions: Sequence[Condition], field: str) -> list[int | None]:
-        """The seeds of which a column has a number for all; a reference without a seed stands beside any."""
+        """The seeds for which a column has a number for all; a reference without a seed matches any."""
         seeded = [condition for condition in conditions if not self._without_seed(condition)] or conditions
         had = [self.seeds_with(condition, field) for condition in seeded]
         everywhere = all(self.seeds_with(condition, field) for condition in conditions)
@@ -169,9 +157,9 @@ class Experiment:
         return not condition.is_filled and list(self.by_condition[condition]) == [None]
 
     def number(self, condition: Condition, field: str, seeds: Sequence[int | None] | None = None) -> float | None:
-        """Mean of a column over the seeds, all or these: the geometric one of what plots show by its logarithm.
+        """The mean of a column over the seeds, all or these: the geometric mean for logarithmic measures.
 
-        ``None`` where a seed has no number.
+        ``None`` if a seed has no number.
         """
         rows = self.rows(condition, list(self.by_condition[condition]) if seeds is None else seeds)
         values = [value for row in rows if (value := row.get(field)) is not None]
@@ -181,10 +169,10 @@ class Experiment:
         return mean(values)
 
     def ranking(self, conditions: Sequence[Condition], field: str, beside: Sequence[Condition] = ()) -> Ranking:
-        """Conditions by a column over the seeds that all of them have, and those ``beside`` that have it at all.
+        """Conditions ranked by a column, over the seeds that they and those ``beside`` with the column all have.
 
-        Means over different seeds do not compare. Where no seed is common to all, it is over the seed that most have,
-        and all others that these share. Conditions without a number are not ranked.
+        Means over different seeds do not compare. If no seed is common to all, the ranking is over the seed that most
+        have, and all others that these share. Conditions without a number are not ranked.
         """
         beside = [other for other in beside if self.seeds_with(other, field)]
         common = {c: self.common_seeds([c, *beside], field) for c in conditions if self.seeds_with(c, field)}
@@ -199,116 +187,74 @@ class Experiment:
         return Ranking(seeds, tuple(sorted(numbers, key=lambda pair: pair[0])), left_out)
 
     def follows_other_protocol(self, condition: Condition) -> bool:
-        """Whether its perplexities do not compare with those of its data set's Oracle (of the first cell, if none)."""
-        return bool(self.seeds_of_other_protocol(condition))
-
-    def seeds_of_other_protocol(self, condition: Condition) -> list[int | None]:
-        """The seeds of which it does so."""
-        rows = self.by_condition[condition].items()
-        return [seed for seed, row in rows if row.get("signature") != self._signatures[condition.dataset]]
+        """Whether its perplexities do not compare with those of its Oracle (of the first cell, if none)."""
+        rows = self.by_condition[condition].values()
+        return any(row.get("signature") != self._signatures[condition.dataset] for row in rows)
 
     def compare(
         self,
         first: Condition,
         second: Condition,
-        expected: Side,
+        expected: Side = "below",
+        limit: float = 1.0,
         *,
         known: bool = False,
-        seeds: Sequence[int | None] | None = None,
-    ) -> Comparison | Incomparable:
-        """The ratio of two conditions' perplexities over the seeds that both have, all or these; the second may be
-        the pretrained model, which has none.
+        measure: str = "perplexity",
+        seeds: Seeds | None = None,
+    ) -> Paired:
+        """The ratio of two conditions' perplexities (or word error rates: ``measure="wer"``) by common seed.
 
-        ``known`` counts only words of the vocabulary. Raises ``CorpusError`` where scores are not those of the rows.
+        ``seeds`` replaces the common seeds. ``known`` counts in-vocabulary words only. Raises ``CorpusError`` if the
+        scores are not those of the rows.
         """
-        techniques = list(dict.fromkeys(c.technique for c in (first, second) if c.technique is not None))
-        place = first.dataset, " / ".join(techniques), first.label, second.label
-        if second not in self.by_condition:
-            return Incomparable(*place, f"{second.label} is not in the summary")
-        mine, others = self.by_condition[first], self.by_condition[second]
-        if self._without_seed(second):
-            others = dict.fromkeys(mine, others[None])
-        pairs = [(mine[seed], others[seed]) for seed in mine if seed in others and (seeds is None or seed in seeds)]
-        if not pairs:
-            return Incomparable(*place, "they have no seed in common")
-        if any(row.get("signature") != other.get("signature") for row, other in pairs):
-            return Incomparable(*place, "their perplexities follow different protocols")
-        ratios = [self._of_seed(second.method, *pair, known=known) for pair in pairs]
-        found = [ratio for ratio in ratios if ratio is not None]
-        if len(found) < len(ratios):
-            return Incomparable(*place, "one of them has no perplexity")
-        mean, low, high = combined(found, self._evaluation.confidence)
-        return Comparison(*place, mean, low, high, len(found), expected)
-
-    def share_interval(
-        self,
-        share: ShareOfGap,
-        model: Condition,
-        worse: Condition,
-        better: Condition,
-        *,
-        known: bool = False,
-        seeds: Sequence[int | None] | None = None,
-    ) -> tuple[float, float] | None:
-        """The interval of a share of the gap between two conditions, by a bootstrap over test sentences and seeds.
-
-        ``seeds``: all of ``model``, or these. ``None`` without scores, where one of them is missing of the others,
-        where they follow different protocols, and where ``better`` is not better. Raises ``CorpusError`` where scores
-        cannot be compared.
-        """
-        from tasks.language_model.evaluation.bootstrap import gap_closed, gap_left
-        from tasks.language_model.evaluation.sentence_scores import ALL, KNOWN
-
-        scored: list[tuple[Path, ...]] = []
-        for seed in self.by_condition[model] if seeds is None else seeds:
-            rows = [self.by_condition[condition].get(seed) for condition in (model, worse, better)]
-            files = tuple(path for row in rows if row and (path := self._score_file(row)))
-            if len(files) < len(rows) or len({row.get("signature") for row in rows if row}) > 1:
-                return None
-            scored.append(files)
-        settings, group = self._evaluation, KNOWN if known else ALL
-        resampling = group, settings.bootstrap_samples, settings.confidence, settings.seed
-        whole = [(worst, best) for _, worst, best in scored]
-        if share == "closed":
-            _, low, high = gap_closed([(worst, mine) for mine, worst, _ in scored], whole, *resampling)
+        for condition in (first, second):
+            if condition not in self.by_condition:
+                return self.cannot(first, second, f"{condition.label} is not in the summary")
+        field = PERPLEXITIES[known] if measure == "perplexity" else measure
+        if not all(self.seeds_with(condition, field) for condition in (first, second)):
+            return self.cannot(first, second, f"one of them has no {_MEASURES[measure]}")
+        seeds = self.common_seeds([first, second], field) if seeds is None else seeds
+        if not seeds:
+            return self.cannot(first, second, "they have no seed in common")
+        mine, others = self.rows(first, seeds), self.rows(second, seeds)
+        # A second condition without a seed is the same for each.
+        pairs = list(zip(mine, others * len(mine), strict=False))
+        if measure == "wer":
+            found = _ratio_of_rates(mine, others, second.method)
+        elif any(row.get("signature") != other.get("signature") for row, other in pairs):
+            return self.cannot(first, second, "their perplexities follow different protocols")
         else:
-            _, low, high = gap_left([(mine, best) for mine, _, best in scored], whole, *resampling)
-        return None if low is None or high is None else (low, high)
+            ratios = [self._of_seed(*pair, second.method, known) for pair in pairs]
+            found = combined(ratios, self._evaluation.confidence)
+        place = self.cannot(first, second, "")
+        return replace(
+            place, ratio=found[0], low=found[1], high=found[2], seeds=len(pairs), expected=expected, limit=limit
+        )
+
+    def cannot(self, first: Condition, second: Condition, reason: str) -> Paired:
+        """A comparison that cannot be made."""
+        techniques = dict.fromkeys(each.technique for each in (first, second) if each.technique is not None)
+        return Paired(first.dataset, " / ".join(techniques), first.label, second.label, reason=reason)
 
     def _score_file(self, row: Row) -> Path | None:
-        """Where the scores of a row's sentences are; ``None`` without a folder of them.
+        """The file with the scores of a row's sentences; ``None`` without a folder of scores.
 
-        Raises ``CorpusError`` where they are another model's, so that their perplexity is not the row's.
+        Raises ``CorpusError`` if they are another model's, so that their perplexity is not the row's.
         """
         if self._scores is None or row.get("perplexity") is None:
             return None
         path = self._scores / score_file(summarised_cell(row))
-        if path not in self._checked:
-            _refuse_other_scores(path, row)
-            self._checked.add(path)
+        self._checked(path, row["perplexity"], row["signature"])
         return path
 
-    def _of_seed(self, reference: str, *rows: Row, known: bool) -> tuple[float, float | None, float | None] | None:
-        mine, others = map(self._score_file, rows)
-        if mine is not None and others is not None:
-            return self._paired(mine, others, known)
-        suffix = "_known" if known else ""
-        column = f"ratio_to_{reference}{suffix}"
-        if reference in ("oracle", "baseline1") and rows[0].get(f"{column}_ci"):
-            return rows[0][column], *rows[0][f"{column}_ci"]
-        numbers = [row.get(f"perplexity{suffix}") for row in rows]
-        return (numbers[0] / numbers[1], None, None) if numbers[0] and numbers[1] else None
-
-    def _paired(self, first: Path, second: Path, known: bool) -> tuple[float, float | None, float | None]:
-        from tasks.language_model.evaluation.bootstrap import paired_perplexity_ratio
-
-        key = (first, second, known)
-        if key not in self._compared:
-            settings = self._evaluation
-            self._compared[key] = paired_perplexity_ratio(
-                first, second, settings.bootstrap_samples, settings.confidence, settings.seed, known=known
-            )
-        return self._compared[key]
+    def _of_seed(self, mine: Row, other: Row, reference: str, known: bool) -> _Ratio:
+        """The ratio from the scores of sentences; without them from the rows' own numbers and intervals."""
+        first, second = self._score_file(mine), self._score_file(other)
+        if first is not None and second is not None:
+            return self._compared(first, second, known)
+        field = PERPLEXITIES[known]
+        low, high = mine.get(f"{field.replace('perplexity', f'ratio_to_{reference}')}_ci") or (None, None)
+        return mine[field] / other[field], low, high
 
 
 def _reference_signatures(rows: Sequence[Row]) -> dict[str, str | None]:
@@ -322,25 +268,42 @@ def _reference_signatures(rows: Sequence[Row]) -> dict[str, str | None]:
     return signatures
 
 
-def _refuse_other_scores(path: Path, row: Row) -> None:
+def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, known: bool) -> _Ratio:
+    from tasks.language_model.evaluation.bootstrap import paired_perplexity_ratio
+
+    resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
+    return paired_perplexity_ratio(first, second, *resampling, known=known)
+
+
+def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
     from tasks.language_model.evaluation.bootstrap import perplexity_of
     from tasks.language_model.evaluation.sentence_scores import read_scores
 
-    scores, signature = read_scores(path)
+    scores, of_scores = read_scores(path)
     found = perplexity_of(scores.log_probability, scores.targets)
-    same = found is not None and math.isclose(found, row["perplexity"], rel_tol=_SAME)
-    if not same or signature != row.get("signature", signature):
+    if found is None or not math.isclose(found, perplexity, rel_tol=_SAME) or of_scores != signature:
         raise CorpusError(
-            f"the scores in {str(path)!r} give a perplexity of {found} ({signature}), and the summary says "
-            f"{row['perplexity']} ({row.get('signature')}): they are not of the same evaluation; give the scores that "
-            "the summary was made from, or run 'palimpsest summarise' again"
+            f"the scores in {str(path)!r} give a perplexity of {found} ({of_scores}), and the summary says "
+            f"{perplexity} ({signature}): they are not of the same evaluation; give the scores that the summary was "
+            "made from, or run 'palimpsest summarise' again"
         )
 
 
-def combined(
-    ratios: Sequence[tuple[float, float | None, float | None]], confidence: float
-) -> tuple[float, float | None, float | None]:
-    """Ratio and interval over seeds, by the rule above; each item is a seed's ratio and its bootstrap interval."""
+def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str) -> _Ratio:
+    """The ratio of two mean word error rates, with the interval of their paired difference."""
+    mine, others = mean(rows, "wer"), mean(references, "wer")
+    if mine is None or not others:
+        return math.inf, None, None
+    difference = estimate(rows, f"wer_difference_to_{method}")
+    # Over several seeds the summary has an interval over utterances and seeds, or none: their range is no interval.
+    together = len(rows) == 1 or over_seeds(rows, f"wer_difference_to_{method}") is not None
+    if difference is None or difference.low is None or difference.high is None or not together:
+        return mine / others, None, None
+    return mine / others, 1 + difference.low / others, 1 + difference.high / others
+
+
+def combined(ratios: Sequence[_Ratio], confidence: float) -> _Ratio:
+    """Ratio and interval over seeds, by the rule above; an item is a seed's ratio and its interval."""
     if len(ratios) == 1:
         return ratios[0]
     logs = [math.log(ratio) for ratio, _, _ in ratios]

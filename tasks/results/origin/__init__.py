@@ -1,1 +1,1 @@
-"""Where a number comes from, and how that state is brought back."""
+"""Origin of a number, and restoring that state."""

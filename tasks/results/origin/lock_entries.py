@@ -1,19 +1,17 @@
-"""The part of ``dvc.lock`` that a number comes from: the entry of its stage, and of every stage before it.
+"""The part of ``dvc.lock`` that produced a number: the entry of its stage, and of every stage before it.
 
-DVC's hashes of private files stand in it, and who knows all of a file but one word can try that word against such a
-hash. So what was recorded with a number stays below ``data/private/lineage``, and MLflow has its name alone.
+It has DVC's hashes of private files. An attacker who knows all of a file but one word can test that word against such a
+hash. So the recorded entries of a number stay in ``data/private/lineage``, and MLflow has only their name.
 """
 
 import hashlib
 import hmac
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.files.atomic_file import make_folder
+from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key, private_home
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
@@ -21,18 +19,18 @@ LOCK_FILE = "dvc.lock"
 
 
 def read_lock(folder: str | Path = ".") -> dict[str, Any]:
-    """The stages of a checkout's ``dvc.lock`` by name; empty where there is none."""
+    """The stages of a checkout's ``dvc.lock`` by name; empty if there is none."""
     path = Path(folder) / LOCK_FILE
     return stages_of(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def stages_of(text: str) -> dict[str, Any]:
-    """The stages of the text of a ``dvc.lock`` by name; none of one that was cut off."""
+    """The stages in the text of a ``dvc.lock`` by name; empty if it was cut off."""
     return dict(read_mapping(text).get("stages") or {})
 
 
 def read_mapping(text: str) -> dict[str, Any]:
-    """A mapping of YAML, read past DVC; empty where the text was cut off, or is something else."""
+    """A mapping of YAML, read without DVC; empty if the text was cut off, or is something else."""
     import yaml
 
     try:
@@ -43,16 +41,16 @@ def read_mapping(text: str) -> dict[str, Any]:
 
 
 class LockEntries:
-    """The stages of a lock, and which of them made what the others read."""
+    """The stages of a lock, and the maker of each input."""
 
     def __init__(self, stages: Mapping[str, Any]) -> None:
         self.stages = stages
         self._makers = {out["path"]: name for name, entry in stages.items() for out in entry.get("outs", ())}
 
     def chain(self, stage: str) -> dict[str, Any]:
-        """The entries of a stage and of all stages before it; empty where the lock does not have the stage.
+        """The entries of a stage and of all stages before it; empty if the lock lacks the stage.
 
-        That of the check of params.yaml is without its inputs, which are all parameters: no number comes from them.
+        The entry of the check of params.yaml omits its inputs, which are all parameters: no number depends on them.
         """
         found: dict[str, Any] = {}
         waiting = [stage] if stage in self.stages else []
@@ -69,20 +67,20 @@ class LockEntries:
         return dict(sorted(found.items()))
 
     def _made(self, path: str) -> set[str]:
-        """Stages that made a path, the folder it lies in, or files in it."""
+        """The stages that made a path, its folder, or files in it."""
         parents = (str(parent) for parent in (Path(path), *Path(path).parents))
         above = {self._makers[parent] for parent in parents if parent in self._makers}
         return above or {maker for out, maker in self._makers.items() if out.startswith(f"{path}/")}
 
     def digest_of(self, path: str) -> str | None:
-        """MD5 that the lock has of an output that is a file."""
+        """The MD5 in the lock for an output that is a file."""
         maker = self._makers.get(path)
         outs = self.stages[maker].get("outs", ()) if maker else ()
         return next((out.get("md5") for out in outs if out["path"] == path), None)
 
 
 def lock_text(entries: Mapping[str, Any]) -> str:
-    """A lock that holds some entries: JSON, which DVC reads as the YAML that it is."""
+    """A lock with some entries: JSON, which DVC reads as the YAML that it is."""
     return json.dumps({"schema": "2.0", "stages": entries}, indent=1, sort_keys=True) + "\n"
 
 
@@ -92,26 +90,22 @@ def lock_digest(entries: Mapping[str, Any]) -> str:
 
 
 def kept_lock(digest: str) -> Path:
-    """Where this clone keeps the entries of a digest."""
+    """The path where this clone stores the entries of a digest."""
     return private_home() / "lineage" / f"{digest}.json"
 
 
 def keep_entries(entries: Mapping[str, Any]) -> str:
-    """Keep the entries in this clone's private folder, once; returns their digest."""
+    """Store the entries in this clone's private folder, once; return their digest."""
     digest = lock_digest(entries)
     path = kept_lock(digest)
     if not path.exists():
-        make_folder(path.parent, private=True)
-        # Not forced to the disk, which would take longer than all else of publishing: whoever reads it checks it.
-        fresh = path.with_name(f".{digest}.{secrets.token_hex(8)}.partial")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+        with atomic_writer(path, private=True) as stream:
             stream.write(lock_text(entries))
-        os.replace(fresh, path)
     return digest
 
 
 def kept_entries(digest: str) -> dict[str, Any]:
-    """The entries of a digest; empty where this clone does not have them whole."""
+    """The entries of a digest; empty if this clone does not have all of them."""
     try:
         entries = dict(json.loads(kept_lock(digest).read_text(encoding="utf-8"))["stages"])
     except (OSError, ValueError):
@@ -120,6 +114,6 @@ def kept_entries(digest: str) -> dict[str, Any]:
 
 
 def agrees(lock: LockEntries, report: Path) -> bool:
-    """Whether a report on disk is the one that the lock has: otherwise the lock is of another state."""
+    """Whether a report on disk is the one in the lock: otherwise the lock is of another state."""
     digest = lock.digest_of(report.as_posix())
     return digest is not None and hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest() == digest

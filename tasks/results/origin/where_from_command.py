@@ -21,7 +21,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.errors import CorpusError
@@ -30,16 +29,16 @@ from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.run_key import cell_path_of
 from tasks.records.stage_report import kept_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
-from tasks.results.report_index import REPORTS, Link, ReportIndex
+from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.tracking.run_record import flat
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (
     KEY_TAG,
     RETIRED_KEY_TAG,
-    TrackingStore,
     check_exists,
     locked_store,
     shown_uri,
+    tracking_uri,
 )
 from tasks.spelling import nearest
 
@@ -50,7 +49,7 @@ SUMMARY = "show where a number comes from, and how to make it again"
 
 
 class WhereFromOptions(Options):
-    """What is looked for, and where."""
+    """Options of the search: the number."""
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
@@ -62,22 +61,29 @@ def run(options: WhereFromOptions) -> None:
 
 
 def resolve(name: str) -> dict[str, Any]:
-    """Everything that is known of a number, however it is named; ``CorpusError`` where nothing is."""
+    """All records on a number, by any of its names; ``CorpusError`` if there are none."""
     index = ReportIndex(REPORTS)
     if re.fullmatch(r"[0-9a-f]{32}", name):
-        run = tracked_origin(name, read_sections(DEFAULT_PATH, ["tracking"])["tracking"])
-        report = index.cells().get(run["cell"])
-        if report is not None and index.key_of(report) == run["key"]:
+        run = tracked_run(run_id=name)
+        if run is None:
+            settings = _tracking()
+            raise CorpusError(
+                f"no run {name!r} in the experiment {settings.experiment!r} of {shown_uri(tracking_uri(settings))!r}; "
+                "'palimpsest publish' makes the runs, and MLflow's page of the experiment lists their ids"
+            )
+        tracked = _describe(run)
+        report = index.cells().get(tracked["cell"])
+        if report is not None and index.key_of(report) == tracked["key"]:
             return {**_origin(report, index), "run_id": name}
-        return run
+        return tracked
     if "#" in name:
         path = name.partition("#")[0]
         report = index.cells().get(path)
         if report is not None and index.key_of(report) == name:
             return _origin(report, index)
-        tracked = tracked_origin_of_key(name, read_sections(DEFAULT_PATH, ["tracking"])["tracking"])
-        if tracked is not None:
-            return tracked
+        run = tracked_run(key=name) if re.fullmatch(r"[\w/.-]+#[0-9a-f]+", name) else None
+        if run is not None:
+            return _describe(run)
         now = f"; the reports hold {index.key_of(report)!r} now" if report else ""
         raise CorpusError(f"no run has the key {name!r}{now or nearest(path, index.cells())}")
     names = {**{report: report for report in index.reports}, **index.stages(), **index.cells()}
@@ -90,58 +96,33 @@ def resolve(name: str) -> dict[str, Any]:
 
 
 def again(code: Mapping[str, Any], stage: str, name: str) -> str:
-    """What to type for a number anew; ``name`` is one that 'palimpsest restore' takes."""
+    """The command to make a number again; ``name`` is one that 'palimpsest restore' takes."""
     if not code["commit"]:
         return f"dvc repro {shlex.quote(stage)}"
     if not code["dirty"] or code.get("changes"):
         return f"palimpsest restore {shlex.quote(name)}"
-    return "not as it was: its uncommitted changes are not recorded; 'palimpsest run' makes it of what is here now"
+    return "not the same: its uncommitted changes are not recorded; 'palimpsest run' makes it from the present state"
 
 
-def tracked_origin(run_id: str, settings: TrackingSettings) -> dict[str, Any]:
-    """What the store says of a run id; ``CorpusError`` where there is no such run of palimpsest's."""
-    store = _open(settings)
-    for run in store.runs(f"attributes.run_id = '{run_id}'"):
-        if KEY_TAG in run.data.tags or RETIRED_KEY_TAG in run.data.tags:
-            return _describe(run)
-    raise CorpusError(
-        f"no run {run_id!r} in the experiment {settings.experiment!r} of {shown_uri(store.uri)!r}; "
-        "'palimpsest publish' makes the runs, and MLflow's page of the experiment lists their ids"
-    )
-
-
-def tracked_origin_of_key(key: str, settings: TrackingSettings) -> dict[str, Any] | None:
-    """What the store says of a key; ``None`` where it has no such run."""
-    if not re.fullmatch(r"[\w/.-]+#[0-9a-f]+", key):
-        return None
-    runs = _open(settings).runs_of_key(key)
-    return _describe(runs[0]) if runs else None
-
-
-def tracked_lock(run_id: str | None, key: str | None, settings: TrackingSettings) -> str | None:
-    """What names the part of ``dvc.lock`` that was recorded with a run, by its id or key; ``None`` where none was."""
-    if run_id is None and key is None:
-        return None
-    store = _open(settings)
-    runs = store.runs(f"attributes.run_id = '{run_id}'") if run_id else store.runs_of_key(str(key))
-    return runs[0].data.tags.get("dvc_lock") if runs else None
-
-
-def _open(settings: TrackingSettings) -> TrackingStore:
+def tracked_run(*, run_id: str | None = None, key: str | None = None) -> "Run | None":
+    """The run of MLflow with an id or a key; ``None`` if palimpsest has no such run."""
+    settings = _tracking()
     check_exists(settings)
     with locked_store(settings) as store:
-        return store
+        runs = store.runs(f"attributes.run_id = '{run_id}'") if run_id else store.runs_of_key(str(key))
+    return next((run for run in runs if {KEY_TAG, RETIRED_KEY_TAG} & run.data.tags.keys()), None)
+
+
+def _tracking() -> TrackingSettings:
+    settings: TrackingSettings = read_sections(DEFAULT_PATH, ["tracking"])["tracking"]
+    return settings
 
 
 def _describe(run: "Run") -> dict[str, Any]:
     tags = run.data.tags
     key = tags.get(KEY_TAG) or tags[RETIRED_KEY_TAG]
-    stage = tags.get("dvc_stage")
-    code = {
-        "commit": tags.get("commit"),
-        "dirty": {"true": True, "false": False}.get(tags.get("dirty", "")),
-        "changes": tags.get("changes"),
-    }
+    stage, dirty = tags.get("dvc_stage"), {"true": True, "false": False}.get(tags.get("dirty", ""))
+    code = {"commit": tags.get("commit"), "dirty": dirty, "changes": tags.get("changes")}
     return {
         "name": cell_path_of(key),
         "cell": cell_path_of(key),
@@ -164,18 +145,16 @@ def _describe(run: "Run") -> dict[str, Any]:
 
 
 def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
-    """Everything that is known of a report and of all stages before it."""
+    """All records on a report and on all stages before it."""
     report = index.reports[name]
     evaluated = name in index.cells().values()
-    stage = index.stage_of(name)
+    stage, lock = index.stage_of(name), LockEntries(read_lock())
     return {
         "name": name.partition("/")[2] if evaluated else name,
         "key": index.key_of(name) if evaluated else None,
         "stage": stage,
-        "commit": report["code"]["commit"],
-        "dirty": report["code"]["dirty"],
-        "changes": report["code"].get("changes"),
-        "dvc_lock": _lock_digest(index.folder / f"{name}.json", stage),
+        **_code(report),
+        "dvc_lock": lock_digest(lock.chain(stage)) if agrees(lock, index.folder / f"{name}.json") else None,
         "flow_run": report.get("flow_run"),
         "again": again(report["code"], stage, stage),
         "measured": {name: value for name, value in report["measured"].items() if not isinstance(value, list | dict)},
@@ -183,10 +162,10 @@ def _origin(name: str, index: ReportIndex) -> dict[str, Any]:
     }
 
 
-def _lock_digest(report: Path, stage: str) -> str | None:
-    """What names the state of ``dvc.lock`` that a report belongs to; ``None`` where the lock is of another one."""
-    lock = LockEntries(read_lock())
-    return lock_digest(lock.chain(stage)) if agrees(lock, report) else None
+def _code(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Commit of a report's code, and its uncommitted changes."""
+    code = report["code"]
+    return {"commit": code["commit"], "dirty": code["dirty"], "changes": code.get("changes")}
 
 
 def _step(name: str, index: ReportIndex) -> dict[str, Any]:
@@ -195,29 +174,23 @@ def _step(name: str, index: ReportIndex) -> dict[str, Any]:
         "name": name,
         "stage": index.stage_of(name),
         "report": str(index.folder / f"{name}.json"),
-        "commit": report["code"]["commit"],
-        "dirty": report["code"]["dirty"],
-        "changes": report["code"].get("changes"),
+        **_code(report),
         "command": shlex.join(report["command"]),
         "parameters": report["parameters"],
         "seed": report["seed"],
-        "inputs": [_input(link) for link in index.links(name)],
-        "outputs": report["outputs"],
-        "environment": report["environment"],
-        "started": report["started"],
-        "wall_seconds": report["wall_seconds"],
-        "warnings": report["warnings"],
+        "inputs": [
+            {"path": link.path, "keyed_hash": link.digest, "made_by": link.made_by, "agreement": link.agreement}
+            for link in index.links(name)
+        ],
+        **{field: report[field] for field in ("outputs", "environment", "started", "wall_seconds", "warnings")},
     }
-
-
-def _input(link: Link) -> dict[str, Any]:
-    return {"path": link.path, "keyed_hash": link.digest, "made_by": link.made_by, "agreement": link.agreement}
 
 
 _AGREEMENTS = {
     "same": "made by {}",
     "inside": "in a folder made by {}",
-    "changed": "CHANGED SINCE: {} has made it anew; run 'dvc repro'",
+    "above": "with files made by {}",
+    "changed": "CHANGED SINCE: {} has made it again; run 'dvc repro'",
     "other_key": "made by {} in another clone, whose hashes have another key",
 }
 
@@ -270,7 +243,7 @@ def _commit(code: Mapping[str, Any]) -> str:
 
 
 def _machines(chain: list[Mapping[str, Any]]) -> Iterator[str]:
-    """What the stages ran on: said once where it was the same for all."""
+    """The machines of the stages, once if it was the same for all."""
     seen = {json.dumps(step["environment"], sort_keys=True): step["environment"] for step in chain}
     for environment in seen.values():
         packages = ", ".join(f"{name} {version}" for name, version in environment["packages"].items() if version)

@@ -1,8 +1,8 @@
-"""How far a cell is from its references, with paired intervals: ratios of perplexities to Oracle and Baseline1, and
+"""Differences of a cell from its references, with paired intervals: ratios of perplexities to Oracle and Baseline1, and
 differences of word error rates to the recogniser alone, the pretrained model and Oracle.
 
-A cell is compared with the reference of its own seed by a paired bootstrap over test sentences (or utterances). Where a
-condition has several seeds, the same over all of them resamples sentences and seeds: another seed would give other
+A cell is compared with the reference of its own seed by a paired bootstrap over test sentences (or utterances). If a
+condition has several seeds, a comparison over all of them resamples sentences and seeds: another seed would give other
 models.
 """
 
@@ -18,66 +18,65 @@ from tasks.records.cell import Cell
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file, word_error_file
 
 if TYPE_CHECKING:
-    from tasks.speech.word_errors.word_errors import UtteranceErrors
+    from tasks.speech.word_errors.word_errors import ErrorTable
 
 BASELINE1 = "baseline1"
 _GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_rest_known": "rest_known:{}"}
-"""Endings of the columns, and the groups of targets that they are about (``SentenceScores.of``)."""
+"""Groups of targets (``SentenceScores.of``) by the ending of the columns."""
 
 _Pair = tuple[Cell, Cell]
 
 
-class _Comparisons:
-    """What both kinds of comparison know of the cells of an experiment."""
-
-    def __init__(self, cells: Sequence[Cell], folder: Path, evaluation: EvaluationSettings) -> None:
-        self._cells, self._folder = list(cells), folder
-        self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
-
-    def _seeds_of(self, cell: Cell) -> list[Cell]:
-        """All cells of a cell's condition."""
-        return [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
-
-
-class Comparisons(_Comparisons):
-    """Compares the cells of an experiment by the scores of sentences."""
+class Comparisons:
+    """Compares the cells of an experiment by the scores of sentences, and recognised cells by the errors of
+    utterances."""
 
     def __init__(
         self,
         cells: Sequence[Cell],
-        scores: Path,
+        recognised: Sequence[Cell],
+        folder: Path,
         evaluation: EvaluationSettings,
         comparable: Callable[[Cell, Cell], bool],
         told_apart: Callable[[Cell], bool],
     ) -> None:
-        """``comparable``: whether two cells follow the same protocol; ``told_apart``: whether a cell's evaluation
-        measured the words that its technique masks."""
-        super().__init__(cells, scores, evaluation)
+        """``folder``: that of scores and errors; ``comparable``: whether two cells follow the same protocol;
+        ``told_apart``: whether a cell's evaluation measured the words that its technique masks."""
+        self._cells, self._recognised, self._folder = cells, recognised, folder
+        self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
         self._comparable, self._told_apart = comparable, told_apart
 
     def columns(self, cell: Cell) -> dict[str, Any]:
-        """``ratio_to_oracle``, ``ratio_to_baseline1`` and ``gap_closed_known`` with intervals, of a cell alone."""
-        return {
-            **self._ratios("oracle", self._pairs(cell, self._oracle, [cell])),
-            **self._ratios(BASELINE1, self._pairs(cell, self._baseline, [cell])),
-            **self._gap([cell]),
-        }
+        """Ratios to Oracle and Baseline1, the share of the gap, and ``wer_difference_to_...``, with intervals.
+
+        A difference of rates is a share: -0.02 is two points fewer. A cell that was not recognised has nulls.
+        """
+        return self._columns(cell, [cell], self._pairs(cell, self._oracle, [cell]))
 
     def columns_over_seeds(self, cell: Cell) -> dict[str, Any] | None:
-        """The same over all seeds of the cell's condition; ``None`` where there is one pair of models only."""
-        mine = self._seeds_of(cell)
+        """The same over all seeds of the cell's condition, and mean word error rates with intervals.
+
+        ``None`` if there is only one pair of models.
+        """
+        mine = [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
         to_oracle = self._pairs(cell, self._oracle, mine)
         if cell.method == PRETRAINED:
             to_oracle = [(cell, other) for other in self._oracles(cell) if self._comparable(cell, other)]
-        to_baseline = self._pairs(cell, self._baseline, mine)
         if max(len(mine), len(to_oracle)) < 2:
             return None
-        return {
-            "seeds": [other.seed for other in mine],
+        rates = self._rates_over_seeds(cell, mine) if len(mine) > 1 and cell in self._errors else {}
+        return {"seeds": [other.seed for other in mine], **self._columns(cell, mine, to_oracle), **rates}
+
+    def _columns(self, cell: Cell, mine: Sequence[Cell], to_oracle: Sequence[_Pair]) -> dict[str, Any]:
+        found = {
             **self._ratios("oracle", to_oracle),
-            **self._ratios(BASELINE1, to_baseline),
+            **self._ratios(BASELINE1, self._pairs(cell, self._baseline, mine)),
             **self._gap(mine),
         }
+        for name in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
+            pairs = self._recognised_pairs(cell, mine, name)
+            found |= _named(f"wer_difference_to_{name}", self._difference(pairs) if pairs else None)
+        return found
 
     def _oracles(self, cell: Cell) -> list[Cell]:
         return [other for other in self._cells if (other.dataset, other.method) == (cell.dataset, ORACLE)]
@@ -94,7 +93,7 @@ class Comparisons(_Comparisons):
         return found if cell.technique and found in self._cells else None
 
     def _pairs(self, cell: Cell, reference: Callable[[Cell], Cell | None], cells: Sequence[Cell]) -> list[_Pair]:
-        """Each cell with its reference; empty where one has none, is the reference, or follows another protocol."""
+        """Each cell with its reference; empty if one has none, is the reference, or follows another protocol."""
         pairs = [(other, reference(other)) for other in cells if other.method != NO_LANGUAGE_MODEL]
         found = [(a, b) for a, b in pairs if b is not None and b != a and self._comparable(a, b)]
         return found if len(found) == len(pairs) else []
@@ -113,7 +112,7 @@ class Comparisons(_Comparisons):
         return columns
 
     def _gap(self, cells: Sequence[Cell]) -> dict[str, Any]:
-        """Share of the gap between Baseline1 and Oracle that fills close, over known words."""
+        """The share of the gap between Baseline1 and Oracle that fills close, over known words."""
         from tasks.language_model.evaluation.bootstrap import gap_closed
 
         share = None
@@ -130,58 +129,11 @@ class Comparisons(_Comparisons):
     def _files(self, pairs: Sequence[_Pair]) -> list[tuple[Path, Path]]:
         return [(self._folder / score_file(first), self._folder / score_file(second)) for first, second in pairs]
 
-
-def _named(name: str, ratio: tuple[float, float | None, float | None] | None) -> dict[str, Any]:
-    """A number and its interval as two columns; null where undefined or beyond any number."""
-    if ratio is None or not all(value is None or math.isfinite(value) for value in ratio):
-        return {name: None, f"{name}_ci": None}
-    value, low, high = ratio
-    return {name: value, f"{name}_ci": None if low is None or high is None else [low, high]}
-
-
-class WordErrorComparisons(_Comparisons):
-    """Compares the cells of data sets with speech, those that were recognised, by the errors of utterances; all others
-    have nulls."""
-
-    def columns(self, cell: Cell) -> dict[str, Any]:
-        """``wer_difference_to_...`` of each reference with its interval, a share: -0.02 is two points fewer."""
-        return self._columns(cell, [cell])
-
-    def columns_over_seeds(self, cell: Cell) -> dict[str, Any]:
-        """The same over all seeds of the cell's condition, and the mean rates' intervals over utterances and seeds."""
-        from tasks.speech.word_errors.word_errors import mean_over_seeds
-
-        mine = self._seeds_of(cell)
-        columns = self._columns(cell, mine)
-        if len(mine) > 1:
-            mean, low, high = mean_over_seeds([self._errors[other] for other in mine], *self._resampling)
-            columns |= {"wer": mean, "wer_ci": None if low is None else [low, high]}
-            columns |= self._masked_over_seeds(cell, mine)
-        return columns
-
-    def _masked_over_seeds(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
-        """The mean rate on the words that the cell's technique masks; nothing where they are not told apart."""
-        from tasks.speech.word_errors.word_errors import MASKED, mean_over_seeds
-
-        group = f"{MASKED}:{cell.technique}"
-        errors = [self._errors[other] for other in cells]
-        if not all(group in each.groups and each.of(group).units.sum() for each in errors):
-            return {}
-        mean, low, high = mean_over_seeds(errors, *self._resampling, group)
-        return {"wer_masked": mean, "wer_masked_ci": None if low is None else [low, high]}
-
-    def _columns(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name in (NO_LANGUAGE_MODEL, PRETRAINED, ORACLE):
-            pairs = self._pairs(cell, cells, name)
-            found |= _named(f"wer_difference_to_{name}", self._difference(pairs) if pairs else None)
-        return found
-
-    def _pairs(self, cell: Cell, cells: Sequence[Cell], reference: str) -> list[_Pair]:
-        """Each cell with the reference of its seed, or with the only one there is; empty for the reference itself."""
+    def _recognised_pairs(self, cell: Cell, cells: Sequence[Cell], reference: str) -> list[_Pair]:
+        """Each cell with the reference of its seed, or with the only one; empty for the reference itself."""
         if cell.method == reference or cell not in self._errors:
             return []
-        others = [other for other in self._cells if (other.dataset, other.method) == (cell.dataset, reference)]
+        others = [other for other in self._errors if (other.dataset, other.method) == (cell.dataset, reference)]
         if cell.seed is None:
             return [(cell, other) for other in others]
         by_seed = {other.seed: other for other in others}
@@ -194,10 +146,28 @@ class WordErrorComparisons(_Comparisons):
         read = [(self._errors[first], self._errors[second]) for first, second in pairs]
         return paired_difference_over_seeds(read, *self._resampling)
 
+    def _rates_over_seeds(self, cell: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+        """The mean rate, and that on the words that the cell's technique masks if all seeds have it."""
+        from tasks.speech.word_errors.word_errors import MASKED, mean_over_seeds
+
+        group, errors = f"{MASKED}:{cell.technique}", [self._errors[other] for other in cells]
+        found = _named("wer", mean_over_seeds(errors, *self._resampling))
+        if all(group in each.groups and each.of(group).units.sum() for each in errors):
+            found |= _named("wer_masked", mean_over_seeds(errors, *self._resampling, group))
+        return found
+
     @cached_property
-    def _errors(self) -> Mapping[Cell, "UtteranceErrors"]:
-        if not self._cells:
+    def _errors(self) -> Mapping[Cell, "ErrorTable"]:
+        if not self._recognised:
             return {}
         from tasks.speech.word_errors.error_counts_file import read_errors
 
-        return {cell: read_errors(self._folder / word_error_file(cell))[0] for cell in self._cells}
+        return {cell: read_errors(self._folder / word_error_file(cell)) for cell in self._recognised}
+
+
+def _named(name: str, ratio: tuple[float, float | None, float | None] | None) -> dict[str, Any]:
+    """A number and its interval as two columns; null if undefined or infinite."""
+    if ratio is None or not all(value is None or math.isfinite(value) for value in ratio):
+        return {name: None, f"{name}_ci": None}
+    value, low, high = ratio
+    return {name: value, f"{name}_ci": None if low is None or high is None else [low, high]}

@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is known of a quantity from one or several seeds."""
+    """Estimate of a quantity from one or several seeds."""
 
     value: float
-    """The number of the one seed, or the mean over seeds."""
+    """Number of the one seed, or the mean over seeds."""
     low: float | None
     """Lower limit of the interval: of the one seed's bootstrap, or the smallest number of all seeds."""
     high: float | None
@@ -19,26 +19,26 @@ class Estimate:
     deviation: float | None
     """Standard deviation over seeds (divided by n - 1); ``None`` with one seed."""
     seeds: int
-    """How many seeds."""
+    """Number of seeds."""
 
     def times(self, factor: float) -> "Estimate":
-        """The same in another unit: a share times 100 is in per cent."""
+        """The estimate in another unit: a share times 100 is in per cent."""
         low, high, deviation = (None if x is None else x * factor for x in (self.low, self.high, self.deviation))
         return Estimate(self.value * factor, low, high, deviation, self.seeds)
 
 
 def mean(rows: Sequence[Mapping[str, Any]], field: str) -> float | None:
-    """The mean of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number."""
+    """The mean of ``field`` over the rows of one cell's seeds; ``None`` if a seed has no number."""
     known = [row.get(field) for row in rows]
     values = [value for value in known if value is not None]
     return statistics.fmean(values) if values and len(values) == len(known) else None
 
 
 def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
-    """The estimate of ``field`` over the rows of one cell's seeds; ``None`` where a seed has no number.
+    """The estimate of ``field`` over the rows of one cell's seeds; ``None`` if a seed has no number.
 
-    A bootstrap over sentences does not see what another seed would give, so with several seeds the spread over them
-    takes the place of the interval; a comparison has an interval over sentences and seeds (``over_seeds``).
+    A bootstrap over sentences does not cover the variation over seeds. So with several seeds the spread over them
+    replaces the interval. A comparison has an interval over sentences and seeds (``over_seeds``).
     """
     known = [row.get(field) for row in rows]
     values = [value for value in known if value is not None]
@@ -50,7 +50,7 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
         low, high = together[f"{field}_ci"]
         return Estimate(together[field], low, high, deviation, len(values))
     intervals = [row.get(f"{field}_ci") for row in rows]
-    # What belongs to the technique is the same for all seeds, with its interval.
+    # Numbers of the technique are equal for all seeds, with their interval.
     shared = intervals[0] is not None and all(
         pair == (values[0], intervals[0]) for pair in zip(values, intervals, strict=True)
     )
@@ -61,8 +61,8 @@ def estimate(rows: Sequence[Mapping[str, Any]], field: str) -> Estimate | None:
 
 
 def over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, Any] | None:
-    """What the rows of a condition say of all its seeds together, where that has an interval of ``field`` and is of
-    the seeds at hand."""
+    """The common record of all seeds in the rows of a condition, if it has an interval of ``field`` for these
+    seeds."""
     together = rows[0].get("over_seeds") if rows else None
     if not together or not together.get(f"{field}_ci"):
         return None
@@ -70,9 +70,9 @@ def over_seeds(rows: Sequence[Mapping[str, Any]], field: str) -> Mapping[str, An
 
 
 def direction(rows: Sequence[Mapping[str, Any]], field: str, neutral: float = 1.0) -> int:
-    """-1 where the interval of a ratio lies below 1, 1 where above 1, else 0; of a difference, ``neutral`` is 0.
+    """-1 if the interval of a ratio is below 1, 1 if above 1, else 0; of a difference, ``neutral`` is 0.
 
-    Of several seeds it is their common interval, and where the rows hold none, that of every seed.
+    For several seeds it is their common interval, and if the rows have none, the interval of every seed.
     """
     together = over_seeds(rows, field)
     intervals = [row.get(f"{field}_ci") for row in ([together] if together else rows)]

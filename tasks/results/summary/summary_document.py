@@ -1,4 +1,4 @@
-"""The tables of the summary as a Markdown document and in the terminal, with what a reader must know of them."""
+"""The tables of the summary as a Markdown document and in the terminal, with notes for the reader."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,9 +23,8 @@ def document(rows: Sequence[Row]) -> str:
     parts = ["# Results"]
     for table in tables(rows):
         parts.append(f"## {table.dataset}")
-        leaks = leak_grid(table, DOCUMENT)
-        of_classes = (grid for _, grid in class_grids(table))
-        for grid in (*_grids(table, DOCUMENT), *([leaks] if leaks is not None else []), *of_classes):
+        leaks = leak_grid(table)
+        for grid in (*_grids(table, DOCUMENT), *([leaks] if leaks is not None else []), *class_grids(table)):
             parts += [f"### {grid.caption}", markdown(grid)]
         signatures = dict.fromkeys(row["signature"] for row in table.rows)
         parts += [notes(table), "\n".join(f"`{signature}`" for signature in signatures)]
@@ -33,7 +32,7 @@ def document(rows: Sequence[Row]) -> str:
 
 
 def main_tables(document: str) -> list[str]:
-    """The lines of a Markdown document with the first tables of each data set, and what stands beside tables."""
+    """The lines of a Markdown document with the first tables of each data set, and the text next to tables."""
     kept: list[str] = []
     sections = 0
     for line in document.splitlines():
@@ -42,7 +41,7 @@ def main_tables(document: str) -> list[str]:
         if line.startswith("### "):
             sections += 1
         beyond = sections > SHOWN_TABLES
-        # Of two empty lines that a table leaves behind, one is enough.
+        # A removed table leaves two empty lines, of which one is enough.
         if (beyond and line.startswith(("### ", "|"))) or (not line and kept and not kept[-1]):
             continue
         kept.append(line)
@@ -66,13 +65,13 @@ def print_tables(rows: Sequence[Row]) -> None:
 
 
 def _grids(table: Table, view: str) -> Iterator[Grid]:
-    """The tables of the measures that belong in a view and that something was measured of."""
-    grids = (measure_grid(table, measure, view) for measure in measures_of(view) if measure.step not in LEAKAGE)
+    """The tables of the measures in a view that have numbers."""
+    grids = (measure_grid(table, measure) for measure in measures_of(view) if measure.step not in LEAKAGE)
     return (grid for grid in grids if not grid.is_empty)
 
 
 def notes(table: Table) -> str:
-    """What a reader must know of the numbers of a dataset."""
+    """Notes on the numbers of a dataset."""
     of_speech = _SPEECH_LEGEND + lists_note(table) if table.recogniser_alone is not None else ""
     return f"{_share_of_unknown_words(table)}{_LEGEND}{of_speech}{_other_protocols(table)}"
 
@@ -83,7 +82,7 @@ def _share_of_unknown_words(table: Table) -> str:
 
 
 def _other_protocols(table: Table) -> str:
-    """A sentence that names what keeps numbers of the table from being compared; nothing where all compare."""
+    """A sentence on the numbers of other protocols, which do not compare; empty if all compare."""
     fields = list(dict.fromkeys(name for row in table.rows for name in row.get("protocol_differs", [])))
     if not fields:
         return ""
@@ -91,7 +90,7 @@ def _other_protocols(table: Table) -> str:
 
 
 def lists_note(table: Table) -> str:
-    """A sentence on what can be won by choosing among n-best lists; nothing where rates come from no lists."""
+    """A sentence on the gain from choosing among n-best lists; empty if rates come from no lists."""
     lines = [table.recogniser_alone] if table.recogniser_alone is not None else []
     row = next((row for line in lines for rows in line.by_technique.values() for row in rows), {})
     if row.get("wer_best_of_lists") is None:

@@ -1,6 +1,6 @@
-"""One row per cell: what the stages' reports say of it, and how far it is from Oracle and from Baseline1.
+"""One row per cell: the measurements in the stages' reports, and the comparisons with Oracle and with Baseline1.
 
-Rows hold no timings and nothing of the machine, so the same experiment gives the same rows.
+Rows have no timings and no data of the machine, so the same experiment gives the same rows.
 """
 
 import statistics
@@ -35,7 +35,7 @@ from tasks.records.stage_report import read_report
 from tasks.results.leakage import row_of
 from tasks.results.measure import Measure, at_path
 from tasks.results.measures import STEPS, measures
-from tasks.results.summary.comparisons import Comparisons, WordErrorComparisons
+from tasks.results.summary.comparisons import Comparisons
 
 
 def summary_rows(
@@ -51,10 +51,9 @@ def summary_rows(
     """The rows of ``results/summary.json``, in the order of ``cells``.
 
     ``recognised``: cells that have word error rates. ``audited``: cells that were attacked. ``concluded``: data sets on
-    which a conclusion was tested. ``bases``: of each filler that was tuned on masked text, the one that its first round
-    started from.
-    ``reports`` and ``scores`` are the folders that the stages write to. Raises ``CorpusError`` that names every missing
-    file, or every missing field with its report.
+    which a conclusion was tested. ``bases``: of each filler that was tuned on masked text, the start of its first
+    round. ``reports`` and ``scores`` are the folders that the stages write to. Raises ``CorpusError`` that names every
+    missing file, or every missing field with its report.
     """
     reports, scores = Path(reports), Path(scores)
     wanted = [*_wanted(cells, recognised, audited, reports, scores)]
@@ -66,17 +65,16 @@ def summary_rows(
     by_cell = dict(zip(cells, rows, strict=True))
     comparisons = Comparisons(
         cells,
+        recognised,
         scores,
         evaluation,
         comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
         told_apart=lambda cell: cell.technique in by_cell[cell]["masked_words"],
     )
-    of_speech = WordErrorComparisons(recognised, scores, evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
-        row.update(of_speech.columns(cell))
-        row["over_seeds"] = _over_seeds(cell, by_cell, comparisons, of_speech)
+        row["over_seeds"] = _over_seeds(cell, by_cell, comparisons)
         rescored_alone = cell.method == NO_LANGUAGE_MODEL and row["wer_best_of_lists"] is not None
         step = RESCORE if rescored_alone else "evaluate"
         row["command"] = f"dvc repro {stage_name(cell, step)}"
@@ -84,24 +82,20 @@ def summary_rows(
 
 
 def _other_protocol(cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]]) -> list[str]:
-    """Fields of the signature in which a cell differs from the first Oracle of its dataset: such numbers do not compare
-    with the others of the table, whatever they are."""
+    """Fields of the signature in which a cell differs from its dataset's first Oracle: its numbers do not
+    compare with the others of the table."""
     oracles = (row for other, row in by_cell.items() if (other.dataset, other.method) == (cell.dataset, ORACLE))
     oracle, mine = next(oracles, None), by_cell[cell]["signature"]
     return differing_fields(mine, oracle["signature"]) if oracle and mine else []
 
 
 def _over_seeds(
-    cell: Cell,
-    by_cell: Mapping[Cell, Mapping[str, Any]],
-    comparisons: Comparisons,
-    of_speech: WordErrorComparisons,
+    cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]], comparisons: Comparisons
 ) -> dict[str, Any] | None:
-    """Mean and standard deviation over the seeds of a condition, and its ratios; each of its rows holds the same."""
+    """Mean and standard deviation over the seeds of a condition, and its ratios; equal in each of its rows."""
     columns = comparisons.columns_over_seeds(cell)
     if columns is None:
         return None
-    columns |= of_speech.columns_over_seeds(cell)
     mine = [row for other, row in by_cell.items() if replace(other, seed=None) == replace(cell, seed=None)]
     for name in (measure.name for measure in measures() if measure.over_seeds):
         values = [row[name] for row in mine]
@@ -138,7 +132,7 @@ def _refuse_missing(paths: Iterable[Path]) -> None:
 
 
 class _Reader:
-    """Reads measured fields of reports and gathers what is missing, so that all is said at once."""
+    """Reads measured fields of reports and collects missing ones, so that one error names all."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -151,7 +145,7 @@ class _Reader:
         return self._documents[name]
 
     def measured(self, name: Path, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
-        """One measured field; ``None`` where it is missing, which ``refuse_missing`` says."""
+        """One measured field; ``None`` if it is missing, which ``refuse_missing`` reports."""
         fields = self.report(name).get("measured", {})
         missing = self._missing.setdefault(self.folder / name, [])
         if field not in (*fields, *missing):
@@ -159,7 +153,7 @@ class _Reader:
         return fields.get(field)
 
     def refuse_missing(self) -> None:
-        """``CorpusError`` that names every field that is missing, with its report."""
+        """Raise ``CorpusError`` that names every missing field, with its report."""
         problems = [
             f"{str(path)!r} has no measured field{'s' * (len(fields) > 1)} {', '.join(map(repr, fields))}"
             for path, fields in self._missing.items()
@@ -192,7 +186,7 @@ def _row(
     row["by_frequency"] = measured(evaluated, "by_frequency") or {}
     row["masked_word_errors"] = measured(heard, "masked_words") or {}
     row["signature"] = measured(evaluated, "signature")
-    # Lists of another recogniser are taken for those of recorded speech.
+    # Lists of another recogniser count as recorded speech.
     row["synthetic_speech"] = False if rescored else measured(heard, "synthetic_speech")
     # Not every text has every figure, and not every model is attacked.
     row |= row_of(reader.report(audit_report(cell))["measured"] if cell in audited else {})
@@ -204,24 +198,21 @@ def _row(
     unmasked = measured(counted if is_counted else None, "techniques") or {}
     of_technique = unmasked.get(cell.technique, {})
     row["unmasked_by"] = of_technique.get("by")
+    found: dict[str, Callable[[str], Any]] = {step: partial(measured, report) for step, report in reports.items()}
+    found |= {"unmasked": of_technique.get, "fluency": read.get(cell.path, {}).get}
+    found["conclusion"] = (tested or {}).get(training_text(cell), {}).get
     for measure in measures():
-        if measure.step == "unmasked":
-            row |= _columns(measure, cell, of_technique.get)
-        elif measure.step == "fluency":
-            row |= _columns(measure, cell, read.get(cell.path, {}).get)
-        elif measure.step == "conclusion":
-            row |= _columns(measure, cell, (tested or {}).get(training_text(cell), {}).get)
-        elif measure.step not in ("audit", "compared"):
-            row |= _columns(measure, cell, partial(measured, reports[measure.step]))
+        if measure.step in found:
+            row |= _columns(measure, cell, found[measure.step])
     if reads_raw_text(cell):
-        # Its training text is the corpus as it is; a model that saw no private text has no share.
+        # Its training text is the unmasked corpus; a model without private text has no share.
         row["masked_fraction"] = 0.0
     row["key"] = run_key(cell, lineage_of(reader.report(training_report(cell))))
     return row
 
 
 def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> dict[str, Any]:
-    """The number of a measure and its interval; null where a record on the way to it lacks it."""
+    """The number of a measure and its interval; null if a record on the way to it lacks it."""
     columns = {measure.name: _found(measure.field or measure.name, cell, measured)}
     if measure.interval is not None:
         columns[f"{measure.name}_ci"] = _found(measure.interval, cell, measured)

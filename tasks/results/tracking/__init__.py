@@ -1,1 +1,1 @@
-"""Cells as runs of MLflow: publishing them, following them while they train, the registered models."""
+"""Cells as runs of MLflow: publishing them, logging them during training, the registered models."""

@@ -1,4 +1,4 @@
-"""What the tracking store should say of ways to forget: one run a way, from the reports of ``compare-unlearning``."""
+"""The MLflow runs of unlearning methods, one for each method in the reports of ``compare-unlearning``."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -8,18 +8,17 @@ from typing import Any
 from tasks.records.cell import Cell
 from tasks.records.run_key import lineage_of, run_key
 from tasks.results.forgetting import read_forgetting
-from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint
 from tasks.results.tracking.run_record import RunRecord, flat
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 GROUP = "forgetting"
-"""Tag of these runs: they stand in a table of their own."""
+"""Tag of these runs, which are no cells of the comparison."""
 _PREFIX = "unlearned_"
-"""Before the name of a way: it is no method of filling."""
+"""Prefix of a method's name: it is no method of filling."""
 
 
 def forgetting_records(reports: str | Path) -> Iterator[RunRecord]:
-    """Of each report below the folder, a record of every way in it, and of the models that none is between."""
+    """A record of every unlearning method, and of the models before and retrained, for each report."""
     for report in read_forgetting(reports):
         for name, row in report["measured"]["by_method"].items():
             yield _record(name, row, report)
@@ -42,7 +41,7 @@ def _record(name: str, row: Mapping[str, Any], report: Mapping[str, Any]) -> Run
     return RunRecord(
         cell=cell,
         key=key,
-        tags=tags | {ARTIFACTS_TAG: fingerprint({})},
+        tags=tags,
         parameters={f"unlearning.{name}": str(value) for name, value in flat(given) if value is not None},
         metrics=dict(_metrics(row)),
         measured_at=started,

@@ -1,9 +1,7 @@
-"""Language models in MLflow's registry: those of releases alone, one registered model for each data set, and the best
-of its versions as ``champion``.
+"""Language models of releases in MLflow's registry: one registered model a data set, its best version ``champion``.
 
-What may leave stands in the ledger of releases. The files below ``releases/NAME/model`` are copied where they are
-those that the ledger names, and no others: a model of a cell that was not released has learned from private text, and
-stays where it is. A run's tag ``model`` says where.
+Files in ``releases/NAME/model`` are copied if they match the ledger of releases. No other model is copied: the model of
+an unreleased cell has learned from private text.
 """
 
 import hashlib
@@ -27,43 +25,42 @@ from tasks.results.tracking.tracking_store import TrackingStore
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
-    from mlflow.entities.model_registry import ModelVersion
 
 CHAMPION = "champion"
 MODEL_TAG = "palimpsest.model"
-"""Tag with the hash of the model that a run has a copy of."""
+"""Tag with the hash of the model of which a run has a copy."""
 ARTIFACT = "language_model"
 RELEASES = Path("releases")
 _MODEL = "model/"
 _DESCRIPTION = (
-    "Language models of releases, each adapted on text that was masked and filled. What its masking technique left in "
-    "clear a model has seen as it was."
+    "Language models of releases, each adapted on text that was masked and filled. "
+    "A model has read every word that its masking technique left unmasked."
 )
 
 
 @dataclass(frozen=True)
 class ReleasedModel:
-    """The language model of a release, whose files are those that the ledger names."""
+    """The language model of a release, with files that match the ledger."""
 
     cell: Cell
     key: str
-    """Key of the run whose training made it."""
+    """Key of the run that trained it."""
     release: str
     """Name of the release."""
     digest: str
     """SHA-256 over the names and hashes of its files: they are public."""
     valid_perplexity: float | None
-    """Perplexity of the validation text when training ended; ``None`` where training did not measure it."""
+    """Perplexity of the validation text at the end of training; ``None`` if training did not measure it."""
 
     @property
     def folder(self) -> Path:
-        """Where it lies."""
+        """Its folder."""
         return RELEASES / self.release / "model"
 
 
 def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> tuple[list[ReleasedModel], list[str]]:
-    """The released models of the rows of a summary, in the ledger's order, and one sentence for each that is not what
-    the ledger or the reports say."""
+    """The released models of a summary's rows, in the ledger's order, and one sentence for each that does not
+    match the ledger or the reports."""
     by_cell = {summarised_cell(row).path: row for row in rows}
     models, problems = [], []
     for release in read_ledger():
@@ -82,7 +79,7 @@ def released_models(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> t
 def _released_model(
     release: Release, files: Mapping[str, str], row: Mapping[str, Any], reports: str | Path
 ) -> ReleasedModel | str:
-    """The model of a release, or what is wrong with it."""
+    """The model of a release, or the error."""
     cell = summarised_cell(row)
     report = read_report(Path(reports) / training_report(cell))
     losses = [point["valid_loss"] for point in curve_of(report) if point.get("valid_loss") is not None]
@@ -97,7 +94,7 @@ def _released_model(
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file below a folder, by its name seen from there."""
+    """The SHA-256 of each file in a folder, by its relative name."""
     found = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with open(path, "rb") as stream:
@@ -106,9 +103,9 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def champions(models: Iterable[ReleasedModel]) -> dict[str, ReleasedModel]:
-    """The best released model of each data set: the least perplexity on the validation text.
+    """The best released model of each data set: the lowest perplexity on the validation text.
 
-    The test text has no say: it is there to measure the choice.
+    The test text does not count: it measures the choice.
     """
     best: dict[str, ReleasedModel] = {}
     for model in models:
@@ -116,11 +113,6 @@ def champions(models: Iterable[ReleasedModel]) -> dict[str, ReleasedModel]:
         if perplexity is not None and (dataset not in best or perplexity < float(best[dataset].valid_perplexity or 0)):
             best[dataset] = model
     return best
-
-
-def registered_name(settings: TrackingSettings, dataset: str) -> str:
-    """Name under which the registry has the models of a data set."""
-    return f"{settings.experiment}-{dataset}"
 
 
 def register_models(
@@ -135,42 +127,33 @@ def register_models(
     for model in models:
         run = store.client.get_run(run_ids[model.key])
         if run.data.tags.get(MODEL_TAG) != model.digest:
-            _copy(model, run, store)
+            _copy(model, run_ids[model.key], store)
             copied += 1
-        name = registered_name(settings, str(model.cell.dataset))
+        name = f"{settings.experiment}-{model.cell.dataset}"
         version = _version(name, model, run, store.client)
         if best.get(str(model.cell.dataset)) == model:
-            _crown(name, version, store.client)
+            aliases = store.client.get_registered_model(name).aliases
+            if str(aliases.get(CHAMPION)) != version:
+                store.client.set_registered_model_alias(name, CHAMPION, version)
     return copied
 
 
-def _copy(model: ReleasedModel, run: "Run", store: TrackingStore) -> None:
-    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
-
+def _copy(model: ReleasedModel, run_id: str, store: TrackingStore) -> None:
     from tasks.results.logged_language_model import save
 
     with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
         save(model.folder, Path(folder, ARTIFACT))
-        repository = get_artifact_repository(run.info.artifact_uri, tracking_uri=store.uri)
-        repository.log_artifacts(str(Path(folder, ARTIFACT)), ARTIFACT)
-    store.client.set_tag(run.info.run_id, MODEL_TAG, model.digest)
+        store.client.log_artifacts(run_id, str(Path(folder, ARTIFACT)), ARTIFACT)
+    store.client.set_tag(run_id, MODEL_TAG, model.digest)
 
 
 def _version(name: str, model: ReleasedModel, run: "Run", client: "MlflowClient") -> str:
-    """The version of a model, made where there is none."""
-    from mlflow.exceptions import MlflowException
-
+    """The version of a model, made if there is none."""
     if not client.search_registered_models(f"name = '{name}'"):
-        try:
-            client.create_registered_model(name, description=_DESCRIPTION)
-        except MlflowException:
-            # Another machine may have made it at the same moment.
-            if not client.search_registered_models(f"name = '{name}'"):
-                raise
-    versions = client.search_model_versions(f"name = '{name}'")
-    mine = [version for version in versions if version.tags.get(MODEL_TAG) == model.digest]
-    if mine:
-        return _first(mine)
+        client.create_registered_model(name, description=_DESCRIPTION)
+    for version in client.search_model_versions(f"name = '{name}'"):
+        if version.tags.get(MODEL_TAG) == model.digest:
+            return str(version.version)
     tags = {MODEL_TAG: model.digest, "cell": model.cell.path, "release": model.release}
     if model.valid_perplexity is not None:
         tags["valid_perplexity"] = f"{model.valid_perplexity:.4f}"
@@ -179,35 +162,7 @@ def _version(name: str, model: ReleasedModel, run: "Run", client: "MlflowClient"
         source=f"{run.info.artifact_uri}/{ARTIFACT}",
         run_id=run.info.run_id,
         tags=tags,
-        description=f"Adapted on text that was masked by {model.cell.technique} and filled; what that left in clear "
-        f"it has seen as it was. Released as {model.release}.",
+        description=f"Adapted on text that was masked by {model.cell.technique} and filled. The model has read every "
+        f"word that the technique left unmasked. Released as {model.release}.",
     )
-    made = str(created.version)
-    # Through a server another machine may have made one at the same moment: the first of them stays.
-    found = client.search_model_versions(f"name = '{name}'")
-    version = _first([other for other in found if other.tags.get(MODEL_TAG) == model.digest])
-    if version != made:
-        client.delete_model_version(name, made)
-    return version
-
-
-def _crown(name: str, version: str, client: "MlflowClient") -> None:
-    """Make a version the champion."""
-    from mlflow.exceptions import MlflowException
-
-    if _champion(name, client) != version:
-        try:
-            client.set_registered_model_alias(name, CHAMPION, version)
-        except MlflowException:
-            if _champion(name, client) != version:
-                raise
-
-
-def _first(versions: "Sequence[ModelVersion]") -> str:
-    return str(min(versions, key=lambda version: int(version.version)).version)
-
-
-def _champion(name: str, client: "MlflowClient") -> str | None:
-    """The version that has the alias."""
-    version = client.get_registered_model(name).aliases.get(CHAMPION)
-    return None if version is None else str(version)
+    return str(created.version)

@@ -5,7 +5,7 @@ and a hash of everything that led to it. So publishing again changes nothing, an
 lost store again. If training did not log its curves live, they come from the reports. Runs of an
 earlier state of a cell remain, with the tag palimpsest.current = false.
 
-Numbers, parameters, keyed hashes and plots are sent. The only texts that are sent are the made-up
+Numbers, parameters and keyed hashes are sent. The only texts that are sent are the made-up
 sentences of 'palimpsest examples'. Language models are copied only if 'palimpsest release' has
 released them. docs/tracking.md lists everything that is sent.
 
@@ -25,6 +25,7 @@ from tasks.results.tracking.forgetting_records import forgetting_records
 from tasks.results.tracking.model_registry import released_models
 from tasks.results.tracking.publication import publish
 from tasks.results.tracking.run_record import run_records
+from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
 SUMMARY = "update MLflow from the reports"
 
@@ -35,21 +36,15 @@ def run(_: Options) -> None:
     rows, folder = read_summary(SUMMARY_FILE), Path(SUMMARY_FILE).parent
     reports = folder / "reports"
     models, problems = released_models(rows, reports)
-    records = [*run_records(rows, reports, settings), *forgetting_records(reports)]
+    records = [*run_records(rows, reports), *forgetting_records(reports)]
     result = publish(records, settings, models)
     write_json(folder / "published.json", {"runs": len(records), "keys": [record.key for record in records]})
-    superseded = f", {result.superseded} earlier superseded" if result.superseded else ""
-    print(
-        f"{len(records)} runs in {result.uri}, experiment {settings.experiment}: {result.created} created, "
-        f"{result.completed} completed, {result.unchanged} unchanged{superseded}"
-    )
-    if result.models:
-        print(f"{result.models} language models copied into MLflow")
-    if result.of_earlier_versions:
-        problems.append(
-            f"{result.of_earlier_versions} runs in {result.uri} were published by an earlier version, with lines of "
-            "filled text and hashes without a key; remove the store with its artifacts, and publish again"
-        )
+    counts = ", ".join(f"{result[name]} {name}" for name in ("created", "completed", "unchanged"))
+    superseded = f", {result['superseded']} earlier superseded" if result["superseded"] else ""
+    store = shown_uri(tracking_uri(settings))
+    print(f"{len(records)} runs in {store}, experiment {settings.experiment}: {counts}{superseded}")
+    if result["models"]:
+        print(f"{result['models']} language models copied into MLflow")
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
 

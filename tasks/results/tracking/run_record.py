@@ -1,10 +1,12 @@
-"""What the tracking store should say of one cell, taken from the reports alone."""
+"""The target state of a cell's MLflow run, taken from the reports only."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.errors import CorpusError
 from tasks.records.cell import Cell
@@ -21,17 +23,14 @@ from tasks.records.stage_report import read_report
 from tasks.results.origin.lock_entries import LockEntries, agrees, keep_entries, read_lock
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tracking.curve import TRAINING, curve_points, numbers, numbers_over_seeds
-from tasks.results.tracking.run_artifacts import ARTIFACTS_TAG, fingerprint, made_up_texts, run_artifacts
-from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 DIGEST_CHARACTERS = 10
-"""Characters of a report's keyed hash that MLflow takes as the digest of a dataset."""
+"""Characters of a report's keyed hash that are the digest of a dataset in MLflow."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedInput:
-    """A corpus or model that a run was made from or measured on."""
+class TrackedInput(NamedTuple):
+    """A corpus or model from which a run was made or on which it was measured."""
 
     name: str
     """Path in the checkout."""
@@ -41,9 +40,9 @@ class TrackedInput:
     """``training``, ``validation``, ``testing``, ``initial model``, or ``model`` of the recogniser alone."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunRecord:
-    """One run as it should be."""
+    """Target state of one run."""
 
     cell: Cell
     key: str
@@ -51,7 +50,7 @@ class RunRecord:
     parameters: dict[str, str]
     metrics: dict[str, float]
     measured_at: int
-    """When the metrics were measured: start of the evaluation, milliseconds since 1970."""
+    """Time of the metrics: start of the evaluation, milliseconds since 1970."""
     inputs: list[TrackedInput]
     curve: dict[tuple[str, int], float]
     """Value of each curve point by name and step."""
@@ -59,33 +58,38 @@ class RunRecord:
     """Start of the training, milliseconds since 1970."""
     ended: int
     """End of the training, milliseconds since 1970."""
-    files: dict[str, str] = field(default_factory=dict, repr=False)
-    """Content of each artifact by its name."""
+    made_up: str = field(default="", repr=False)
+    """Made-up sentences as the cell masks and fills them."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything but the tags."""
+        points = sorted((name, step, value) for (name, step), value in self.curve.items())
+        content = [sorted(self.parameters.items()), sorted(self.metrics.items()), points, self.inputs, self.made_up]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def curve_time(self, step: int) -> int:
-        """When a step was made, milliseconds since 1970, were all steps equally long."""
+        """The time of a step, milliseconds since 1970, assuming steps of equal length."""
         last = max((step for _, step in self.curve), default=0)
         return self.started + round((self.ended - self.started) * step / last) if last else self.started
 
 
-def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path, settings: TrackingSettings) -> list[RunRecord]:
-    """The records of all rows of the summary, with the artifacts that the settings ask for. The part of ``dvc.lock``
-    that says what the numbers come from is kept in the clone's private folder.
+def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> list[RunRecord]:
+    """The records of all rows of the summary.
 
-    Raises ``CorpusError`` where the summary is of another state than the reports.
+    The part of ``dvc.lock`` for the numbers is copied into the clone's private folder. Raises ``CorpusError`` if the
+    summary is of another state than the reports.
     """
     lock = LockEntries(read_lock())
-    made_up = made_up_texts(reports) if settings.artifacts else {}
+    made_up = made_up_texts(reports)
     records = []
     for row in rows:
         record = run_record(row, reports)
+        record.made_up = made_up.get(record.cell, "")
         evaluation = Path(reports) / evaluation_report(record.cell)
         entries = lock.chain(record.tags["dvc_stage"]) if agrees(lock, evaluation) else {}
         if entries:
             record.tags["dvc_lock"] = keep_entries(entries)
-        if settings.artifacts:
-            record.files.update(run_artifacts(record.cell, record.curve, rows, made_up))
-        record.tags[ARTIFACTS_TAG] = fingerprint(record.files)
         records.append(record)
     return records
 
@@ -93,7 +97,7 @@ def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path, settings
 def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
     """The record of one row of the summary.
 
-    Raises ``CorpusError`` where the summary is of another state than the reports.
+    Raises ``CorpusError`` if the summary is of another state than the reports.
     """
     cell, reports = summarised_cell(row), Path(reports)
     training = read_report(reports / training_report(cell))
@@ -135,7 +139,7 @@ def _state_tags(
         tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
         tags["dirty"] = str(bool(code["dirty"])).lower()
         if code.get("changes"):
-            # Keyed digits, which name a file of this clone and say nothing of what is in it.
+            # Keyed digits: the name of a file in this clone, without information on its content.
             tags["changes"] = code["changes"]
     if cell.method != NO_LANGUAGE_MODEL:
         tags["model"] = ", ".join(training["outputs"])
@@ -147,8 +151,8 @@ def _state_tags(
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for step, report in reports.items():
         for section, settings in report["parameters"].items():
-            # A section's key path would give each technique and method parameters of its own name, and MLflow could
-            # not compare them: the step stands for it.
+            # A section's key path would give each technique and method parameters of its own name, which MLflow could
+            # not compare: the step replaces it.
             nested = settings if "." in section and isinstance(settings, Mapping) else {section: settings}
             for name, value in flat(nested):
                 if value is not None:
@@ -179,16 +183,16 @@ def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _effort(cell: Cell, training: Mapping[str, Any]) -> dict[str, float]:
-    """What training took; nothing for the recogniser alone, which has no language model."""
+    """The cost of training; empty for the recogniser alone, which has no language model."""
     if cell.method == NO_LANGUAGE_MODEL:
         return {}
     return {name: float(training[field]) for name, field in TRAINING.items() if training.get(field) is not None}
 
 
 def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Iterator[TrackedInput]:
-    """What went in, each once: MLflow keeps one context of a file in a run."""
+    """Each input once: MLflow stores one context of a file in a run."""
     if cell.method == NO_LANGUAGE_MODEL:
-        # Nothing was trained: both reports are that of recognition.
+        # Nothing was trained: both reports are those of recognition.
         for name, digest in evaluation["inputs"].items():
             context = "model" if name.startswith("models/") else "testing"
             yield TrackedInput(name, digest[:DIGEST_CHARACTERS], context)
@@ -206,3 +210,22 @@ def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, An
 
 def _milliseconds(report: Mapping[str, Any]) -> int:
     return round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
+
+
+def made_up_texts(reports: str | Path) -> dict[Cell, str]:
+    """Made-up sentences raw, masked and filled, by the cell: the examples of the report page.
+
+    They ship with palimpsest: no corpus is read for them.
+    """
+    texts = {}
+    for path in sorted(Path(reports, "examples").rglob("*.json")):
+        report = read_report(path)
+        measured, dataset, seed = report["measured"], report["cell"]["dataset"], report["seed"]
+        for entry in measured["by_technique"]:
+            for fill in entry["filled"]:
+                cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], seed)
+                forms = zip(measured["raw"], entry["masked"], fill["lines"], strict=True)
+                texts[cell] = "Made-up sentences, not of the corpus.\n" + "".join(
+                    f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in forms
+                )
+    return texts

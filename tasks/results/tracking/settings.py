@@ -6,7 +6,7 @@ from tasks.settings.base import Settings
 
 
 class TrackingSettings(Settings):
-    """Where MLflow runs go; never changes a number, so no stage depends on it."""
+    """Settings of the MLflow store; they never change a number, so no stage depends on them."""
 
     uri: str = "sqlite:///mlflow.db"
     """MLflow tracking URI; the environment variable ``MLFLOW_TRACKING_URI`` takes precedence."""
@@ -16,9 +16,3 @@ class TrackingSettings(Settings):
     """Whether training curves are logged while training runs."""
     log_every_steps: int = Field(default=10, ge=1)
     """Optimiser steps between two points of a training curve."""
-    system_metrics: bool = True
-    """Whether MLflow's own sampler logs the machine's load (processor, memory, GPU, network) while training runs."""
-    system_metrics_seconds: float = Field(default=5.0, gt=0)
-    """Seconds between two samples of the machine's load."""
-    artifacts: bool = True
-    """Whether publishing adds plots, and made-up sentences as a cell masks and fills them."""

@@ -1,4 +1,4 @@
-"""Audio files: WAV, FLAC, OGG, MP3, AIFF and what else libsndfile reads, at any sample rate."""
+"""Audio files of any sample rate: WAV, FLAC, OGG, MP3, AIFF and other formats of libsndfile."""
 
 import math
 import re
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from torchaudio.transforms import Resample
 
 _LARGEST_FILTER = 1_000_000
-"""Taps of torchaudio's bank of filters; odd ratios of rates (44,101 to 16,000 Hz) would need gigabytes."""
+"""Maximum of taps in torchaudio's filter bank; odd ratios of rates (44,101 to 16,000 Hz) would need gigabytes."""
 _ZERO_CROSSINGS = 16
-"""Of the sinc on each side; torchaudio's default of 6 lets a tone 1 kHz above the limit through at a seventh."""
+"""Zero crossings of the sinc on each side; torchaudio's 6 pass a tone 1 kHz above the limit at a seventh."""
 
 
 def resample(samples: torch.Tensor, from_rate: int, to_rate: int) -> torch.Tensor:
@@ -50,24 +50,24 @@ def _filter(from_rate: int, to_rate: int) -> "Resample":
 _CHUNK_SIZES = re.compile(r"^\s*(?:data|SSND|FORM|RIFF) : (\d+) \(should be (\d+)\)", re.MULTILINE)
 _SPHERE_SAMPLES = re.compile(rb"^sample_count -i (\d+)", re.MULTILINE)
 _UNKNOWN_SIZE = 0x7FFFF000
-"""Programs that write WAV to a pipe cannot know its length and put at least so much into the header."""
+"""Smallest length that programs write into the header of WAV in a pipe, where they cannot know it."""
 _NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk after the last page")
-"""What libsndfile notes of an OGG file that does not end as it should."""
+"""libsndfile's notes on an OGG file that does not end properly."""
 
 
 @dataclass(frozen=True, slots=True)
 class AudioFacts:
-    """What the header of an audio file says."""
+    """Facts from the header of an audio file."""
 
     seconds: float
     sample_rate: int
-    """Samples of each channel in a second."""
+    """Samples of each channel per second."""
     channels: int
 
 
 def audio_facts(path: str | Path, *, maximum_seconds: float = math.inf) -> AudioFacts:
-    """Length, sample rate and channels, of which only the last sample is decoded. Raises ``SpeechError`` like
-    ``read_audio``, but for damage in the middle and for samples that are no numbers."""
+    """Length, sample rate and channels; only the last sample is decoded. Raises ``SpeechError`` like ``read_audio``,
+    except for damage in the middle and for samples that are not finite."""
     import soundfile
 
     with open_audio(path, maximum_seconds) as file:
@@ -93,12 +93,12 @@ def read_audio(
 ) -> torch.Tensor:
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
 
-    Several channels become their mean, as players and other recognisers' tools do; two sides of a telephone call
-    are two utterances and belong into files of their own. ``tally`` counts what was done to the recording:
-    ``mixed_down`` and ``resampled``.
+    Several channels become their mean, as in players and other recognisers' tools. Two sides of a telephone call are
+    two utterances and need files of their own. ``tally`` counts the changes to the recording: ``mixed_down`` and
+    ``resampled``.
 
-    Raises ``SpeechError`` where the file is missing, empty, no audio, cut off, damaged, has samples that are no
-    numbers, or is longer than ``maximum_seconds`` (seen in its header, before anything is read).
+    Raises ``SpeechError`` if the file is missing, empty, no audio, truncated, damaged, has samples that are not finite,
+    or is longer than ``maximum_seconds`` (by its header, before anything is read).
     """
     import soundfile
 
@@ -119,12 +119,12 @@ def read_audio(
     if tally is not None:
         tally["mixed_down"] += channels > 1
         tally["resampled"] += rate != sample_rate
-    # Files of floating-point samples, and the ripples of a filter, can go beyond full scale.
+    # Floating-point samples and filter ripples can exceed full scale.
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)
 
 
 def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFile":
-    """The file open in libsndfile, when its header is in order. Raises ``SpeechError`` where it is not."""
+    """The file open in libsndfile, with a valid header. Raises ``SpeechError`` if the header is not valid."""
     import soundfile
 
     name = repr(str(path))
@@ -144,14 +144,14 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
 
 
 def is_shortened(path: str | Path) -> bool:
-    """Whether a NIST SPHERE file is compressed with shorten; it begins like one that can be read."""
+    """Whether a NIST SPHERE file is compressed with shorten; its beginning is like that of a readable one."""
     with open(path, "rb") as stream:
         header = stream.read(1024)
     return header.startswith(b"NIST_1A") and b"shorten" in header
 
 
 def _readable(path: str | Path) -> str:
-    """What the file should be."""
+    """Description of the expected file."""
     if is_shortened(path):
         return "audio that can be read here: it is NIST SPHERE compressed with shorten"
     return "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
@@ -167,7 +167,7 @@ def _header_problem(file: "SoundFile", maximum_seconds: float) -> str | None:
         if stated_samples and file.frames < int(stated_samples.group(1)):
             return f"is cut off: its header says {stated_samples.group(1).decode()} samples and it has {file.frames}"
     if any(note in file.extra_info for note in _NO_END):
-        return "is cut off: it ends without the mark of its end; copy it again, or write it anew"
+        return "is cut off: it ends without the mark of its end; copy it again, or encode it again"
     if not file.frames:
         return "holds no samples; record it again"
     seconds = file.frames / file.samplerate

@@ -1,41 +1,34 @@
-"""Published corpora of speech: LibriSpeech, WSJ0 and WSJ1, and the lists of SMS-WSJ.
+"""Published corpora of speech: LibriSpeech, WSJ0 and WSJ1.
 
 LibriSpeech (Panayotov et al. 2015): ``PART/SPEAKER/CHAPTER/SPEAKER-CHAPTER.trans.txt`` has a line for each utterance,
-and its FLAC file lies beside it.
-
-SMS-WSJ (Drude et al. 2019, arXiv 1910.13934): ``sms_wsj.json`` holds, for each mixture of two WSJ speakers in a room,
-the two utterances, their words (Kaldi's) and the paths of all signals. The paths are absolute, of the machine where the
-database was made; where such a file is not there, the same end of the path is looked for below its folder.
+and its FLAC file is in the same folder.
 
 WSJ (Paul and Baker 1992): the discs' recordings (``.wv1``, ``.wv2``) are NIST SPHERE files compressed with shorten,
-which libsndfile cannot read. Convert them first, into ``.wav`` or ``.flac`` files of the same names, beside them or in
-another folder below the same source, for example with ``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. ``.wv1``
-files that are not compressed are read as they are; ``.wv2``, the second microphone, is left alone. The words are those
-of the detailed transcripts (``.dot``; ``.lsn``, then ``.ptx`` where there is none), without the transcribers' marks.
-Verbalised punctuation (``,COMMA``) was spoken and stays a word.
+which libsndfile cannot read. Convert them first, into ``.wav`` or ``.flac`` files of the same names, in the same folder
+or another folder below the source, for example with ``sph2pipe -f wav -p -c 1 440c0401.wv1 440c0401.wav``. Uncompressed
+``.wv1`` files are read directly; ``.wv2``, the second microphone, is ignored. The words are those of the detailed
+transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' marks. Verbalised punctuation
+(``,COMMA``) was spoken and stays a word.
 """
 
-import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tasks.corpora.sources.wsj import transcribed_utterance
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import SpeechError
 from tasks.speech.audio.audio_file import is_shortened
 from tasks.speech.audio.manifest import Recordings, Utterance, check_names, existing_source
-from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
 
 _TRANSCRIPTS = "*.trans.txt"
 
 
 def read_librispeech(settings: LibriSpeech) -> Recordings:
-    """The utterances of the chosen parts in the order of their ids; the speaker is the number that readers have.
+    """The utterances of the chosen parts in the order of their ids; the speaker is the reader's number.
 
-    A line without its recording and a recording without its line are left out and counted. Raises ``SpeechError``
-    where the folder has no transcripts, no such part, or a line that is no ``ID WORDS``.
+    A line without a recording and a recording without a line are left out and counted. Raises ``SpeechError`` if the
+    folder has no transcripts, no such part, or a line that is no ``ID WORDS``.
     """
     source = existing_source(settings.source, "the folder that LibriSpeech's archives were unpacked into")
     transcripts = sorted(source.rglob(_TRANSCRIPTS))
@@ -77,81 +70,6 @@ def _part(transcript: Path) -> str:
     return transcript.absolute().parents[2].name
 
 
-_SOUND = re.compile(r"<[^<>\s]*>")
-"""Kaldi's marks such as ``<NOISE>``."""
-
-
-def read_sms_wsj(settings: SmsWsjSpeech) -> Recordings:
-    """The utterances of a list in the order of their ids.
-
-    ``original_source`` gives each WSJ utterance once, under its own id; the other signals give two utterances a
-    mixture, ``MIXTURE_0`` and ``MIXTURE_1``. Utterances whose file is not there are left out and counted. Raises
-    ``SpeechError`` where the file is missing or is not SMS-WSJ's.
-    """
-    source = existing_source(settings.source, "the path of sms_wsj.json")
-    path = source / "sms_wsj.json" if source.is_dir() else source
-    datasets = _datasets(path)
-    check_names([settings.dataset], datasets, "dataset", path)
-    recordings = Recordings([])
-    seen = set()
-    for mixture, example in sorted(datasets[settings.dataset].items()):
-        for index, (audio, text, speaker) in enumerate(_speakers(path, mixture, example, settings.signal)):
-            original = settings.signal == "original_source"
-            name = Path(audio).stem.lower() if original else f"{mixture}_{index}"
-            if name in seen:
-                continue
-            seen.add(name)
-            found = find_recording(audio, path.parent)
-            if found is None:
-                recordings.leave_out("no_recording", name)
-            else:
-                words = " ".join(_SOUND.sub(" ", text).split())
-                recordings.utterances.append(Utterance(name, found, words, speaker))
-    recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
-    return recordings
-
-
-def _datasets(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SpeechError(f"{str(path)!r} cannot be read as JSON ({type(error).__name__}); give sms_wsj.json") from None
-    datasets = document.get("datasets") if isinstance(document, dict) else None
-    if not isinstance(datasets, dict) or not all(isinstance(dataset, dict) for dataset in datasets.values()):
-        raise SpeechError(
-            f"{str(path)!r} has no 'datasets' of examples; give the sms_wsj.json that SMS-WSJ's make wrote"
-        )
-    return datasets
-
-
-def _speakers(path: Path, mixture: str, example: Mapping[str, Any], signal: str) -> list[tuple[str, str, str]]:
-    """Audio, words and name of each speaker of a mixture."""
-    try:
-        audio, texts, speakers = example["audio_path"][signal], example["kaldi_transcription"], example["speaker_id"]
-        complete = len(audio) == len(texts) == len(speakers) and not isinstance(audio, str)
-    except (KeyError, TypeError):
-        complete = False
-    if not complete or not all(isinstance(value, str) for value in [*audio, *texts, *speakers]):
-        raise SpeechError(
-            f"{str(path)!r}: example {mixture!r} needs audio_path.{signal}, kaldi_transcription and speaker_id, each a "
-            "list with a text for each speaker; make the database with its signals written, or choose another signal"
-        )
-    return list(zip(audio, texts, speakers, strict=True))
-
-
-def find_recording(audio: str, folder: Path) -> Path | None:
-    """A file as it is named, or else where the same end of its path lies below a folder."""
-    path = Path(audio)
-    if path.is_file():
-        return path.absolute()
-    parts = path.parts[1:] if path.is_absolute() else path.parts
-    for start in range(len(parts)):
-        candidate = folder.joinpath(*parts[start:])
-        if candidate.is_file():
-            return candidate.absolute()
-    return None
-
-
 _RECORDINGS = (".flac", ".wav", ".wv1")
 """The first that an utterance has is read."""
 _WSJ_TRANSCRIPTS = (".dot", ".lsn", ".ptx")
@@ -162,8 +80,8 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
     """The utterances of the chosen lists and folders in the order of their ids; the speaker is their first three
     letters.
 
-    Left out and counted: recordings that are only there compressed with shorten, recordings without transcript, and
-    utterances of a list without recording. Raises ``SpeechError`` where the source, a list, or all transcripts are
+    Left out and counted: recordings that exist only compressed with shorten, recordings without a transcript, and
+    utterances of a list without a recording. Raises ``SpeechError`` if the source, a list, or all transcripts are
     missing.
     """
     source = existing_source(settings.source, "the folder that holds the discs' folders")
@@ -198,7 +116,7 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
 
 
 def _words(files: list[Path]) -> dict[str, str] | None:
-    """Text by utterance, the detailed transcript first; ``None`` where no file is a transcript."""
+    """Text by utterance, from the detailed transcript if there is one; ``None`` if no file is a transcript."""
     words: dict[str, str] = {}
     found = False
     for ending in _WSJ_TRANSCRIPTS:
@@ -219,7 +137,7 @@ def _words(files: list[Path]) -> dict[str, str] | None:
 
 
 def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Path]:
-    """The file of each utterance, of the endings that can be read the first."""
+    """The file of each utterance, with the first readable ending."""
     candidates = [path for path in files if path.suffix.lower() in _RECORDINGS and _WSJ_ID.fullmatch(path.stem)]
     names = {path: set(path.relative_to(source).parts[:-1]) | {source.name} for path in candidates}
     check_names(folders, set().union(*names.values()), "folders", source)

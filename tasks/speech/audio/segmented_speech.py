@@ -1,10 +1,10 @@
-"""Utterances that have no file of their own: parts of longer recordings, such as conversations (Kaldi's data folders,
-and lines with times), and recordings inside a table (Parquet).
+"""Utterances without a file of their own: parts of longer recordings, such as conversations (Kaldi data folders), and
+recordings inside a table (Parquet).
 
-A data folder of Kaldi's (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
-(``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) where recordings are longer than
-utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). In place of a file ``wav.scp`` may have ``flac -c -d -s FILE |``;
-other commands are not carried out.
+A Kaldi data folder (kaldi-asr.org/doc/data_prep.html) has ``text`` (``UTTERANCE WORDS``), ``wav.scp``
+(``RECORDING FILE``), ``segments`` (``UTTERANCE RECORDING BEGIN END``, in seconds) if recordings are longer than
+utterances, and ``utt2spk`` (``UTTERANCE SPEAKER``). ``wav.scp`` may have ``flac -c -d -s FILE |`` instead of a file;
+other commands are not executed.
 """
 
 from collections.abc import Iterator
@@ -17,25 +17,20 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
-from tasks.languages.labelled_words import labels_of
 from tasks.speech.audio.audio_file import open_audio
 from tasks.speech.audio.manifest import Recordings, Utterance, existing_source
-from tasks.speech.audio.published_speech import find_recording
-from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
-from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
+from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech
 
-_ENDINGS = (".wav", ".flac", ".mp3")
 _ROWS = 64
 _BEYOND_SECONDS = 0.1
-"""A segment may end so much behind the end of its recording: times are rounded."""
+"""Seconds that a segment may end after the end of its recording, since times are rounded."""
 
 
 def read_kaldi(settings: KaldiSpeech) -> Recordings:
-    """The utterances in the order of ``text``; a path of ``wav.scp`` that is not there is looked for by its end below
-    the folder.
+    """The utterances in the order of ``text``; a missing path of ``wav.scp`` is searched by its end below the folder.
 
-    Left out and counted: utterances whose recording is not there, and segments without words. Raises ``SpeechError``
-    where ``text`` or ``wav.scp`` is missing, and names lines of another form.
+    Left out and counted: utterances without a recording, and segments without words. Raises ``SpeechError`` if ``text``
+    or ``wav.scp`` is missing, and names lines of another form.
     """
     folder = existing_source(settings.source, "a data folder of Kaldi's")
     for name in ("text", "wav.scp"):
@@ -48,7 +43,7 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
     recordings = Recordings([])
     for name, text in texts.items():
         recording = segments[name][0] if name in segments else name
-        audio = find_recording(_file(folder, files[recording]), folder) if recording in files else None
+        audio = _found(_file(folder, files[recording]), folder) if recording in files else None
         if audio is None:
             recordings.leave_out("no_recording", name)
             continue
@@ -61,7 +56,7 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
 
 
 def _pairs(path: Path, form: str, *, empty: bool = False) -> Iterator[tuple[str, str]]:
-    """The first word of each line and the rest; nothing of a file that is not there."""
+    """The first word of each line and the rest; nothing for a missing file."""
     for number, line in enumerate(read_lines(path), start=1) if path.is_file() else ():
         if not line.strip():
             continue
@@ -87,59 +82,30 @@ def _file(folder: Path, entry: str) -> str:
     command = entry.rstrip("| ").split()
     if Path(command[0]).name != "flac":
         raise SpeechError(
-            f"{str(folder / 'wav.scp')!r} has a recording that {command[0]!r} makes; carry the commands out, and name "
+            f"{str(folder / 'wav.scp')!r} has a recording that {command[0]!r} makes; run the commands, and name "
             "the files that they write"
         )
     return command[-1]
 
 
-def read_timed_lines(settings: TimedLinesSpeech) -> Recordings:
-    """The lines in their order, each a part of the recording of its document.
-
-    Lines whose recording is not there are left out and counted. Raises ``SpeechError`` that lists lines without what
-    they need.
-    """
-    source = existing_source(settings.source, "a file of JSON lines")
-    folder = Path(settings.recordings) if settings.recordings else source.parent
-    recordings = Recordings([])
-    problems = []
-    for number, record in read_json_lines(source):
-        if isinstance(record, str):
-            problems.append(f"line {number} {record}")
-            continue
-        name, document, text = (record.get(key) for key in ("id", "document", "text"))
-        times: Any = record.get("ms")
-        labels = labels_of(str(text), record.get("languages"))
-        if not (isinstance(name, str) and isinstance(document, str) and isinstance(text, str) and _is_span(times)):
-            problems.append(f"line {number} has no 'id', 'document' and 'text', or no 'ms' such as [5960, 6921]")
-        elif labels is None and record.get("languages") is not None:
-            problems.append(f"line {number}: 'languages' needs a letter or code for each word of the text")
-        elif (audio := _recording(folder, document)) is None:
-            recordings.leave_out("no_recording", name)
-        else:
-            speaker = record.get("speaker")
-            languages = tuple(labels) if labels else None
-            utterance = Utterance(name, audio, text, None if speaker is None else str(speaker), languages=languages)
-            recordings.utterances.append(utterance)
-            recordings.spans[name] = (times[0] / 1000, times[1] / 1000)
-    fail_with_problems(source, problems)
-    return recordings
-
-
-def _is_span(times: object) -> bool:
-    return isinstance(times, list) and len(times) == 2 and all(type(time) in (int, float) for time in times)
-
-
-def _recording(folder: Path, document: str) -> Path | None:
-    paths = (folder / f"{Path(document).name}{ending}" for ending in _ENDINGS)
-    return next((path.absolute() for path in paths if path.is_file()), None)
+def _found(audio: str, folder: Path) -> Path | None:
+    """A file by its path, or else a file below the folder whose path has the same end."""
+    path = Path(audio)
+    if path.is_file():
+        return path.absolute()
+    parts = path.parts[1:] if path.is_absolute() else path.parts
+    for start in range(len(parts)):
+        candidate = folder.joinpath(*parts[start:])
+        if candidate.is_file():
+            return candidate.absolute()
+    return None
 
 
 def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
-    """The rows in their order; their recordings are written into a private folder, which is replaced as a whole.
+    """The rows in order; their recordings are written into a private folder, which is replaced as a whole.
 
-    Left out and counted: rows without a recording or text, and those whose name came before. Raises ``SpeechError``
-    where a column is missing, or where a file is damaged.
+    Left out and counted: rows without a recording or text, and rows with a name that occurred before. Raises
+    ``SpeechError`` if a column is missing or a file is damaged.
     """
     source = existing_source(settings.source, "a Parquet file, or a folder of them")
     columns = {settings.name, settings.text, "audio"} | ({settings.speaker} if settings.speaker else set())
@@ -164,7 +130,7 @@ def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
 
 
 def _rows(source: Path, columns: set[str]) -> Iterator[dict[str, Any]]:
-    """The rows of Parquet files, some at a time: a row group may hold an hour of speech."""
+    """The rows of Parquet files, in small batches: a row group may hold an hour of speech."""
     try:
         for path in parquet_files(source):
             with open_parquet(path) as file:
@@ -180,21 +146,20 @@ def _rows(source: Path, columns: set[str]) -> Iterator[dict[str, Any]]:
 
 
 def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -> None:
-    """Cut the utterances that are parts of recordings out of these, into FLAC files in a private folder, which is
-    replaced as a whole.
+    """Cut utterances that are parts of recordings into FLAC files in a private folder, which is replaced as a whole.
 
-    What has no word, is too long, or is not in its recording is left out and counted.
+    Segments that have no word, are too long, or lie outside their recording are left out and counted.
     """
     import soundfile
     from tqdm import tqdm
 
-    kept: list[Utterance] = []
+    usable: list[Utterance] = []
     with atomic_folder(folder, private=True) as new:
         for number, utterance in enumerate(tqdm(recordings.utterances, desc="cutting", disable=None, leave=False)):
             name = utterance.utterance_id
             span = recordings.spans.get(name)
             if span is None:
-                kept.append(utterance)
+                usable.append(utterance)
                 continue
             seconds = span[1] - span[0]
             if not normalise(utterance.text) or seconds > maximum_seconds:
@@ -214,5 +179,5 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
             path = f"{number:07d}.flac"
             soundfile.write(new / path, samples, rate, format="FLAC", subtype="PCM_16")
             (new / path).chmod(PRIVATE_MODE)
-            kept.append(replace(utterance, audio=folder.absolute() / path))
-    recordings.utterances = kept
+            usable.append(replace(utterance, audio=folder.absolute() / path))
+    recordings.utterances = usable

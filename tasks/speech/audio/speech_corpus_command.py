@@ -6,9 +6,7 @@ The setting source names the data. The setting kind says how it is stored:
   This is the default.
 - librispeech: LibriSpeech as published.
 - wsj: the Wall Street Journal corpus as published, with its recordings converted from shorten.
-- sms_wsj: lists of SMS-WSJ.
 - kaldi: a data folder of Kaldi.
-- timed_lines: lines with their times in recordings of conversations.
 - parquet: Parquet files that contain the recordings.
 - synthetic: a text with one sentence a line. eSpeak NG speaks it, to train and test a recogniser
   without data.
@@ -31,7 +29,6 @@ Examples:
   palimpsest speech-corpus --set kind=librispeech --set source=LibriSpeech --set parts=[test-clean] --output test
   palimpsest speech-corpus --set kind=wsj --set source=csr --set folders=[si_et_20] --output speech/eval92
   palimpsest speech-corpus --set kind=kaldi --set source=seame/data/devman --output speech/devman
-  palimpsest speech-corpus --set kind=timed_lines --set source=miami.jsonl --set recordings=audio --output speech/miami
   palimpsest speech-corpus --set kind=parquet --set source=ascend/test-00000-of-00001.parquet --output speech/ascend
   palimpsest speech-corpus --set kind=synthetic --set source=test.txt --set synthesis.sentences=500 --output speech/test
   palimpsest speech-corpus --params params.yaml --name speech.corpora.chat.test --output speech/test
@@ -53,10 +50,8 @@ from tasks.speech.audio.settings import (
     LibriSpeech,
     ParquetSpeech,
     RecordedSpeech,
-    SmsWsjSpeech,
     SpeechSettings,
     SyntheticSpeech,
-    TimedLinesSpeech,
     WallStreetJournalSpeech,
 )
 
@@ -67,7 +62,7 @@ SUMMARY = "check recordings and write a manifest of them, or synthesise speech"
 
 
 class SpeechCorpusFiles(StageFiles):
-    """Where recordings and manifest go; where they come from is a setting."""
+    """The output folder; the source is a setting."""
 
     output: Annotated[str, Role(writes=True, files=("manifest.jsonl", "segments"))]
     """folder for manifest.jsonl and recordings; kind synthetic replaces an earlier folder of recordings"""
@@ -78,7 +73,7 @@ def speech_corpus(
 ) -> Report:
     """Write the manifest.
 
-    Raises ``SpeechError`` where the source is missing, is not what its kind says, or nothing in it can be used.
+    Raises ``SpeechError`` if the source is missing or not of its kind, or if nothing in it is usable.
     """
     if isinstance(settings, SyntheticSpeech):
         return _speak(settings, files)
@@ -123,20 +118,16 @@ def speech_corpus(
 
 def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
     from tasks.speech.audio.manifest import Recordings, read_manifest
-    from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
-    from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech, read_timed_lines
+    from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
+    from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
 
     match settings:
         case LibriSpeech():
             return read_librispeech(settings)
         case WallStreetJournalSpeech():
             return read_wsj_speech(settings)
-        case SmsWsjSpeech():
-            return read_sms_wsj(settings)
         case KaldiSpeech():
             return read_kaldi(settings)
-        case TimedLinesSpeech():
-            return read_timed_lines(settings)
         case ParquetSpeech():
             return read_parquet_speech(settings, segments)
     return Recordings(read_manifest(settings.source))
@@ -168,10 +159,10 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     )
 
 
-def _cell_of(section: str) -> Cell:
+def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:
     """The dataset that a section ``speech.corpora.NAME.PART`` belongs to."""
-    keys = section.split(".")
-    return Cell(dataset=keys[2]) if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else Cell()
+    keys = str(section).split(".")
+    return Cell(dataset=keys[2]) if len(keys) == 4 and keys[:2] == ["speech", "corpora"] else cell
 
 
 COMMAND = StageCommand(
@@ -180,8 +171,8 @@ COMMAND = StageCommand(
     settings=SpeechSettings,
     files=SpeechCorpusFiles,
     section="{name}",
-    cell_of_name=_cell_of,
+    cell_of=_cell,
     named_settings=lambda section: {"kind": "manifest"},
-    # A folder of recordings is large, and what is read of it is not written to.
+    # A folder of recordings is large, and its files are never outputs.
     files_of_settings=lambda settings: [settings.source] if Path(settings.source).is_file() else [],
 )

@@ -1,13 +1,13 @@
 """JSON lines about utterances: manifests, n-best lists and partial results.
 
-How they are read, what is said of those that cannot be, and the languages of the words, where a line gives them.
+Reads the lines, lists their problems, and reads the languages of the words if a line gives them.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
 from tasks.corpora.text_lines import NoJson, read_json_line
@@ -16,14 +16,14 @@ from tasks.language_model.evaluation.reference_text import placed_words
 from tasks.languages.labelled_words import labels_of, letter_names
 
 PROBLEMS_SHOWN = 100
-"""A manifest of a folder that was moved has as many problems as lines; nobody reads more than this."""
+"""Problems shown at most. A manifest of a folder that was moved has as many problems as lines."""
 
 FEW_SHOWN = 3
-"""Problems that say enough where a file has another form than is read."""
+"""Problems shown at most if the file has another form altogether."""
 
 
 def problem_list(problems: Sequence[str], what: str = "problems") -> str:
-    """The problems one behind the other, and how many there are (of ``what``) where it is more than one."""
+    """The problems as a list, with their number (of ``what``) if there are several."""
     shown = "; ".join(problems[:PROBLEMS_SHOWN])
     if len(problems) == 1:
         return shown
@@ -31,10 +31,10 @@ def problem_list(problems: Sequence[str], what: str = "problems") -> str:
     return f"{len(problems)} {what}: {shown}{more}"
 
 
-def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Number and object of each line that is not blank; in place of what is no JSON object the reason.
+def read_json_lines(path: str | Path, what: str = "file of JSON lines") -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Number and object of each line that is not blank; for a line that is no JSON object, the reason instead.
 
-    Raises ``SpeechError`` where the file is missing, a folder, damaged or not UTF-8. Reading streams.
+    Raises ``SpeechError`` if the file is missing, a folder, damaged or not UTF-8; ``what`` names it. Reading streams.
     """
     if Path(path).is_dir():
         raise SpeechError(f"{str(path)!r} is a folder, such as toolkits write; give one file of JSON lines")
@@ -47,23 +47,55 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any] | st
             except NoJson as error:
                 yield number, str(error)
                 continue
-            yield number, record if isinstance(record, dict) else "is no JSON object"
+            yield number, record if isinstance(record, dict) else f"is no JSON object but {type(record).__name__}"
     except CorpusError as error:
-        raise SpeechError(str(error).replace("text file", "file of JSON lines")) from None
+        raise SpeechError(str(error).replace("text file", what)) from None
 
 
-def fail_with_problems(path: str | Path, problems: Sequence[str], form: str | None = None) -> None:
-    """``SpeechError`` that lists the problems of a file, where there are any; the first few with a right ``form``."""
+Parsed = TypeVar("Parsed")
+
+
+def read_records(
+    path: str | Path,
+    parse: Callable[[dict[str, Any]], Parsed | list[str]],
+    what: str,
+    form: str | None = None,
+) -> dict[str, Parsed]:
+    """The value that ``parse`` returns for each object, by ``utterance_id``, in order; it may return problems instead.
+
+    Raises ``SpeechError`` that lists the problems with their lines: lines that are no JSON objects, missing or equal
+    ids, and those that ``parse`` finds. Also raises it if there is no line; ``what`` names the file. With ``form``,
+    shows the first problems only, and that form.
+    """
+    found: dict[str, Parsed] = {}
+    problems: list[str] = []
+    first_lines: dict[str, int] = {}
+    for number, record in read_json_lines(path, what):
+        if isinstance(record, str):
+            problems.append(f"line {number}: {record}")
+            continue
+        name, parsed = record.get("utterance_id"), parse(record)
+        wrong = parsed if isinstance(parsed, list) else []
+        if not isinstance(name, str) or not name:
+            wrong = ["has no 'utterance_id' that is text", *wrong]
+        elif (earlier := first_lines.setdefault(name, number)) != number:
+            wrong = [*wrong, f"utterance_id {name!r} is in line {earlier} too"]
+        elif not isinstance(parsed, list):
+            found[name] = parsed
+        problems += [f"line {number}: {problem}" for problem in wrong]
     if problems and form is not None:
         more = f"; and {len(problems) - FEW_SHOWN:,} more problems" if len(problems) > FEW_SHOWN else ""
-        raise SpeechError(f"{str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}. A line looks like {form}")
+        raise SpeechError(f"{what} {str(path)!r}: {'; '.join(problems[:FEW_SHOWN])}{more}. A line looks like {form}")
     if problems:
-        raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
+        raise SpeechError(f"{what} {str(path)!r}: {problem_list(problems)}")
+    if not found:
+        raise SpeechError(f"{what} {str(path)!r} is empty; give a file of JSON lines, one utterance a line")
+    return found
 
 
 def given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, list[str | None]]:
-    """By utterance id, the language of each white-space word of the text, ``mixed``, ``name`` or ``None``, where a line
-    of a manifest or of n-best lists has ``languages``. Raises ``SpeechError`` where these do not fit the words."""
+    """By utterance id, for lines of a manifest or of n-best lists that have ``languages``: a language, ``mixed``,
+    ``name`` or ``None`` for each white-space word. Raises ``SpeechError`` if they do not match the words."""
     read: dict[str, tuple[list[str], list[str | None]]] = {}
     problems = []
     for number, record in read_json_lines(path):
@@ -75,13 +107,14 @@ def given_languages(path: str | Path, languages: Sequence[str]) -> dict[str, lis
             problems.append(f"line {number}: 'languages' needs a letter or code for each of {len(text.split())} words")
         else:
             read[record["utterance_id"]] = text.split(), labels
-    fail_with_problems(path, problems)
+    if problems:
+        raise SpeechError(f"{str(path)!r}: {problem_list(problems)}")
     names = letter_names(list(read.values()), languages)
     return {name: [names.get(label or "") for label in labels] for name, (_, labels) in read.items()}
 
 
 def placed_languages(text: str, languages: Sequence[str | None]) -> tuple[list[str], list[str | None]]:
-    """The normalised words of a text, and of each the language of the white-space word that it was part of."""
+    """The normalised words of a text, each with the language of the white-space word that it was part of."""
     starts = [match.start() for match in re.finditer(r"\S+", text)]
     placed = placed_words(text)
     return [word.word for word in placed], [languages[bisect_right(starts, word.start) - 1] for word in placed]

@@ -1,41 +1,38 @@
-"""A causal language model with pieces of its own inside the search over units: words are scored when they are complete.
+"""A causal language model with its own tokens inside the search over units: it scores complete words.
 
-Its pieces are not the recogniser's, so what it says of a word's beginning is not known, and nothing is looked ahead.
-In its place stands a fixed cost of each letter, the same for all words; when the next unit begins a word the complete
-one's own log-probability takes its place. So nothing is counted twice, and a finished sentence has the model's own
-score. Complete words are asked for every few frames, all at once, and until then count by their letters.
+Its tokens are not the recogniser's units, so it has no score for a word prefix, and there is no look-ahead. Instead
+each letter has a fixed cost, equal for all words. When the next unit begins a word, the complete word's log-probability
+replaces its letter costs. So nothing is counted twice, and a finished sentence has the model's own score. Complete
+words are scored every few frames, all at once, and have their letter costs until then.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
-from tasks.speech.fusion.prefix_score import NodeValues, PrefixScore, SpelledUnits
+from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
-
-if TYPE_CHECKING:
-    from torchaudio.models import RNNT
+from tasks.speech.search.scorer import NodeValues, Scorer
 
 LETTER = 1.6
-"""Nats that a letter of a word costs until the word is scored: what SmolLM2-135M gives the letters of right sentences
-without case and punctuation (wrong ones: 2.7). With less, words that never end win the beam."""
+"""Cost of a letter in nats until the word is scored: SmolLM2-135M's average for the letters of correct sentences
+without case and punctuation (wrong ones: 2.7). At a lower cost, words that never end win the beam."""
 
 
-class CompletedWords(PrefixScore):
-    """See ``PrefixScore``."""
+class CompletedWords(Scorer):
+    """Log-probability of the complete words, less the letter costs of the open word.
 
-    exact = False
+    An estimate has letter costs for complete words that are not scored yet.
+    """
 
     def __init__(self, model: WholeWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
-        # Apostrophes at either end of a word are none of its letters, as normalisation has it.
+        # Apostrophes at either end of a word are no letters, as in normalisation.
         self._letters = np.array([len(letters.replace("'", "")) for letters in units.letters])
-        self._most = (-LETTER * self._letters).astype(np.float32)
+        self._most = (-LETTER * self._letters).astype(np.float32)[None]
 
-    def start(self, tree: SequenceTree, states: PredictorStates, model: "RNNT") -> None:
-        """Begin with a tree that holds the root alone."""
+    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
+        """Start with a tree that has only the root."""
         self._tree = tree
         self._model.start()
         self._open: list[str] = [""]
@@ -65,37 +62,31 @@ class CompletedWords(PrefixScore):
         self._value.set(first, self._value[parents] - cost)
 
     def settle(self, nodes: np.ndarray) -> None:
-        """Ask the model for the complete words of these nodes (N,), in one call for each word of a sentence."""
+        """Score the complete words of these nodes (N,) with the model, in one call for each word of a sentence."""
         nodes = np.unique(nodes[~self._settled[nodes]])
         if len(nodes):
             histories = self._history[nodes]
             self._model.read(histories)
             self._value.put(nodes, self._model.values(histories) - LETTER * self._length[nodes])
-            self._settled.put(nodes, np.ones(len(nodes), dtype=bool))
+            self._settled.put(nodes, True)
 
-    def values(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of the complete words of each sequence less the cost of its open word's letters (N,)."""
-        return self._value[nodes]
+    def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
+        """Score of each sequence (N,); settled nodes have no other estimate."""
+        return np.where(estimated & ~self._settled[nodes], self._estimate[nodes], self._value[nodes])
 
-    def estimates(self, nodes: np.ndarray) -> np.ndarray:
-        """The same (N,), with words that are not settled at the cost of their letters."""
-        return np.where(self._settled[nodes], self._value[nodes], self._estimate[nodes])
-
-    def of_units(self, nodes: np.ndarray) -> np.ndarray:
-        """What the letters of each unit cost (V - 1,)."""
+    def bounds(self, nodes: np.ndarray) -> np.ndarray:
+        """Negative letter costs of each unit (1, V - 1)."""
         return self._most
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The letters cost, and behind a complete word that is an estimate."""
-        found = np.where(estimated, self.estimates(nodes), self._value[nodes]) - LETTER * self._letters[units]
-        self._is_estimate = estimated | (self._units.begins[units] & (self._length[nodes] > 0))
-        return found, self._is_estimate
+        """Values less the letter costs of the units; estimates after a complete word."""
+        closes = self._units.begins[units] & (self._length[nodes] > 0)
+        return self.values(nodes, estimated) - LETTER * self._letters[units], estimated | closes
 
-    def keep(self, chosen: np.ndarray, nodes: np.ndarray) -> None:
-        """Of what ``ahead`` was asked last, these (M,) are nodes now: those that are no estimates need no model."""
-        self.settle(nodes[~self._is_estimate[chosen]])
+    def retain(self, nodes: np.ndarray) -> None:
+        """Nothing is dropped: numbers are small."""
 
-    def finish(self, nodes: np.ndarray) -> np.ndarray:
+    def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
         history = self._history[nodes]
         for place, node in enumerate(nodes.tolist()):

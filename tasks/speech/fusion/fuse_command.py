@@ -4,7 +4,7 @@ The speech comes from 'palimpsest encode-speech', and the references from the ma
 speech. Without --model, the recogniser decodes alone.
 
 With --model, fusion has weights: for the language model, for each word (insertion bonus), and for
-an internal language model (fusion.internal_lm). They come from one of two sources:
+the recogniser's internal language model (fusion.internal_lm). They come from one of two sources:
 
 - --dev and --dev-manifest: the command finds the weights on dev, by word error rate. Then it
   decodes test once.
@@ -24,18 +24,18 @@ from typing import Annotated, Any
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
-from tasks.options import READ, READ_MODEL, WRITE
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.rescore_command import FusedFiles
-from tasks.speech.rescoring.settings import FuseSettings, FusionSettings
+from tasks.speech.rescoring.settings import FuseSettings
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
 
 class FuseFiles(FusedFiles):
-    """Encoded speech with its references, the models, and where the hypotheses go."""
+    """Encoded speech with its references, the models, and the output files."""
 
     recogniser: Annotated[str, READ]
     """recogniser that encoded the speech"""
@@ -49,16 +49,14 @@ class FuseFiles(FusedFiles):
     """encoded speech to decode"""
     test_manifest: Annotated[str, READ]
     """manifest or n-best lists with the references of --test"""
-    source: Annotated[str | None, READ_MODEL] = None
-    """training text of the recogniser, for fusion.internal_lm=lodr; a language model of that text, for density_ratio"""
     output: Annotated[str, WRITE]
     """file for the n-best lists (JSON lines), private; their aligned errors go to a second file, with the ending
     .errors.txt"""
 
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Find the weights, decode test, write what was found and say what came out."""
-    _check(files, settings.fusion)
+    """Tune the weights, decode test, write the hypotheses and print the result."""
+    _check(files)
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
@@ -68,32 +66,19 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     measured = fused_numbers(files, settings)
     report = Report(measured, error_warnings(measured), settings.word_errors.seed, _line(measured))
     if measured["synthetic_speech"]:
-        report.warn("the speech is synthesised; its word error rates say nothing of recorded speech")
+        report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
     return report
 
 
-def _check(files: FuseFiles, settings: FusionSettings) -> None:
-    """``ParameterError`` where options do not belong together."""
-    files.check_model(settings.limited, "dev", "dev_manifest", "weights", "source")
+def _check(files: FuseFiles) -> None:
+    """``ParameterError`` if options conflict."""
+    files.check_model("dev", "dev_manifest", "weights")
     if not files.model:
         return
     if bool(files.weights) == bool(files.dev and files.dev_manifest) or (files.weights and files.dev_manifest):
         raise ParameterError(
             "--model needs weights, and they are never tuned on test; give --dev and --dev-manifest to tune them, or "
             "--weights FILE alone"
-        )
-    check_source(files.source, settings)
-
-
-def check_source(source: str | None, settings: FusionSettings) -> None:
-    """``ParameterError`` where the internal language model lacks its source, or a source has no use."""
-    needed = settings.internal_lm in ("density_ratio", "lodr")
-    if needed and not source:
-        raise ParameterError(f"internal_lm {settings.internal_lm!r} needs --source; give it, or another internal_lm")
-    if source and not needed:
-        raise ParameterError(
-            f"--source belongs to internal_lm 'density_ratio' or 'lodr', and it is {settings.internal_lm!r}; "
-            "leave it out"
         )
 
 
@@ -116,7 +101,15 @@ def _line(measured: Mapping[str, Any]) -> str:
     )
 
 
-COMMAND = StageCommand(
+class FuseCommand(StageCommand[FuseSettings, FuseFiles]):
+    """The stage; settings of fusion have no use without a language model."""
+
+    def unused(self, files: FuseFiles) -> list[str]:
+        """The fields of the settings that have no use with these files."""
+        return [] if files.model else ["fusion"]
+
+
+COMMAND = FuseCommand(
     name="fuse",
     stage=fuse,
     settings=FuseSettings,
@@ -124,6 +117,5 @@ COMMAND = StageCommand(
     section={"search": "speech.search", "fusion": "speech.fusion", "word_errors": "speech.word_errors"},
     labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
-    unused=lambda files: [] if files.model else ["fusion"],
     every_core=True,
 )

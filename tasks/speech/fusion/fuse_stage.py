@@ -1,22 +1,20 @@
-"""The stage ``fuse``: the weights, hypotheses for test, and their word errors."""
+"""The stage ``fuse``: weights, hypotheses for the test set, and their word errors."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
-from tasks.speech.fusion.fused_model import FusedModel
-from tasks.speech.fusion.transcribed_speech import TranscribedSpeech, read_transcribed
-from tasks.speech.fusion.tuned_weights import read_weights, tuned_weights
+from tasks.speech.fusion.scorers import fusion_scorers, weighted
+from tasks.speech.fusion.tuning import NAMES, parts_of, read_weights, tuned_weights
+from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, write_nbest
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
-from tasks.speech.search.beam_search import recognise
-from tasks.speech.search.predictor_states import Hypothesis
+from tasks.speech.search.beam_search import Hypothesis, recognise
 from tasks.speech.word_errors.error_counts_file import measure_errors
-from tasks.speech.word_errors.references import check_overlap, measure_overlap
+from tasks.speech.word_errors.references import measure_overlap
 from tasks.speech.word_errors.word_error_rate_command import listing_beside
 from tasks.speech.word_errors.word_errors import EQUAL, align_words
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
-    """All numbers of the stage; writes the files that were asked for."""
+    """All numbers of the stage; writes the requested files."""
     recogniser = load_recogniser(files.recogniser)
     test = read_transcribed(files.test, files.test_manifest, recogniser)
     measured: dict[str, Any] = {
@@ -38,23 +36,20 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         "synthetic_speech": test.encoded.synthetic,
         "overlap": None,
     }
-    # The cheap things that can fail come before the search.
+    # Cheap steps that can fail come before the search.
     groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
     if files.training_text:
         measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
-        check_overlap(measured["overlap"], settings.fusion)
     fusion = None
     if files.model:
         given = read_weights(files.weights, settings, recogniser) if files.weights else None
-        model = FusedModel(files.model, files.source, settings.fusion, recogniser)
-        check_vocabulary(model.vocabulary_hash, files.vocabulary_hash, files.model)
-        measured["model_vocabulary_hash"] = model.vocabulary_hash
+        scorers, vocabulary = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
+        measured["model_vocabulary_hash"] = vocabulary
         if given is None:
             dev = read_transcribed(str(files.dev), str(files.dev_manifest), recogniser)
-            given, measured["dev"] = tuned_weights(model, dev, settings, recogniser)
-        weights = given.fusion
-        measured |= asdict(weights)
-        fusion = model.fusion(weights)
+            given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
+        measured |= dict(zip(NAMES, given.point, strict=True))
+        fusion = weighted(scorers, parts_of(given.point))
     units = recogniser.units
     started = time.perf_counter()
     lists = recognise(recogniser, test.frames, settings.search, fusion)
@@ -62,12 +57,12 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
     best = {name: hypotheses[0].units for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)}
     texts = {name: units.decode(ids) for name, ids in best.items()}
     if units.languages:
-        told = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
+        recognised = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
         said = given_languages(files.test_manifest, units.languages)
-        measured |= token_language_numbers(test.references, said, told, units.languages)
+        measured |= token_language_numbers(test.references, said, recognised, units.languages)
     errors = files.count(test.references, texts, groups, listing_beside(files.output))
     measured |= measure_errors(errors, settings.word_errors)
-    write_nbest(files.output, _as_nbest(test, lists, recogniser, measured.get("model_vocabulary_hash")))
+    write_nbest(files.output, _as_nbest(test, lists, recogniser))
     audio_seconds = sum(test.encoded.seconds.values())
     return measured | {
         "audio_seconds": audio_seconds,
@@ -82,10 +77,10 @@ def token_language_numbers(
     found: Mapping[str, tuple[str, Sequence[str]]],
     languages: Collection[str],
 ) -> dict[str, Any]:
-    """Of the recognised words that are said to be of one of the ``languages``: how many there are, and the share with
-    units of it.
+    """Number of recognised words in one of the ``languages`` by the references, and the share whose units have that
+    language.
 
-    By utterance id, ``given``: what is said of the white-space words of the references; ``found``: the text and the
+    By utterance id, ``given``: the language of each white-space word of the reference; ``found``: the text and the
     language of each of its words.
     """
     known = [name for name in given if name in found]
@@ -93,26 +88,24 @@ def token_language_numbers(
     heard = [found[name] for name in known]
     alignments = align_words([words for words, _ in said], [text.split() for text, _ in heard])
     pairs = [
-        (expected[at], told[there])
-        for stretches, (_, expected), (_, told) in zip(alignments, said, heard, strict=True)
+        (expected[at], emitted[there])
+        for stretches, (_, expected), (_, emitted) in zip(alignments, said, heard, strict=True)
         for stretch in stretches
         if stretch.kind == EQUAL
         for at, there in zip(stretch.reference, stretch.hypothesis, strict=True)
         if expected[at] in languages
     ]
-    right = sum(language == told for language, told in pairs)
+    right = sum(language == emitted for language, emitted in pairs)
     return {"token_languages": len(pairs), "token_languages_right": right / len(pairs) if pairs else None}
 
 
-def _as_nbest(
-    test: TranscribedSpeech, lists: list[list[Hypothesis]], recogniser: Recogniser, vocabulary: str | None
-) -> list[NbestList]:
-    """The lists in the order of the encoded speech; of units that spell the same words the best score stays."""
+def _as_nbest(test: TranscribedSpeech, lists: list[list[Hypothesis]], recogniser: Recogniser) -> list[NbestList]:
+    """The lists in the order of the encoded speech; units that spell the same words are merged, best score first."""
     found = []
     for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True):
         texts: dict[str, float] = {}
         for hypothesis in hypotheses:
             texts.setdefault(recogniser.units.decode(hypothesis.units), hypothesis.score)
         entries = tuple(ScoredHypothesis(text, score) for text, score in texts.items())
-        found.append(NbestList(name, test.references[name], entries, vocabulary))
+        found.append(NbestList(name, test.references[name], entries))
     return found

@@ -1,12 +1,12 @@
-"""Next-word distributions behind the histories that a search has open, over the sorted vocabulary.
+"""Next-word distributions after the histories that a search has open, over the sorted vocabulary.
 
-The probability of a range of words is the sum of its parts: words at its ends, and between them whole blocks, as the
-difference of two cumulative sums of blocks. The blocks' sums are float64 and words stand as they are, so a range within
-a block loses nothing, and a longer one is wrong by 1e-16 at most. A table of every cumulative sum would be three times
-as large and no more exact.
+The probability of a range of words is the sum of the words at its ends and of the whole blocks between them. The blocks
+are the difference of two cumulative sums. These are float64, and words are stored as they are. So a range within a
+block is exact, and a longer one is wrong by 1e-16 at most. A table of all cumulative sums would be three times as large
+and no more exact.
 
-The words of a vocabulary stand in the order of their letters, those that begin alike side by side. So each node of the
-prefix tree of all words is a range, and no tree is built.
+The words of a vocabulary are in alphabetical order, so words with the same prefix are contiguous. Each node of the
+prefix tree of all words is therefore a range, and no tree is built.
 """
 
 import math
@@ -20,34 +20,34 @@ from tasks.language_model.vocabulary import END_ID, PADDING_ID, SPECIAL_TOKENS, 
 
 _LAST = chr(0x10FFFF)
 EMPTY = 0
-"""The beginning of a word before its first letter."""
+"""The empty prefix."""
 _FIRST_SPELLINGS = 1024
 OUTSIDE = 1
-"""The beginning of no word of the vocabulary."""
+"""All prefixes of no word of the vocabulary."""
 
 
 class SortedVocabulary:
-    """Words by the order of their letters, then the special tokens."""
+    """Words in alphabetical order, then the special tokens."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         special = len(SPECIAL_TOKENS)
         order = sorted(range(special, len(vocabulary)), key=vocabulary.tokens.__getitem__)
         self.words = [vocabulary.tokens[index] for index in order]
         self.columns = np.array([*order, *range(special)], dtype=np.int64)
-        """Ids of the vocabulary (V,) in this order."""
+        """Vocabulary ids (V,) in this order."""
         self.unknown_column = len(order) + UNKNOWN_ID
         self.end_column = len(order) + END_ID
 
     def range_of(self, prefix: str) -> tuple[int, int]:
-        """Where the words stand that begin so: from, and up to but not including."""
+        """The range of words with this prefix: first, and one past the last."""
         return bisect_left(self.words, prefix), bisect_right(self.words, prefix + _LAST)
 
 
 class WordBeginnings:
-    """Beginnings of words by number, and what a unit makes of one; the letters count, not how units divide them.
+    """Numbered word prefixes, and their extension by units; only letters count, not their division into units.
 
-    Apostrophes at either end of a word are none of its letters, as normalisation has it. All beginnings of no word of
-    the vocabulary are one: ``OUTSIDE``.
+    Apostrophes at either end of a word are ignored, as in normalisation. All prefixes of no word of the vocabulary are
+    one: ``OUTSIDE``.
     """
 
     def __init__(self, vocabulary: SortedVocabulary, spellings: list[str]) -> None:
@@ -55,17 +55,17 @@ class WordBeginnings:
         self._vocabulary, self._spellings = vocabulary, spellings
         self._letters = ["", ""]
         self._numbers = {"": EMPTY}
-        # By beginning that was ever extended: its row of what each unit makes of it, -1 where that is not known yet.
+        # By prefix that was ever extended: its row of extensions by unit, -1 where not yet known.
         self._row = np.full(_FIRST_SPELLINGS, -1, dtype=np.int64)
         self._next = np.full((_FIRST_SPELLINGS // 8, len(spellings)), -1, dtype=np.int32)
         size = len(vocabulary.words)
         self._count = 2
         self.table = np.zeros((_FIRST_SPELLINGS, 4), dtype=np.int64)
         self.table[:2] = [(0, size, -1, 0), (0, 0, -1, 1)]
-        """By beginning: its range in the sorted vocabulary, the word's own place or -1, and whether it has a letter."""
+        """By prefix: its range in the sorted vocabulary, the word's own place or -1, and whether it has a letter."""
 
     def extended(self, beginnings: np.ndarray, units: np.ndarray) -> np.ndarray:
-        """The beginnings (N,) with the letters of one unit more."""
+        """The prefixes (N,) extended by the letters of one unit."""
         if (self._row[beginnings] < 0).any():
             self._add_rows(np.unique(beginnings[self._row[beginnings] < 0]))
         rows = self._row[beginnings]
@@ -108,26 +108,27 @@ class WordBeginnings:
 
 
 BLOCK = 32
-"""Words of a block."""
+"""Words in a block."""
 _FIRST_CAPACITY = 64
+_TABLES = ("_probabilities", "_sums", "_normaliser", "_unknown")
 _ROWS_AT_ONCE = 128
 _SMALLEST = 1e-38
-"""Probabilities are kept in float32; what is smaller counts as this."""
+"""Smallest stored probability: they are stored in float32."""
 
 
 class NextWordDistributions:
-    """Distributions by history, as long as they are retained."""
+    """Distributions by history, stored as long as they are retained."""
 
     def __init__(self, model: NextWords, vocabulary: SortedVocabulary) -> None:
         self._model, self._vocabulary = model, vocabulary
         self._words = len(vocabulary.words)
-        # One block more than full ones: where the last word's range ends, there is always a block.
+        # One block more than full ones, so that the end of the last word's range is in a block.
         self._blocks = self._words // BLOCK + 1
-        # Columns that fill the last block stand between the words and the special tokens; they count as nothing.
+        # Columns that fill the last block are between the words and the special tokens; their probability is 0.
         filling = np.full(self._blocks * BLOCK - self._words, PADDING_ID)
         columns = vocabulary.columns
         self._columns = np.concatenate([columns[: self._words], filling, columns[self._words :]])
-        # By row: each token's probability up to rounding, cumulative sums, log of the sum of all tokens.
+        # By row: each token's unnormalised probability, cumulative sums, log of the sum over all tokens.
         self._probabilities = np.zeros((_FIRST_CAPACITY, len(self._columns)), dtype=np.float32)
         self._sums = np.zeros((_FIRST_CAPACITY, self._blocks + 1))
         self._normaliser = np.zeros(_FIRST_CAPACITY)
@@ -136,14 +137,13 @@ class NextWordDistributions:
 
     def start(self) -> None:
         """Forget all."""
-        self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
-        self._free = np.arange(len(self._sums))
+        self._row, self._used = np.full(_FIRST_CAPACITY, -1, dtype=np.int64), 0
         self._model.start(self._columns)
         self.computed = 0
-        """Distributions asked of the model since the start."""
+        """Number of distributions requested from the model since the start."""
 
     def ensure(self, histories: np.ndarray) -> None:
-        """Ask the model for the distributions that are not here."""
+        """Request the missing distributions from the model."""
         if len(histories) and (most := int(histories.max()) + 1) > len(self._row):
             self._row = np.concatenate([self._row, np.full(2 * most - len(self._row), -1, dtype=np.int64)])
         missing = np.unique(histories[self._row[histories] < 0])
@@ -153,53 +153,45 @@ class NextWordDistributions:
 
     @torch.inference_mode()
     def _compute(self, histories: np.ndarray) -> None:
-        while len(self._free) < len(histories):
-            size = len(self._sums)
-            self._free = np.append(self._free, np.arange(size, 2 * size))
-            for name in ("_probabilities", "_sums", "_normaliser", "_unknown"):
+        begin, end = self._used, self._used + len(histories)
+        if end > len(self._sums):
+            for name in _TABLES:
                 table = getattr(self, name)
-                larger = np.empty((2 * size, *table.shape[1:]), dtype=table.dtype)
-                larger[:size] = table
+                larger = np.empty((2 * end, *table.shape[1:]), dtype=table.dtype)
+                larger[:begin] = table[:begin]
                 setattr(self, name, larger)
         scores = self._model.scores(histories)  # (N, C)
         filled = self._blocks * BLOCK
         scores[:, self._words : filled] = -math.inf
-        rows = self._taken(len(histories))
-        contiguous = rows[-1] - rows[0] == len(rows) - 1
-        if contiguous:
-            found = torch.from_numpy(self._probabilities[rows[0] : rows[-1] + 1])
-            torch.softmax(scores, dim=1, out=found)
-        else:
-            found = torch.softmax(scores, dim=1)
-            self._probabilities[rows] = found.numpy()
+        found = torch.from_numpy(self._probabilities[begin:end])
+        torch.softmax(scores, dim=1, out=found)
         blocks = found[:, :filled].unflatten(1, (self._blocks, BLOCK))
         sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
-        self._sums[rows, 0] = 0.0
-        self._sums[rows, 1:] = sums
+        self._sums[begin:end, 0] = 0.0
+        self._sums[begin:end, 1:] = sums
         special = found[:, filled:].double().numpy()
         normaliser = np.log(sums[:, -1] + special.sum(axis=1))
-        self._normaliser[rows] = normaliser
-        self._unknown[rows] = np.log(np.maximum(special[:, UNKNOWN_ID], _SMALLEST)) - normaliser
-        self._row[histories] = rows
-        self.computed += len(rows)
+        self._normaliser[begin:end] = normaliser
+        self._unknown[begin:end] = np.log(np.maximum(special[:, UNKNOWN_ID], _SMALLEST)) - normaliser
+        self._row[histories] = np.arange(begin, end)
+        self._used = end
+        self.computed += len(histories)
 
     def _shares(self) -> np.ndarray:
-        """A view of the words' probabilities by row, block and place in the block."""
+        """View of the words' probabilities by row, block and place in the block."""
         filled = self._blocks * BLOCK
         return self._probabilities[:, :filled].reshape(-1, self._blocks, BLOCK)
 
-    def _taken(self, count: int) -> np.ndarray:
-        """That many free rows, side by side where the lowest free ones are."""
-        rows, self._free = self._free[:count], self._free[count:]
-        return rows
-
     def retain(self, histories: np.ndarray) -> None:
-        """Only these distributions are needed again, or soon."""
-        kept = np.zeros(len(self._row), dtype=bool)
-        kept[histories[histories < len(kept)]] = True
-        gone = np.flatnonzero(~kept & (self._row >= 0))
-        self._free = np.sort(np.append(self._free, self._row[gone]))
-        self._row[gone] = -1
+        """Drop all distributions but these, which are needed again or soon."""
+        held = np.unique(histories[histories < len(self._row)])
+        held = held[self._row[held] >= 0]
+        rows, self._used = self._row[held], len(held)
+        for name in _TABLES:
+            table = getattr(self, name)
+            table[: len(held)] = table[rows]
+        self._row[:] = -1
+        self._row[held] = np.arange(len(held))
 
     def word(self, histories: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the words at these places of the sorted vocabulary."""
@@ -228,7 +220,7 @@ class NextWordDistributions:
         return total * np.exp(-self._normaliser[rows])
 
     def sentence_end(self, histories: np.ndarray) -> np.ndarray:
-        """Log-probabilities (N,) of the sentence end; nothing is kept."""
+        """Log-probabilities (N,) of the sentence end; not stored."""
         wanted, inverse = np.unique(histories, return_inverse=True)
         self._model.read(wanted)
         ends = [

@@ -20,7 +20,6 @@ from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.fusion.fuse_command import check_source
 from tasks.speech.rescoring.settings import TuneFusionSettings
 
 SUMMARY = "find the weights of fusion for all language models of a comparison"
@@ -33,8 +32,6 @@ class TuneFusionFiles(StageFiles):
     """recogniser that encoded the speech"""
     model: Annotated[str, READ_MODEL]
     """language model to find the weights with: folder of any kind, package:NAME/FOLDER or name on the hub"""
-    source: Annotated[str | None, READ_MODEL] = None
-    """training text of the recogniser, for fusion.internal_lm=lodr; a language model of that text, for density_ratio"""
     dev: Annotated[str, READ]
     """encoded speech to find the weights on"""
     dev_manifest: Annotated[str, READ]
@@ -47,22 +44,21 @@ def tune_fusion(
     settings: TuneFusionSettings, files: TuneFusionFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
     """Decode dev at several weights and write the best ones."""
-    check_source(files.source, settings.fusion)
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    from tasks.speech.fusion.fused_model import FusedModel
-    from tasks.speech.fusion.transcribed_speech import read_transcribed
-    from tasks.speech.fusion.tuned_weights import tuned_weights
+    from tasks.speech.fusion.scorers import fusion_scorers
+    from tasks.speech.fusion.tuning import tuned_weights
+    from tasks.speech.recogniser.encoded_speech import read_transcribed
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.word_errors.error_counts_file import dev_warnings
 
     recogniser = load_recogniser(files.recogniser)
     dev = read_transcribed(files.dev, files.dev_manifest, recogniser)
-    model = FusedModel(files.model, files.source, settings.fusion, recogniser)
-    weights, numbers = tuned_weights(model, dev, settings, recogniser)
+    scorers, vocabulary = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
+    weights, numbers = tuned_weights(scorers, dev, settings, recogniser)
     weights.write(files.output)
-    measured = weights.model_dump(mode="json") | {"model_vocabulary_hash": model.vocabulary_hash, "dev": numbers}
+    measured = weights.model_dump(mode="json") | {"model_vocabulary_hash": vocabulary, "dev": numbers}
     shown = (
         f"LM weight {weights.lm_weight:g}, insertion bonus {weights.insertion_bonus:g}: word error rate on dev "
         f"{numbers['wer']:.2%}, without a language model {numbers['wer_alone']:.2%}"

@@ -1,175 +1,217 @@
-"""Weights of fusion, found on dev.
+"""Weights of fusion: their tuning on dev, and their file, for use with other language models.
 
-Dev is decoded without a language model and with the weights in the middle of the grid. The n-best lists of both, with
-their scores in parts, say for every point of the grid which hypothesis of an utterance would win and how many words of
-it would be wrong. Many points have nearly as few errors as the best one, and which of them is best is chance. So the
-utterances are drawn again and again with replacement, and each weight is the mean of those that are best on a draw, as
-in rescoring (decision 0068). Dev is decoded with these weights, its lists are added, and they are found again. Weights
-that do not lower the word error rate of a real decoding are not used.
+Language models are compared with one set of weights. Weights that each model tunes on few utterances differ by chance,
+and the word error rates then differ by that chance too.
+
+Dev is decoded without a language model and with the weights in the middle of the grid. The n-best lists of both have
+scores in parts. They give, for every point of the grid, the winning hypothesis of each utterance and its word errors.
+Each weight is the mean of the best weights on resamples (decision 0068). Dev is decoded with these weights, its lists
+are added, and the weights are tuned again. Weights that do not lower the word error rate of a real decoding are not
+used.
 """
 
 import itertools
+import json
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, astuple, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from pydantic import Field
+from rapidfuzz.distance import Levenshtein
 
-from tasks.speech.fusion.shallow_fusion import FusionWeights
-from tasks.speech.rescoring.settings import FusionSettings
-from tasks.speech.search.predictor_states import Hypothesis
+from tasks.corpora.text_lines import write_lines
+from tasks.errors import ParameterError, SpeechError
+from tasks.language_model.normalisation import normalise
+from tasks.settings.base import Settings
+from tasks.settings.checks import check_settings
+from tasks.speech.fusion.scorers import Scorers, weighted
+from tasks.speech.recogniser.encoded_speech import TranscribedSpeech
+from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.recogniser.units import Units
+from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
+from tasks.speech.rescoring.weight_grid import INTERNAL, LM, WORD_COUNT, at_edge, mean_of_best, winners
+from tasks.speech.search.beam_search import Hypothesis, recognise
+from tasks.speech.search.scorer import sentence_scores
 
 NBEST = 20
-"""Hypotheses of each utterance of dev, at most, that a decoding adds to the lists."""
-_MISSING = np.iinfo(np.int32).max
-_SEED = 1
+"""Maximum of hypotheses of each dev utterance that a decoding adds to the lists."""
 _DIGITS = 2
-"""Decimals of a weight that is a mean: the deviation over resamples is larger than the third."""
+"""Decimals of a mean weight: the deviation over resamples is larger than the third decimal."""
+
+Point = tuple[float, float, float]
+"""Weights of the language model, of each word (bonus), and of the internal language model, which is subtracted."""
+NAMES = ("lm_weight", "insertion_bonus", "internal_lm_weight")
+ALONE: Point = (0.0, 0.0, 0.0)
+CountErrors = Callable[[int, tuple[int, ...]], int]
+"""Word errors of a hypothesis, by the index of its utterance and its units."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuningResult:
-    """The weights, and how they were found."""
-
-    weights: FusionWeights
-    deviation: dict[str, float]
-    """Standard deviation of each weight over the resamples; 0 without resamples."""
-    best: FusionWeights
-    """The point of the grid with the fewest errors by the lists of all decodings."""
-    grid: list[dict[str, float]]
-    """Each point with the word error rate that the lists promise in the last round."""
-    decoded: list[dict[str, float]]
-    """Each point that dev was decoded with, and its word error rate."""
+def parts_of(point: Point) -> dict[str, float]:
+    """The weights by the names of ``Scorers``."""
+    return {LM: point[0], WORD_COUNT: point[1], INTERNAL: -point[2]}
 
 
-Decode = Callable[[FusionWeights], list[list[Hypothesis]]]
-Complete = Callable[[list[list[Hypothesis]], FusionWeights], list[list[Hypothesis]]]
-"""Fills in the parts that the search left out because their weight was 0."""
-CountErrors = Callable[[Sequence[tuple[int, tuple[int, ...]]]], list[int]]
-"""Word errors of hypotheses: index of the utterance and units."""
+class FusionWeights(Settings):
+    """Weights, with the recogniser and the internal model that they belong to."""
+
+    lm_weight: float = Field(ge=0)
+    insertion_bonus: float
+    internal_lm_weight: float = Field(default=0.0, ge=0)
+    internal_lm: InternalModel
+    recogniser_hash: str
+
+    @property
+    def point(self) -> Point:
+        """The weights alone."""
+        return self.lm_weight, self.insertion_bonus, self.internal_lm_weight
+
+    def write(self, path: str | Path) -> None:
+        """Write a private file of one line of JSON."""
+        write_lines(path, [json.dumps(self.model_dump(mode="json"))], private=True)
 
 
-def grid_of(settings: FusionSettings) -> list[FusionWeights]:
-    """All points of the grid; a language model without weight has no internal model to take off either."""
-    internal = [0.0] if settings.internal_lm == "none" else sorted(set(settings.internal_lm_weights))
-    points = itertools.product(sorted(set(settings.lm_weights)), sorted(set(settings.insertion_bonuses)), internal)
-    return [FusionWeights(*point) for point in points if point[0] or not point[2]]
+def read_weights(path: str | Path, settings: TuneFusionSettings, recogniser: Recogniser) -> FusionWeights:
+    """The weights of a file that ``FusionWeights.write`` wrote.
 
-
-def middle_of(settings: FusionSettings) -> FusionWeights:
-    """The point that dev is decoded with first."""
-
-    def middle(values: Sequence[float]) -> float:
-        ordered = sorted(set(values))
-        return ordered[(len(ordered) - 1) // 2]
-
-    internal = 0.0 if settings.internal_lm == "none" else middle(settings.internal_lm_weights)
-    weight = middle(settings.lm_weights)
-    return FusionWeights(weight, middle(settings.insertion_bonuses), internal if weight else 0.0)
-
-
-def at_edge_of_grid(settings: FusionSettings, best: FusionWeights) -> list[str]:
-    """Weights of the best point that are the first or the last of their grid, and not 0: the grid may be too narrow."""
-    grids = {"lm_weight": settings.lm_weights, "insertion_bonus": settings.insertion_bonuses}
-    if settings.internal_lm != "none":
-        grids["internal_lm_weight"] = settings.internal_lm_weights
-    plain = asdict(best)
-    return [
-        name
-        for name, grid in grids.items()
-        if plain[name] and len(set(grid)) > 1 and plain[name] in (min(grid), max(grid))
-    ]
-
-
-def tune(
-    settings: FusionSettings,
-    decode: Decode,
-    complete: Complete,
-    count_errors: CountErrors,
-    words: int,
-    normalised: bool,
-) -> TuningResult:
-    """The weights with the fewest word errors on resamples of dev.
-
-    ``words`` of the references, to divide by; ``normalised`` whether scores are divided by the units plus 2. Of equal
-    points the one with the smaller weights counts.
+    Raises ``ParameterError`` if it is no such file, or belongs to another recogniser or other settings.
     """
-    lists = ListErrors(count_errors, normalised)
-    decoded: dict[FusionWeights, int] = {}
-
-    def decode_at(weights: FusionWeights) -> None:
-        found = decode(weights)
-        decoded[weights] = sum(count_errors([(index, best[0].units) for index, best in enumerate(found)]))
-        lists.add(complete([hypotheses[:NBEST] for hypotheses in found], weights))
-
-    alone = FusionWeights(0.0, 0.0)
-    decode_at(alone)
-    decode_at(middle_of(settings))
-    points = grid_of(settings)
-    for _ in range(settings.tuning_rounds):
-        chosen, deviation = mean_of_best(points, lists.errors(points), settings.resamples)
-        if chosen in decoded:
-            break
-        decode_at(chosen)
-    promised = lists.errors(points).sum(axis=1)
-    return TuningResult(
-        weights=chosen if decoded[chosen] < decoded[alone] else alone,
-        deviation=deviation,
-        best=points[int(promised.argmin())],
-        grid=[{**asdict(point), "wer": int(count) / words} for point, count in zip(points, promised, strict=True)],
-        decoded=[{**asdict(point), "wer": count / words} for point, count in decoded.items()],
-    )
+    try:
+        found: FusionWeights = check_settings(
+            FusionWeights, json.loads(Path(path).read_bytes()), f"weights {str(path)!r}"
+        )
+    except (OSError, ValueError) as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
+        raise ParameterError(f"--weights: {str(path)!r} {reason}; 'palimpsest tune-fusion' writes one") from None
+    for name, tuned, asked in (
+        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
+        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
+    ):
+        if tuned != asked:
+            raise ParameterError(
+                f"--weights: {str(path)!r} was tuned with {name} {tuned!r}, and here it is {asked!r}; tune again by "
+                "'palimpsest tune-fusion'"
+            )
+    return found
 
 
-def mean_of_best(
-    points: Sequence[FusionWeights], errors: np.ndarray, resamples: int
-) -> tuple[FusionWeights, dict[str, float]]:
-    """The mean of the points with the fewest ``errors`` (P, U) on draws of the utterances, and its deviation."""
-    utterances = errors.shape[1]
-    draws = np.ones((1, utterances))
-    if resamples:
-        generator = np.random.default_rng(_SEED)
-        draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples).astype(float)
-    found = np.array([astuple(points[place]) for place in (draws @ errors.T).argmin(axis=1)])  # (R, 3)
-    mean, deviation = found.mean(axis=0), found.std(axis=0).round(_DIGITS).tolist()
-    chosen = FusionWeights(*(mean.round(_DIGITS) if resamples else mean).tolist())
-    return chosen, dict(zip(asdict(chosen), deviation, strict=True))
+def axes_of(settings: FusionSettings) -> dict[str, list[float]]:
+    """The values of each weight, by its name."""
+    internal = [0.0] if settings.internal_lm == "none" else settings.internal_lm_weights
+    axes = (settings.lm_weights, settings.insertion_bonuses, internal)
+    return {name: sorted(set(values)) for name, values in zip(NAMES, axes, strict=True)}
 
 
-class ListErrors:
-    """The hypotheses of every utterance, each once, with parts of scores and word errors."""
+def grid_of(settings: FusionSettings) -> list[Point]:
+    """All points of the grid; if the language model has weight 0, no internal model is subtracted either."""
+    weights, bonuses, internal = axes_of(settings).values()
+    return [point for point in itertools.product(weights, bonuses, internal) if point[0] or not point[2]]
 
-    def __init__(self, count_errors: CountErrors, normalised: bool) -> None:
-        self._count_errors, self._normalised = count_errors, normalised
-        self._entries: list[dict[tuple[int, ...], Hypothesis]] = []
-        self._errors: dict[tuple[int, tuple[int, ...]], int] = {}
 
-    def add(self, found: list[list[Hypothesis]]) -> None:
-        """Add lists; of two equal hypotheses the one that the transducer gives more stays."""
-        self._entries = self._entries or [{} for _ in found]
-        for entries, hypotheses in zip(self._entries, found, strict=True):
-            for hypothesis in hypotheses:
-                earlier = entries.get(hypothesis.units)
-                if earlier is None or earlier.transducer < hypothesis.transducer:
-                    entries[hypothesis.units] = hypothesis
-        keys = [(index, units) for index, entries in enumerate(self._entries) for units in entries]
-        new = [key for key in keys if key not in self._errors]
-        self._errors |= dict(zip(new, self._count_errors(new), strict=True))
+def middle_of(settings: FusionSettings) -> Point:
+    """The point that dev is decoded with first."""
+    weight, bonus, internal = (values[(len(values) - 1) // 2] for values in axes_of(settings).values())
+    return weight, bonus, internal if weight else 0.0
 
-    def errors(self, points: Sequence[FusionWeights]) -> np.ndarray:
-        """Word errors (P, U) of the hypothesis that wins at each point, by utterance."""
-        most = max(map(len, self._entries))
-        parts = np.zeros((5, len(self._entries), most))  # transducer, language model, words, internal, divisor
-        parts[0], parts[4] = -np.inf, 1.0
-        errors = np.full(parts.shape[1:], _MISSING, dtype=np.int64)
+
+def error_counter(references: Sequence[Sequence[str]], units: Units) -> CountErrors:
+    """A function that counts word errors, each hypothesis once; ``references`` are normalised words."""
+
+    @cache
+    def errors(index: int, found: tuple[int, ...]) -> int:
+        return Levenshtein.distance(references[index], normalise(units.decode(found)))
+
+    return errors
+
+
+class DevLists:
+    """The distinct hypotheses of every dev utterance, with parts of scores and word errors."""
+
+    def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: TranscribedSpeech) -> None:
+        self._scorers, self._recogniser, self._frames = scorers, recogniser, dev.frames
+        references = [normalise(dev.references[name]) for name in dev.encoded.utterance_ids]
+        self._count_errors = error_counter(references, recogniser.units)
+        self._entries: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in references]
+        self.words = sum(map(len, references))
+        self.empty_references = sum(not reference for reference in references)
+
+    def decode(self, point: Point, settings: TuneFusionSettings) -> int:
+        """Decode dev, add its lists, and return the word errors.
+
+        Of equal hypotheses the one with the highest transducer score stays. Parts that the search skipped, because
+        their weight is 0, are computed.
+        """
+        wide = settings.search.model_copy(update={"nbest": settings.search.beam_width})
+        lists = recognise(self._recogniser, self._frames, wide, weighted(self._scorers, parts_of(point)))
+        for entries, hypotheses in zip(self._entries, lists, strict=True):
+            for found in hypotheses[:NBEST]:
+                if found.units not in entries or entries[found.units].transducer < found.transducer:
+                    entries[found.units] = found
+        every = [found for entries in self._entries for found in entries.values()]
+        model, blank = self._recogniser.model, self._recogniser.units.blank
+        for name, scorer in self._scorers.items():
+            if lacking := [found for found in every if name not in found.parts]:
+                scores = sentence_scores(scorer, [found.units for found in lacking], model, blank)
+                for found, score in zip(lacking, scores.tolist(), strict=True):
+                    found.parts[name] = score
+        return sum(self._count_errors(index, found[0].units) for index, found in enumerate(lists))
+
+    def errors(self, points: Sequence[Point]) -> np.ndarray:
+        """Word errors (P, U) of the winning hypothesis at each point, by utterance."""
+        shape = len(self._entries), max(map(len, self._entries))
+        score, divisor, errors = np.full(shape, -np.inf), np.ones(shape), np.zeros(shape, dtype=np.int64)
+        parts = {name: np.zeros(shape) for name in parts_of(ALONE)}
         for index, entries in enumerate(self._entries):
             for place, found in enumerate(entries.values()):
-                length = len(found.units) + 2 if self._normalised else 1
-                parts[:, index, place] = (found.transducer, found.language_model, found.words, found.internal, length)
-                errors[index, place] = self._errors[index, found.units]
-        transducer, language_model, words, internal, divisor = parts
-        totals = []
-        for point in points:
-            score: np.ndarray = transducer + point.lm_weight * language_model + point.insertion_bonus * words
-            score = (score - point.internal_lm_weight * internal) / divisor
-            totals.append(np.take_along_axis(errors, score.argmax(axis=1)[:, None], axis=1)[:, 0])
-        return np.stack(totals)
+                score[index, place], divisor[index, place] = found.transducer, len(found.units) + 2
+                errors[index, place] = self._count_errors(index, found.units)
+                for name, value in found.parts.items():
+                    parts[name][index, place] = value
+        best = np.stack([winners(score, parts, parts_of(point), divisor) for point in points])  # (P, U)
+        return errors[np.arange(len(errors)), best]
+
+
+def tuned_weights(
+    scorers: Scorers, dev: TranscribedSpeech, settings: TuneFusionSettings, recogniser: Recogniser
+) -> tuple[FusionWeights, dict[str, Any]]:
+    """The weights with the fewest word errors on resamples of dev, and a description of the tuning for the report.
+
+    Of equal points the one with smaller weights counts.
+    """
+    started = time.perf_counter()
+    fusion = settings.fusion
+    lists = DevLists(scorers, recogniser, dev)
+    if not lists.words:
+        raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
+    decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((ALONE, middle_of(fusion)))}
+    points = grid_of(fusion)
+    for _ in range(fusion.tuning_rounds):
+        mean, deviation = mean_of_best(np.array(points), lists.errors(points), fusion.resamples, _DIGITS)
+        chosen: Point = (mean[0], mean[1], mean[2])
+        if chosen in decoded:
+            break
+        decoded[chosen] = lists.decode(chosen, settings)
+    promised = lists.errors(points).sum(axis=1)
+    best = chosen if decoded[chosen] < decoded[ALONE] else ALONE
+    weights = FusionWeights(
+        **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
+    )
+
+    def shown(point: Point, errors: int) -> dict[str, float]:
+        return dict(zip((*NAMES, "wer"), (*point, errors / lists.words), strict=True))
+
+    return weights, {
+        "wer": decoded[best] / lists.words,
+        "wer_alone": decoded[ALONE] / lists.words,
+        "deviations": dict(zip(NAMES, deviation, strict=True)),
+        "utterances": len(dev.encoded.utterance_ids),
+        "words": lists.words,
+        "at_edge_of_grid": at_edge(axes_of(fusion), points[int(promised.argmin())]),
+        "empty_references": lists.empty_references,
+        "not_encoded": len(dev.references) - len(dev.encoded.utterance_ids),
+        "grid": [shown(point, int(errors)) for point, errors in zip(points, promised, strict=True)],
+        "decoded": [shown(point, errors) for point, errors in decoded.items()],
+        "tuning_seconds": time.perf_counter() - started,
+    }

@@ -33,7 +33,7 @@ from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import TrainedFolder, TrainingCommand, TrainingFrame, ranks_of_transformer, usual_kind
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_transformer, usual_kind
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -45,7 +45,7 @@ UnitModelSettings = Annotated[NgramPretraining | TransformerPretraining, Field(d
 
 
 class UnitModelFiles(TrainedFolder):
-    """What a model of units is made of, and where it goes."""
+    """Inputs of a model of units, and its folder."""
 
     recogniser: Annotated[str, READ]
     """recogniser whose units are modelled"""
@@ -62,20 +62,20 @@ def unit_language_model(
     files: UnitModelFiles,
     cell: Cell,
     resources: ResourceSettings,
-    frame: TrainingFrame | None = None,
+    curve: Curve = NO_CURVE,
 ) -> Report:
     """Divide the text into units, count them or train on them, write the model.
 
-    Raises ``ParameterError`` where a model to begin with has no use.
+    Raises ``ParameterError`` if a model to start from is given for kind ``ngram``.
     """
     if isinstance(settings, NgramPretraining):
         if files.model:
             raise ParameterError(
-                f"--model {files.model!r}: a model of kind 'ngram' is counted anew; leave it out, or give "
+                f"--model {files.model!r}: a model of kind 'ngram' is counted from scratch; leave it out, or give "
                 "--set kind=transformer"
             )
         return _count(settings.ngram, files)
-    return _train(settings, files, resources, frame or TrainingFrame())
+    return _train(settings, files, resources, curve)
 
 
 def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
@@ -83,7 +83,7 @@ def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
     from tasks.language_model.ngram.backoff_model import NgramMixture
     from tasks.language_model.ngram.folder import save_new
     from tasks.language_model.ngram.kneser_ney import estimate
-    from tasks.speech.fusion.subword_fusion import encode_units, unit_vocabulary
+    from tasks.speech.fusion.unit_scorers import encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
     check_replaceable(files.output)
@@ -112,15 +112,15 @@ def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
 
 
 def _train(
-    settings: TransformerPretraining, files: UnitModelFiles, resources: ResourceSettings, frame: TrainingFrame
+    settings: TransformerPretraining, files: UnitModelFiles, resources: ResourceSettings, curve: Curve
 ) -> Report:
-    from tasks.language_model.training.stage import TransformerTraining, train_transformer
-    from tasks.speech.fusion.subword_fusion import check_units, encode_units, unit_vocabulary
+    from tasks.language_model.training import train_transformer
+    from tasks.speech.fusion.unit_scorers import check_units, encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
 
     if settings.architecture.languages or settings.transformer.languages:
         raise ParameterError(
-            "a model of a recogniser's units knows no words, so it has no languages of them; leave "
+            "a model of a recogniser's units has no words and thus no languages; leave "
             "architecture.languages and transformer.languages out"
         )
     units = load_recogniser(files.recogniser).units
@@ -130,22 +130,23 @@ def _train(
 
         if files.model:
             model, vocabulary = load_model(files.model)
-            check_units(files.model, vocabulary, units)
+            check_units(vocabulary, units.pieces)
             return model, vocabulary
         vocabulary = unit_vocabulary(units.pieces)
         model = TransformerLanguageModel(settings.architecture, len(vocabulary))
         model.initialise(settings.pretraining.seed)
         return model, vocabulary
 
-    training = TransformerTraining(
-        name="unit-language-model",
-        settings=settings.pretraining,
-        build=build,
-        text=files.input,
-        valid=files.valid,
+    return train_transformer(
+        "unit-language-model",
+        settings.pretraining,
+        build,
+        (files.input, files.valid),
+        files,
+        resources,
+        curve,
         encode=lambda path, _vocabulary: encode_units(path, units),
     )
-    return train_transformer(training, files, resources, frame)
 
 
 COMMAND = TrainingCommand(

@@ -1,1 +1,1 @@
-"""The recogniser: features, units, an Emformer transducer, its training, its folder, and speech as it encodes it."""
+"""The recogniser: features, units, an Emformer transducer, its training, its folder, and encoded speech."""

@@ -28,7 +28,7 @@ _BATCH_SECONDS = 60.0
 
 
 class EncodingFiles(StageFiles):
-    """What is encoded, and where it goes."""
+    """Recordings, the recogniser, and the output file."""
 
     recogniser: Annotated[str, READ]
     """recogniser folder of 'palimpsest train-recogniser'"""

@@ -1,8 +1,8 @@
-"""Speech as a recogniser's encoder gives it: computed once for a test set, decoded many times.
+"""Speech as encoded by a recogniser: computed once for a test set, decoded many times.
 
-A safetensors file with one tensor (frames, dim) for each utterance, under its id. Its metadata holds the ids in
-order, the recogniser's hash, the seconds of audio, and whether some of it is synthetic. It says what was spoken as
-much as the recording does: such a file of private speech is private.
+The file is a safetensors file with one tensor (frames, dim) for each utterance, under its id. Its metadata holds the
+ids in order, the recogniser's hash, the seconds of audio, and whether some of it is synthetic. It reveals the spoken
+words as the recording does: encoded private speech is private.
 """
 
 import json
@@ -22,6 +22,7 @@ from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_problem, recording_seconds
 from tasks.speech.recogniser.recogniser import Recogniser
+from tasks.speech.word_errors.references import read_references
 
 FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
@@ -32,19 +33,19 @@ class EncodedSpeech:
     """The encoded utterances of a test set."""
 
     recogniser_hash: str
-    """Of the recogniser that encoded them, which alone can decode them."""
+    """Hash of the recogniser that encoded the speech; only this recogniser can decode it."""
     seconds: Mapping[str, float]
     """Seconds of audio by utterance id."""
     frame_seconds: float
-    """Seconds that one frame stands for."""
+    """Seconds of speech in one frame."""
     synthetic: bool
     """Whether some of it is synthesised speech."""
     tensors: Mapping[str, Tensor]
-    """Frames (T, D) by utterance id, in the manifest's order; as they are stored, where they come from a file."""
+    """Frames (T, D) by utterance id, in the manifest's order; from a file, in its stored type."""
 
     @property
     def utterance_ids(self) -> list[str]:
-        """In the manifest's order."""
+        """Utterance ids in the manifest's order."""
         return list(self.tensors)
 
     def frames(self, utterance_id: str) -> Tensor:
@@ -52,7 +53,7 @@ class EncodedSpeech:
         return self.tensors[utterance_id].float()
 
     def check_recogniser(self, recogniser_hash: str) -> None:
-        """Raises ``SpeechError`` where another recogniser encoded this."""
+        """Raises ``SpeechError`` if another recogniser encoded this."""
         if recogniser_hash != self.recogniser_hash:
             raise SpeechError(
                 f"the speech was encoded by the recogniser {self.recogniser_hash[:12]}, and this one is "
@@ -61,14 +62,15 @@ class EncodedSpeech:
 
 
 def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float32", "float16"] = "float16") -> None:
-    """Write encoded utterances. Raises ``SpeechError`` where a frame is not finite."""
+    """Write encoded utterances. Raises ``SpeechError`` if a frame is not finite."""
     from safetensors.torch import save
 
     kind = torch.float16 if store == "float16" else torch.float32
     tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in speech.tensors.items()}
     for name, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
-            raise SpeechError(f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}")
+            utterance = name.removeprefix(_PREFIX)
+            raise SpeechError(f"the encoding of {utterance!r} is not finite as {store}; leave its recording out")
     document = {
         "format": FORMAT,
         "recogniser": speech.recogniser_hash,
@@ -82,7 +84,7 @@ def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float
 
 
 def read_encoded(path: str | Path) -> EncodedSpeech:
-    """Read encoded utterances. Raises ``SpeechError`` where the file is missing, damaged or something else."""
+    """Read encoded utterances. Raises ``SpeechError`` if the file is missing, damaged or of another kind."""
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():
@@ -104,6 +106,32 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
     )
 
 
+@dataclass(frozen=True)
+class TranscribedSpeech:
+    """Encoded utterances, and references by utterance id; some references may have no utterance."""
+
+    encoded: EncodedSpeech
+    references: Mapping[str, str]
+
+    @property
+    def frames(self) -> list[Tensor]:
+        """Encoded frames (T, D) of each utterance."""
+        return [self.encoded.frames(name) for name in self.encoded.utterance_ids]
+
+
+def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> TranscribedSpeech:
+    """Encoded speech and its references; ``SpeechError`` if an utterance has no reference."""
+    speech, references = read_encoded(encoded), read_references(manifest)
+    speech.check_recogniser(recogniser.hash)
+    foreign = [name for name in speech.utterance_ids if name not in references]
+    if foreign:
+        raise SpeechError(
+            f"{len(foreign)} utterances of {encoded!r} have no reference in {manifest!r}, such as {foreign[0]!r}; give "
+            "the manifest that was encoded"
+        )
+    return TranscribedSpeech(speech, references)
+
+
 def encode_utterances(
     recogniser: Recogniser,
     utterances: Sequence[Utterance],
@@ -112,11 +140,11 @@ def encode_utterances(
     *,
     streaming: bool = False,
 ) -> tuple[EncodedSpeech, float, Counter[str]]:
-    """Encode recordings, longest first; ``streaming``: one by one, each as if it were being spoken.
+    """Encode recordings, longest first; ``streaming``: one by one, segment by segment as in live speech.
 
-    Returns the speech, the seconds that features and encoder took, without reading the files, and what was done to
-    recordings: ``mixed_down``, ``resampled``. Utterances that are too short to be encoded have frames (0, D). Raises
-    ``SpeechError`` that lists all that cannot be read or are too long.
+    Returns the speech, the seconds for features and encoder without reading the files, and counts of changes to
+    recordings: ``mixed_down``, ``resampled``. Utterances that are too short have frames (0, D). Raises ``SpeechError``
+    that lists all recordings that are unreadable or too long.
     """
     from tqdm import tqdm
 
@@ -138,7 +166,7 @@ def encode_utterances(
                 except SpeechError as error:
                     problems.append(recording_problem(each, error))
             if problems:
-                # Nothing comes of it any more, but the other damaged ones are to be known too.
+                # The run will fail, but all other damaged recordings must be reported too.
                 bar.update(len(batch))
                 continue
             started = time.perf_counter()
@@ -161,7 +189,7 @@ def encode_utterances(
 
 
 def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:
-    """Longest first, so that a lack of memory shows at once; about ``batch_seconds`` with padding in each."""
+    """Batches of about ``batch_seconds`` with padding, longest first, so that a lack of memory shows at once."""
     ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
     return list(
         batches_that_fit(ordered, lambda batch, _: seconds[batch[0].utterance_id] * (len(batch) + 1) <= batch_seconds)

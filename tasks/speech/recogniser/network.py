@@ -1,7 +1,7 @@
-"""Training a recogniser with Lightning, by the same rules of ranks and checkpoints as the language model.
+"""Training of a recogniser with Lightning, with the same handling of ranks and checkpoints as for language models.
 
-Held-out speech is decoded greedily, many utterances at once: the best unit at each step. What counts is the search over
-several hypotheses in ``tasks.speech.search``.
+Held-out speech is decoded greedily, many utterances at once: the best unit at each step. Reported results use the
+search of several hypotheses in ``tasks.speech.search``.
 """
 
 from collections.abc import Sequence
@@ -19,30 +19,30 @@ from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
 from tasks.speech.word_errors.word_errors import count_errors
-from tasks.training.loop import Training
+from tasks.training.loop import Step, Training
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
 
 
+_ENCODER_LOSS_WEIGHT = 0.3
+"""Weight of the second loss (CTC), which trains the encoder on the units early."""
+
+
 class RecogniserNetwork(nn.Module):
-    """A transducer, with a projection onto the units for the loss on the encoder alone where that has a weight."""
+    """A transducer, and, in training only, a projection of the encoder's frames onto the units for a second loss."""
 
-    def __init__(self, model: "RNNT", encoding: int, blank: int, ctc_weight: float, seed: int) -> None:
+    def __init__(self, model: "RNNT", encoding: int, blank: int, seed: int) -> None:
         super().__init__()
-        self.model, self.blank, self.ctc_weight = model, blank, ctc_weight
-        self.projection: nn.Linear | None = None
-        if ctc_weight:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
-                self.projection = nn.Linear(encoding, blank + 1)
+        self.model, self.blank = model, blank
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.projection = nn.Linear(encoding, blank + 1)
 
-    def forward(self, batch: SpeechBatch) -> tuple[Tensor, Tensor | None]:
-        """Sums over the utterances, in nats: the transducer's loss, and the other where there is one."""
+    def forward(self, batch: SpeechBatch) -> tuple[Tensor, Tensor]:
+        """Sums over the utterances, in nats: the transducer's loss and the encoder's loss."""
         encoded, frames = self.model.transcriber(batch.features, batch.lengths)  # (B, T', D)
         loss = self.loss_of(encoded, frames, batch.targets, batch.target_lengths)
-        if self.projection is None:
-            return loss, None
         scores = self.projection(encoded).float().log_softmax(-1).transpose(0, 1)  # (T', B, V)
         second = ctc_loss(
             scores,
@@ -51,15 +51,15 @@ class RecogniserNetwork(nn.Module):
             batch.target_lengths,
             blank=self.blank,
             reduction="sum",
-            # More units than frames have no alignment there; the transducer's loss still has one.
+            # More units than frames have no CTC alignment; the transducer's loss still has one.
             zero_infinity=True,
         )
         return loss, second
 
     def loss_of(self, encoded: Tensor, frames: Tensor, targets: Tensor, lengths: Tensor) -> Tensor:
-        """The transducer's loss, in nats, summed over utterances (B, T', D) of so many frames (B,) and units (B,).
+        """The transducer's loss in nats, summed over utterances (B, T', D) with numbers of frames (B,) and units (B,).
 
-        The predictor reads the blank as the begin of an utterance, as torchaudio's search does.
+        The predictor reads the blank as the start of an utterance, as in torchaudio's search.
         """
         begin = targets.new_full((len(targets), 1), self.blank)
         read = torch.cat([begin, targets], dim=1)  # (B, U + 1)
@@ -69,12 +69,12 @@ class RecogniserNetwork(nn.Module):
 
 
 _MOST_UNITS_PER_FRAME = 10
-"""Guard against a joiner that never emits the blank."""
+"""Guards against a joiner that never emits the blank."""
 
 
 @torch.no_grad()
 def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[list[int]]:
-    """Units of each utterance from its encoded frames (T', D); the blank is left out."""
+    """Units of each utterance from its encoded frames (T', D), without the blank."""
     if not encoded:
         return []
     count = len(encoded)
@@ -118,7 +118,7 @@ class ValidSpeech:
         architecture: RecogniserArchitecture,
         limit: int,
     ) -> None:
-        """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` where all are silent."""
+        """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` if all are silent."""
         rows = sorted(range(min(limit, len(speech.texts))), key=lambda row: (float(speech.seconds[row]), row))
         heard = [(speech.texts[row], speech.features(row, 0)) for row in rows]
         self.texts = [text for text, features in heard if features is not None]
@@ -130,13 +130,13 @@ class ValidSpeech:
         ]
         self.features = [statistics.normalise(features) for _, features in heard if features is not None]
         if not self.texts:
-            raise SpeechError("nothing can be heard in the held-out speech; give other speech to measure progress on")
+            raise SpeechError("the held-out speech is silent; give other speech to measure progress on")
         self.units, self.architecture = units, architecture
 
     def measure(self, network: RecogniserNetwork, rank: int = 0, ranks: int = 1) -> list[float]:
         """Sums over this rank's utterances: loss in nats, units, word errors, words.
 
-        The network is left in evaluation mode.
+        The network is in evaluation mode afterwards.
         """
         network.eval()
         texts, features = self.texts[rank::ranks], self.features[rank::ranks]
@@ -167,29 +167,26 @@ class ValidSpeech:
 
 
 class RecogniserTrainingModule(Training):
-    """One network: its losses in nats a unit, and its validation.
+    """One network, with its losses in nats per unit and its validation.
 
-    The curve has ``train_loss`` (the transducer's), ``encoder_loss`` (of the encoder alone, where it has a weight),
+    The curve has ``train_loss`` (the transducer's), ``encoder_loss`` (connectionist temporal classification),
     ``valid_loss`` and ``valid_wer`` (greedy decoding, a share).
     """
 
     saved_thing = "recogniser"
     validates_first = False
+    loss_names = ("train_loss", "encoder_loss")
     model: RecogniserNetwork
     settings: RecogniserTraining
     valid: ValidSpeech | None
 
-    @property
-    def loss_names(self) -> tuple[str, ...]:
-        """The encoder has a loss of its own where that has a weight."""
-        return ("train_loss", "encoder_loss") if self.settings.ctc_weight else ("train_loss",)
-
-    def training_step(self, batch: SpeechBatch, batch_index: int) -> Tensor:
-        """Loss of this rank's utterances, so scaled that the mean over ranks is the step's, in nats a unit."""
-        divisor = max(1, batch.step_targets) / self.trainer.world_size
-        loss, *encoder_loss = (part * batch.weight / divisor for part in self.model(batch) if part is not None)
-        self.note(loss, *encoder_loss, divisor=divisor)
-        return loss + self.settings.ctc_weight * encoder_loss[0] if encoder_loss else loss
+    def training_step(self, part: tuple[SpeechBatch, Step], batch_index: int) -> Tensor:
+        """Loss of this rank's utterances in nats per unit, scaled so that the mean over ranks is the step's loss."""
+        batch, step = part
+        divisor = max(1, step.targets) / self.trainer.world_size
+        loss, encoder_loss = (part * batch.weight / divisor for part in self.model(batch))
+        self.note(loss, encoder_loss, divisor=divisor)
+        return loss + _ENCODER_LOSS_WEIGHT * encoder_loss
 
     def measure(self) -> list[float]:
         """The loss in nats, units, word errors and words."""

@@ -1,4 +1,4 @@
-"""A recogniser: its network, its units, and how it hears."""
+"""A recogniser: its network, units and features."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _GAIN = float(torch.iinfo(torch.int16).max) ** 2
-"""Power of a full-scale wave of 16-bit numbers: torchaudio's pipelines scale the spectrogram so."""
+"""Power of a full-scale wave of 16-bit numbers, the scale of the spectrogram in torchaudio's pipelines."""
 _SMALLEST_DEVIATION = 1e-5
 
 
@@ -40,13 +40,13 @@ class FeatureStatistics:
 def log_mel(samples: Tensor, settings: FeatureSettings) -> Tensor:
     """Log-mel features (T, bands) of a signal (samples,) in [-1, 1], one frame every ``hop_samples``; float32.
 
-    The logarithm gives way to a line where there is next to no energy, so that silence has no large negative values.
-    The signal is longer than half a window.
+    At very low energy the logarithm is replaced by a line, so that silence has no large negative values. The signal is
+    longer than half a window.
     """
     energies = _mel_spectrogram(settings)(samples).transpose(0, 1) * _GAIN  # (T, bands)
     logarithms = torch.where(energies > math.e, energies.clamp(min=math.e).log(), energies)
-    # torchaudio divides by e what is small after the logarithm: energies up to e^e, not up to e. Published weights
-    # have learned from features with that jump.
+    # torchaudio divides by e whatever is small after the logarithm: energies up to e^e, not up to e. Published weights
+    # were trained on features with that jump.
     return torch.where(logarithms > math.e, logarithms, logarithms / math.e)
 
 
@@ -66,7 +66,7 @@ def _mel_spectrogram(settings: FeatureSettings) -> Callable[[Tensor], Tensor]:
 def feature_statistics(utterances: Iterable[Tensor]) -> FeatureStatistics:
     """Statistics of the features (T, bands) of utterances, summed in float64.
 
-    Raises ``SpeechError`` where there is none, or where a band never changes.
+    Raises ``SpeechError`` if there is no utterance, or if a band is constant.
     """
     frames, total, squares = 0, torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
     for features in utterances:
@@ -75,7 +75,7 @@ def feature_statistics(utterances: Iterable[Tensor]) -> FeatureStatistics:
         total = total + values.sum(0)
         squares = squares + values.square().sum(0)
     if frames < 2:
-        raise SpeechError("there is no speech to take the features' mean and deviation from")
+        raise SpeechError("there is no training speech; the features' mean and deviation need some")
     mean = total / frames
     deviation = (squares / frames - mean.square()).clamp(min=0).sqrt()
     if float(deviation.min()) < _SMALLEST_DEVIATION:
@@ -86,7 +86,7 @@ def feature_statistics(utterances: Iterable[Tensor]) -> FeatureStatistics:
 def pad_features(utterances: Sequence[Tensor], architecture: RecogniserArchitecture) -> tuple[Tensor, Tensor]:
     """Normalised features (T, bands) of several utterances as a batch (B, T', bands), and their lengths (B,).
 
-    ``T'`` is a whole number of segments, and the encoder's right context behind it. Padding is 0, the mean.
+    ``T'`` is a whole number of segments, followed by the encoder's right context. Padding is 0, the mean.
     """
     lengths = torch.tensor([len(features) for features in utterances])
     segment = architecture.segment_frames
@@ -101,7 +101,7 @@ _NORM_EPSILON = 1e-3
 
 
 def make_model(architecture: RecogniserArchitecture, features: FeatureSettings, symbols: int, seed: int = 0) -> "RNNT":
-    """A network with new weights, a function of ``seed``; ``symbols`` counts the blank, which is the last."""
+    """A network with new weights, determined by ``seed``; ``symbols`` includes the blank, which is the last."""
     stand_in_for_torchaudio_extension()
     from torchaudio.models.rnnt import emformer_rnnt_model
 
@@ -138,21 +138,21 @@ def parameter_count(model: torch.nn.Module) -> int:
 
 
 class RecogniserDescription(Settings):
-    """What a recogniser is, besides its weights, units and statistics."""
+    """Description of a recogniser: everything except its weights, units and statistics."""
 
     features: FeatureSettings
     architecture: RecogniserArchitecture
     origin: str
-    """What its weights come from, in a few words, such as ``trained on synthetic speech``."""
+    """Short description of the weights' origin, such as ``trained on synthetic speech``."""
     synthetic: bool
-    """Whether it has learned from synthesised speech."""
+    """Whether it was trained on synthesised speech."""
     unit_languages: list[str] = Field(default=[], exclude_if=lambda languages: not languages)
-    """Languages whose units stand in blocks, in their order; empty: units of one language, or of all together."""
+    """Languages of the blocks of units, in order; empty: units of one language, or shared by all languages."""
 
 
 @dataclass(frozen=True)
 class Recogniser:
-    """Everything that turns samples into encoded frames, and units into words."""
+    """A recogniser, from samples to encoded frames and from units to words."""
 
     model: "RNNT"
     """torchaudio's transducer, in evaluation mode."""
@@ -160,11 +160,11 @@ class Recogniser:
     feature_statistics: FeatureStatistics
     settings: RecogniserDescription
     hash: str = ""
-    """SHA-256 over weights, units, statistics and settings; empty before it has been saved."""
+    """SHA-256 of weights, units, statistics and settings; empty before it is saved."""
 
     @property
     def frame_seconds(self) -> float:
-        """Seconds of speech that one encoded frame stands for."""
+        """Seconds of speech in one encoded frame."""
         features = self.settings.features
         return features.hop_samples * self.settings.architecture.reduction / features.sample_rate
 
@@ -173,13 +173,13 @@ class Recogniser:
         return self.feature_statistics.normalise(log_mel(samples, self.settings.features))
 
     def encode(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """Encoded frames (T', D) of several utterances, each whole (not streaming), from normalised features."""
+        """Encoded frames (T', D) of several whole utterances (not streaming), from normalised features."""
         return transcribe(self.model, features, self.settings.architecture)
 
     def encode_streaming(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """The same up to rounding, each as if it were being spoken: one segment after the other.
+        """Encoded frames (T', D), equal to ``encode`` up to rounding, segment by segment as in live speech.
 
-        It takes longer, and memory does not grow with the square of the length.
+        It is slower, and memory does not grow with the square of the length.
         """
 
         stream = StreamingTranscriber(self.model, self.settings.architecture)
@@ -193,8 +193,8 @@ def transcribe(model: "RNNT", features: Sequence[Tensor], architecture: Recognis
     An utterance with fewer frames than ``reduction`` has no encoded frame.
     """
     batch, lengths = pad_features(features, architecture)
-    # Lengths in whole segments: how much of the padding behind a shorter one torchaudio's encoder hides depends on how
-    # long the longest utterance of the batch is. Of an utterance alone, or in a stream, it hides none.
+    # Lengths in whole segments: the amount of padding that torchaudio's encoder masks after a shorter utterance depends
+    # on the longest utterance of the batch. For a single utterance, or in a stream, it masks none.
     segments = -(-lengths // architecture.segment_frames) * architecture.segment_frames
     device = next(model.parameters()).device
     encoded, _ = model.transcribe(batch.to(device), segments.to(device))
@@ -205,8 +205,8 @@ def transcribe(model: "RNNT", features: Sequence[Tensor], architecture: Recognis
 class StreamingTranscriber:
     """The encoder for one utterance that is still being spoken.
 
-    It sees ``segment_frames`` new frames at a time and ``right_context_frames`` beyond them, so it is late by
-    both. What it gives equals ``transcribe`` of the whole utterance up to rounding.
+    It reads ``segment_frames`` new frames at a time and ``right_context_frames`` after them, so its delay is the sum of
+    both. Its output equals ``transcribe`` of the whole utterance up to rounding.
     """
 
     def __init__(self, model: "RNNT", architecture: RecogniserArchitecture) -> None:
@@ -215,7 +215,7 @@ class StreamingTranscriber:
         self._waiting: Tensor | None = None
 
     def feed(self, features: Tensor) -> Tensor:
-        """Take in normalised features (T, bands), any number; gives the encoded frames (T', D) that are ready."""
+        """Reads any number of normalised features (T, bands); returns the encoded frames (T', D) that are ready."""
         waiting = features if self._waiting is None else torch.cat([self._waiting, features])
         segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
         ready = []
@@ -226,7 +226,7 @@ class StreamingTranscriber:
         return torch.cat(ready) if ready else self._nothing()
 
     def finish(self) -> Tensor:
-        """The encoded frames (T', D) of what is left when the utterance has ended; begins a new one."""
+        """The remaining encoded frames (T', D) at the end of the utterance, and resets for a new one."""
         waiting, self._waiting = self._waiting, None
         segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
         ready = []

@@ -1,6 +1,6 @@
 """Settings of the recogniser: ``speech.recogniser`` in ``params.yaml`` (paper 4.2)."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -11,16 +11,16 @@ from tasks.speech.audio.settings import SynthesisSettings
 
 
 class FeatureSettings(Settings):
-    """Log-mel features, as ``torchaudio.pipelines.EMFORMER_RNNT_BASE_LIBRISPEECH`` computes them."""
+    """Log-mel features, as torchaudio's published transducers compute them."""
 
     sample_rate: int = Field(default=16_000, ge=8_000)
-    """Samples a second; recordings of another rate are resampled."""
+    """Samples per second; recordings of another rate are resampled."""
     window_samples: int = Field(default=400, ge=16)
     """Samples of a frame's Fourier transform (25 ms)."""
     hop_samples: int = Field(default=160, ge=16)
     """Samples from one frame to the next (10 ms)."""
     bands: int = Field(default=40, ge=8)
-    """Mel bands; paper's kind of recogniser: 80."""
+    """Mel bands; the paper's kind of recogniser: 80."""
 
 
 class AugmentationSettings(Settings):
@@ -29,44 +29,44 @@ class AugmentationSettings(Settings):
     frequency_masks: int = Field(default=2, ge=0)
     """Masks in frequency, for each utterance."""
     frequency_width: int = Field(default=7, ge=0)
-    """Bands of the widest of them; 27 for 80 bands in the original."""
+    """Bands of the widest mask in frequency; 27 for 80 bands in the original."""
     time_masks: int = Field(default=2, ge=0)
     """Masks in time."""
     time_width: int = Field(default=25, ge=0)
-    """Frames of the longest of them; 100 in the original."""
+    """Frames of the longest mask in time; 100 in the original."""
     time_share: float = Field(default=0.125, ge=0, le=1)
-    """Largest share of an utterance that one mask in time takes."""
+    """Largest share of an utterance for one mask in time."""
     begin_share: float = Field(default=0.1, ge=0, le=1)
     """Share of the training steps before the first mask, and before the first noise in synthesised speech."""
 
 
 class UnitSettings(Settings):
-    """What the recogniser emits: SentencePiece's pieces of normalised words."""
+    """Units that the recogniser emits: SentencePiece pieces of normalised words."""
 
     size: int = Field(default=128, ge=4)
-    """Pieces without the blank; paper's kind of recogniser: 4,096."""
+    """Pieces without the blank; the paper's kind of recogniser: 4,096."""
     sentences: int = Field(default=100_000, ge=1)
-    """Training sentences that the pieces are learned from, the first ones."""
+    """Number of first training sentences that the pieces are trained on."""
     pooled: bool = False
-    """Of a recogniser for several languages: one set of pieces for all of them. Else each language has its own, as
-    many, block behind block (``size`` is that of all together), so that each unit tells its language."""
+    """For a recogniser of several languages: one set of pieces for all. Otherwise each language has its own block of
+    equally many pieces (``size`` is the sum), so that each unit has a language."""
 
 
 class RecogniserArchitecture(Settings):
     """An Emformer encoder, an LSTM predictor and a joiner, as torchaudio makes them."""
 
     encoding: int = Field(default=256, ge=8)
-    """Units that encoder and predictor give to the joiner; paper's: 1,024."""
+    """Outputs of encoder and predictor, inputs of the joiner; paper's: 1,024."""
     segment_frames: int = Field(default=16, ge=1)
-    """Frames of 10 ms that the encoder takes in at once."""
+    """Frames of 10 ms that the encoder reads at once."""
     right_context_frames: int = Field(default=4, ge=0)
-    """Frames that it looks ahead."""
+    """Frames of right context (look-ahead)."""
     left_context_frames: int = Field(default=30, ge=0)
     """Reduced frames before a segment that it attends to."""
     reduction: int = Field(default=4, ge=1)
-    """Frames that are put together into one for the encoder's layers."""
+    """Frames that are concatenated into one for the encoder's layers."""
     reduction_input: int = Field(default=64, ge=1)
-    """Units of each of them; the layers are ``reduction`` times as wide. Paper's: 128."""
+    """Units of each such frame; the layers are ``reduction`` times as wide. Paper's: 128."""
     layers: int = Field(default=4, ge=1)
     """Emformer layers; paper's: 20."""
     heads: int = Field(default=4, ge=1)
@@ -102,21 +102,6 @@ class RecogniserArchitecture(Settings):
         return self.reduction * self.reduction_input
 
 
-PAPER_ARCHITECTURE = RecogniserArchitecture(
-    encoding=1024,
-    reduction_input=128,
-    layers=20,
-    heads=8,
-    feed_forward=2048,
-    dropout=0.1,
-    predictor_width=512,
-    predictor_layers=3,
-    predictor_norm=True,
-    predictor_dropout=0.3,
-)
-"""The paper's size, ``torchaudio.models.emformer_rnnt_base``: 76.7 M parameters with 4,097 symbols and 80 bands."""
-
-
 class RecogniserTraining(Settings):
     """Optimisation of one training run."""
 
@@ -131,30 +116,23 @@ class RecogniserTraining(Settings):
     maximum_seconds: float = Field(default=20.0, gt=0)
     """Longer recordings are left out, and counted."""
     short_first: float = Field(default=0.25, ge=0, lt=1)
-    """Share of the first epoch in which the longest utterances are let in little by little: short ones are learned
-    first."""
+    """Share of the first epoch in which the longest utterances are added gradually: short ones are learned first."""
     learning_rate: float = Field(default=2e-3, gt=0)
     """Peak learning rate of AdamW."""
     warmup_share: float = Field(default=0.05, ge=0, lt=1)
-    """Share of the steps with a rising learning rate; a cosine brings it down after."""
+    """Share of the steps with a rising learning rate; afterwards it follows a cosine down."""
     weight_decay: float = Field(default=0.01, ge=0)
     """Decay of the weight matrices, as in AdamW."""
     gradient_clip: float = Field(default=1.0, gt=0)
     """Largest norm of the gradient."""
-    ctc_weight: float = Field(default=0.3, ge=0)
-    """Weight of a second loss on the encoder alone (connectionist temporal classification), which shows it the units
-    early; its projection is not part of the recogniser."""
     validate_every_steps: int = Field(default=500, ge=0)
     """Optimiser steps between two validations; 0: one after each epoch."""
     valid_utterances: int = Field(default=100, ge=1)
-    """Held-out utterances that are decoded at each validation, the first ones."""
-    keep_features: bool = True
-    """Keep the features of recordings in memory (float16; 40 bands of an hour: 29 MB) instead of reading them in
-    every epoch."""
+    """Number of first held-out utterances that are decoded at each validation."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Arithmetic of matrix products; ``auto``: bfloat16 where the processor has it."""
+    """Arithmetic of matrix products; ``auto``: bfloat16 if the processor has it."""
     seed: Seed = 1
-    """Seed of the weights, the order, the augmentation and, where speech is synthesised, its voices."""
+    """Seed of the weights, order and augmentation, and of the voices if speech is synthesised."""
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Self:
@@ -163,15 +141,16 @@ class RecogniserTraining(Settings):
 
 
 class TrainedRecogniser(Settings):
-    """A recogniser that is trained here, from scratch or on from another's weights."""
+    """A recogniser that is trained here, with new weights or from another recogniser's."""
 
     kind: Literal["trained"] = "trained"
+    """Name in dvc.lock for the weights that ship."""
     languages: Languages = Field(default=[], exclude_if=lambda languages: not languages)
-    """Two languages or more that it is to know, such as ``[en, es]``: each word is spoken, and spelled, in that which
-    the manifest says or which it is told to have. Empty: one language."""
+    """At least two languages of the recogniser, such as ``[en, es]``: each word is spoken and spelled in the language
+    that the manifest gives or that is inferred. Empty: one language."""
     begin_with: str | None = Field(default=None, exclude_if=lambda folder: folder is None)
-    """Folder of a recogniser whose weights it begins with; it has the same ``architecture`` and ``features``. Where its
-    units are of the same ``languages`` they are kept; else units that are spelled alike begin alike. ``null``: new
+    """Folder of a recogniser to start from, with the same ``architecture`` and ``features``. If its units have the same
+    ``languages`` they are retained; otherwise units with the same spelling start with the same weights. ``null``: new
     weights."""
     features: FeatureSettings = FeatureSettings()
     augmentation: AugmentationSettings = AugmentationSettings()
@@ -179,9 +158,7 @@ class TrainedRecogniser(Settings):
     architecture: RecogniserArchitecture = RecogniserArchitecture()
     training: RecogniserTraining = RecogniserTraining()
     synthesis: SynthesisSettings = SynthesisSettings(voice_set="train")
-    """How sentences are spoken where it is trained on text; held-out text is spoken by the voices of ``dev``."""
-    store: Literal["float32", "float16"] = "float16"
-    """Number type of the weights on disk; they are float32 in memory."""
+    """Synthesis of training text; held-out text is spoken by the voices of ``dev``."""
 
     @model_validator(mode="after")
     def _check_languages(self) -> Self:
@@ -202,28 +179,12 @@ class TrainedRecogniser(Settings):
         return self
 
 
-class EmformerBundle(Settings):
-    """``torchaudio.pipelines.EMFORMER_RNNT_BASE_LIBRISPEECH``: the paper's kind of recogniser, pretrained."""
-
-    kind: Literal["emformer_bundle"]
-    folder: str | None = None
-    """Folder with its three files under their published names; ``null``: where torchaudio keeps what it downloads."""
-    download: bool = False
-    """Whether torchaudio may fetch the files (293 MB) from the network."""
-    store: Literal["float32", "float16"] = "float32"
-    """Number type of the weights on disk."""
-
-
-RecogniserSettings = Annotated[TrainedRecogniser | EmformerBundle, Field(discriminator="kind")]
-"""``kind: trained | emformer_bundle``."""
-
-
 class EncodingSettings(Settings):
-    """How recordings are encoded."""
+    """Encoding of recordings."""
 
     store: Literal["float16", "float32"] = "float16"
     """Number type in the file."""
     maximum_seconds: float = Field(default=120.0, gt=0)
-    """Longest recording that is accepted; memory grows with its square, with ``streaming`` with its length."""
+    """Longest accepted recording; memory grows with its square, with ``streaming`` with its length."""
     streaming: bool = False
-    """Encode each recording segment by segment: slower, for long recordings and to see what a live system gets."""
+    """Encode each recording segment by segment: slower; for long recordings and for the output of a live system."""

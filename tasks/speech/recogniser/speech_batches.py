@@ -1,11 +1,9 @@
-"""Which utterances an optimiser step is made of, over all epochs, and which of them this process computes.
+"""The utterances of each optimiser step over all epochs, and the share of them that this process computes.
 
-The order is a function of speech, settings, seed and epoch alone; augmentation and voices are functions of seed, epoch
-and utterance. However many ranks there are, a step has the same utterances, and an interrupted run goes on with the
-same ones.
+The order depends on speech, settings, seed and epoch only. Augmentation and voices depend on seed, epoch and utterance.
+A step has the same utterances for any number of ranks, and so has a resumed run.
 """
 
-import math
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +18,8 @@ from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
 from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
-from tasks.training.ranks.plan import RankPlan
+from tasks.training.loop import Batches, Step
+from tasks.training.ranks import RankPlan
 
 
 def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.random.Generator) -> Tensor:
@@ -46,42 +45,34 @@ def _stretch(size: int, longest: int, generator: np.random.Generator) -> tuple[i
 
 
 _BATCHES_SORTED_TOGETHER = 20
-"""Utterances of so many batches are sorted by length before they are divided: little padding, yet random batches."""
+"""Number of batches whose utterances are sorted by length together: little padding, yet random batches."""
 
 
 @dataclass(frozen=True)
 class SpeechBatch:
-    """What one rank computes for one optimiser step."""
+    """The part of one optimiser step that one rank computes."""
 
     features: Tensor
-    """(B, T, bands), padded as the encoder wants it."""
+    """(B, T, bands), padded for the encoder."""
     lengths: Tensor
     """Frames of each utterance (B,)."""
     targets: Tensor
     """Units (B, U), padded with 0."""
     target_lengths: Tensor
     """Units of each utterance (B,)."""
-    step_targets: int
-    """Units of the whole step, over all ranks: what the loss is divided by."""
-    step_seconds: float
-    """Seconds of speech of this rank's part."""
     silent: int
-    """Utterances of this rank that the synthesiser said nothing of."""
+    """Utterances of this rank for which the synthesiser produced nothing."""
     weight: float
-    """0 where the rank has no utterance of its own and computes on silence to keep up with the others; else 1."""
-    epochs_done: float
-    ends_epoch: bool
-    is_last_part: bool = True
-    """Each batch is a step."""
+    """0 if the rank has no utterance and computes on silence to stay in step with the others; else 1."""
 
     def to(self, device: torch.device | str) -> "SpeechBatch":
-        """The same on another device."""
+        """This batch on another device."""
         moved = {name: getattr(self, name).to(device) for name in ("features", "lengths", "targets", "target_lengths")}
         return replace(self, **moved)
 
 
-class SpeechBatches:
-    """This rank's batches of all epochs, behind those that are ``done``."""
+class SpeechBatches(Batches):
+    """This process's batches of speech."""
 
     def __init__(
         self,
@@ -94,30 +85,22 @@ class SpeechBatches:
         plan: RankPlan | None = None,
         workers: int = 0,
     ):
-        """``workers``: processes that make batches ahead; with 0 this one makes each when it is asked for."""
+        """``workers``: processes that prepare batches; with 0 this process makes each batch on request."""
         self.workers = workers
         self.speech, self.statistics = speech, statistics
         self.architecture, self.training, self.augmentation = architecture, training, augmentation
-        self.plan = plan or RankPlan()
         self.seed = training.seed
         languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
         self.targets = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
-        self.epochs = math.ceil(training.epochs)
-        self.steps = [len(self.order(epoch)) for epoch in range(self.epochs)]
-        self.done = 0
-
-    @property
-    def total_steps(self) -> int:
-        """Optimiser steps of all epochs together."""
-        return sum(self.steps)
+        super().__init__(training.epochs, plan or RankPlan())
 
     def order(self, epoch: int) -> list[np.ndarray]:
-        """The utterances of each step of an epoch; the last epoch may be a fraction."""
+        """The utterances of each step of an epoch."""
         generator = np.random.default_rng([self.seed, epoch])
         seconds = self.speech.seconds
         keys = generator.random(len(seconds))
         if epoch == 0 and self.training.short_first:
-            # The longest may stand nowhere before short_first, the shortest anywhere.
+            # The longest may come no earlier than at short_first, the shortest at any step.
             earliest = np.argsort(np.argsort(seconds, kind="stable")) / len(seconds) * self.training.short_first
             keys = earliest + (1 - earliest) * keys
         shuffled = np.argsort(keys, kind="stable")
@@ -126,50 +109,30 @@ class SpeechBatches:
             pool = pool[np.argsort(seconds[pool], kind="stable")]
             of_pool = _divided(pool, seconds, self.training.batch_seconds)
             batches += [of_pool[i] for i in generator.permutation(len(of_pool))]
-        share = min(1.0, self.training.epochs - epoch)
-        return batches[: max(1, round(share * len(batches)))]
+        return batches[: max(1, round(self.share(epoch) * len(batches)))]
 
-    def __len__(self) -> int:
-        return self.total_steps
-
-    def state_dict(self) -> dict[str, int]:
-        """How many batches are done."""
-        return {"done": self.done}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on behind them."""
-        self.done = state["done"]
-
-    def __iter__(self) -> Iterator[SpeechBatch]:
-        for batch in self._in_order(self.done):
+    def remaining(self) -> Iterator[tuple[SpeechBatch, Step]]:
+        """The batches of the steps that are not done; silent utterances are counted."""
+        made: Iterable[tuple[SpeechBatch, Step]] = map(self._batch, self.places())
+        if self.workers:
+            made = DataLoader(
+                list(self.places()),  # type: ignore[arg-type]
+                batch_size=None,
+                num_workers=self.workers,
+                collate_fn=self._batch,  # type: ignore[arg-type]
+                worker_init_fn=_ends_on_sigterm,
+                # Otherwise it draws a number from the dropout's generator.
+                generator=torch.Generator(),
+            )
+        for batch, step in made:
             if batch.silent:
                 self.speech.left_out["not_spoken"] += batch.silent
-            self.done += 1
-            yield batch
-        self.done = 0
+            yield batch, step
 
-    def _in_order(self, done: int) -> Iterator[SpeechBatch]:
-        for epoch in range(self.epochs):
-            order = self.order(epoch)
-            places = [(rows, epoch, index) for index, rows in enumerate(order)][done:]
-            done = max(0, done - len(order))
-            if self.workers:
-                yield from DataLoader(
-                    places,  # type: ignore[arg-type]
-                    batch_size=None,
-                    num_workers=self.workers,
-                    collate_fn=self._batch,  # type: ignore[arg-type]
-                    worker_init_fn=_ends_when_told,
-                    # Else it draws a number from the generator of the dropout.
-                    generator=torch.Generator(),
-                )
-            else:
-                yield from map(self._batch, places)
-
-    def _batch(self, place: tuple[np.ndarray, int, int]) -> SpeechBatch:
+    def _batch(self, place: tuple[np.ndarray, int, int]) -> tuple[SpeechBatch, Step]:
         rows, epoch, index = place
         chosen = rows[self.plan.rank :: self.plan.world_size]
-        is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * self.total_steps
+        is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * sum(self.steps)
         heard = [
             (features, self.targets[row])
             for row in chosen
@@ -182,21 +145,10 @@ class SpeechBatches:
             heard = [(silence, self.targets[rows[0]])]
         features, lengths = pad_features([features for features, _ in heard], self.architecture)
         targets, target_lengths = pad_targets([units for _, units in heard])
-        steps, sound = self.steps[epoch], self.speech.settings
-        ends_epoch = index == steps - 1
-        done = epoch + min(1.0, self.training.epochs - epoch) * (index + 1) / steps
-        return SpeechBatch(
-            features=features,
-            lengths=lengths,
-            targets=targets,
-            target_lengths=target_lengths,
-            step_targets=sum(len(self.targets[row]) for row in rows),
-            step_seconds=float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0,
-            silent=silent,
-            weight=float(own),
-            epochs_done=min(self.training.epochs, epoch + 1 if ends_epoch and done > epoch + 0.999 else done),
-            ends_epoch=ends_epoch,
-        )
+        sound, step = self.speech.settings, self.step(epoch, index, sum(len(self.targets[row]) for row in rows))
+        seconds = float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0
+        batch = SpeechBatch(features, lengths, targets, target_lengths, silent, weight=float(own))
+        return batch, step._replace(seconds=seconds)
 
     def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor | None:
         heard = self.speech.features(row, epoch, is_quiet=not is_augmented)
@@ -208,8 +160,8 @@ class SpeechBatches:
         return hide_parts(features, self.augmentation, np.random.default_rng([self.seed, epoch, row]))
 
 
-def _ends_when_told(_worker: int) -> None:
-    """A worker is forked with the handler of a training, which does not end before its step is done."""
+def _ends_on_sigterm(_worker: int) -> None:
+    """Restore the default signal handler: a worker inherits the training's, which ends only after a step."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

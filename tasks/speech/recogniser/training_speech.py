@@ -1,4 +1,4 @@
-"""The speech that a recogniser learns from: recordings of a manifest, or sentences that are spoken on the fly."""
+"""Training speech of a recogniser: recordings of a manifest, or sentences that are synthesised on the fly."""
 
 import hashlib
 import math
@@ -24,41 +24,41 @@ from tasks.speech.synthesis.espeak import Synthesiser
 from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voices, synthesise, why_not_spoken
 
 SHORTEST_SECONDS = 0.1
-"""No word is shorter, and the encoder needs some frames."""
+"""No word is shorter, and the encoder needs a few frames."""
 _SPOKEN_CHARACTERS_PER_SECOND = 20.0
-"""Of synthesised speech, about: its length is only known when it has been spoken."""
+"""Rough rate of synthesised speech; the true length is known only after synthesis."""
 
 
 class TrainingSpeech(ABC):
-    """Utterances with their words; how they sound may change from epoch to epoch."""
+    """Utterances with their words; their sound may change from epoch to epoch."""
 
     texts: list[str]
     """Normalised words of each utterance."""
     languages: list[Sequence[str | None]] | None = None
-    """The language of each of these words, where there are several languages; another entry at a word of none."""
+    """The language of each word, if there are several; another value for a word without a language."""
     seconds: np.ndarray
-    """Length of each, at least about; float64 (N,)."""
+    """Length of each utterance, at least approximately; float64 (N,)."""
     left_out: Counter[str]
-    """Utterances that are not used, by reason."""
+    """Counts of unused utterances by reason."""
     synthetic: bool
     """Whether some of it is synthesised."""
     settings: FeatureSettings
-    """How its features are computed."""
+    """Settings of the features."""
 
     @abstractmethod
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
-        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: no noise is added.
+        """Log-mel features (T, bands) of one utterance in an epoch, not normalised; ``is_quiet``: without added noise.
 
-        ``None`` where there is nothing to hear.
+        ``None`` if there is no sound.
         """
 
     @abstractmethod
     def identity(self) -> str:
-        """A hash of what it is made of."""
+        """A hash of the speech and its settings."""
 
 
 class RecordedSpeech(TrainingSpeech):
-    """The recordings of a manifest; their features are kept in memory if wanted."""
+    """The recordings of a manifest. Features stay in memory (float16; an hour of 40 bands: 29 MB)."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class RecordedSpeech(TrainingSpeech):
         training: RecogniserTraining,
         languages: Sequence[str] = (),
     ) -> None:
-        """Raises ``SpeechError`` that lists what is wrong with the manifest or the recordings, or where nothing is left
-        to use."""
+        """Raises ``SpeechError`` that lists all problems of the manifest or the recordings, or if no utterance is
+        usable."""
         self.settings = features
         self.left_out: Counter[str] = Counter()
         self._maximum_seconds = training.maximum_seconds
@@ -99,30 +99,26 @@ class RecordedSpeech(TrainingSpeech):
         self.seconds = np.array(seconds)
         self.synthetic = any(utterance.synthetic for utterance in chosen)
         if languages:
-            told = spoken_languages(languages, [utterance.text for utterance in chosen])
+            inferred = spoken_languages(languages, [utterance.text for utterance in chosen])
             given = given_languages(manifest, languages)
             self.languages = [
                 placed_languages(utterance.text, given.get(utterance.utterance_id, of_tokens))[1]
-                for utterance, of_tokens in zip(chosen, told, strict=True)
+                for utterance, of_tokens in zip(chosen, inferred, strict=True)
             ]
-        self._kept: list[Tensor | None] | None = [None] * len(chosen) if training.keep_features else None
+        self._cached: list[Tensor | None] = [None] * len(chosen)
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor:
-        """Log-mel features (T, bands) of a recording, as it is; the same in every epoch."""
-        if self._kept is not None and (kept := self._kept[index]) is not None:
-            return kept.float()
-        samples = read_audio(
-            self.utterances[index].audio, self.settings.sample_rate, maximum_seconds=self._maximum_seconds
-        )
-        features = log_mel(samples, self.settings)
-        if self._kept is None:
-            return features
-        self._kept[index] = features.half()
-        # Rounded the first time too: an interrupted run goes on with the same numbers.
-        return self._kept[index].float()  # type: ignore[union-attr]
+        """Log-mel features (T, bands) of a recording, the same in every epoch."""
+        cached = self._cached[index]
+        if cached is None:
+            audio = self.utterances[index].audio
+            samples = read_audio(audio, self.settings.sample_rate, maximum_seconds=self._maximum_seconds)
+            cached = self._cached[index] = log_mel(samples, self.settings).half()
+        # Rounded the first time too, so that a resumed run has the same numbers.
+        return cached.float()
 
     def identity(self) -> str:
-        """A hash of ids, texts and lengths, and of how features are computed."""
+        """A hash of ids, texts, lengths and feature settings."""
         digest = hashlib.sha256(self.settings.model_dump_json().encode())
         for utterance, text, seconds in zip(self.utterances, self.texts, self.seconds, strict=True):
             digest.update(f"{utterance.utterance_id}\0{text}\0{seconds}\n".encode())
@@ -130,7 +126,7 @@ class RecordedSpeech(TrainingSpeech):
 
 
 def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | None:
-    """Why an utterance of these words is left out, or ``None`` where it is used."""
+    """The reason why an utterance of these words is left out, or ``None``."""
     if not words:
         return "without_words"
     if len(words) < training.minimum_words:
@@ -139,18 +135,18 @@ def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | No
 
 
 _VOICE_STREAM = 7
-"""Keeps the random numbers of voices apart from those of order and augmentation."""
+"""Separates the random numbers of voices from those of order and augmentation."""
 
 
 class SyntheticSpeech(TrainingSpeech):
-    """Sentences of a text, spoken when they are asked for; nothing is kept."""
+    """Sentences of a text, synthesised on request; nothing is stored."""
 
     synthetic = True
 
     def __init__(
         self, text: str | Path, synthesis: SynthesisSettings, features: FeatureSettings, training: RecogniserTraining
     ) -> None:
-        """Raises ``SpeechError`` where no sentence is left to speak, ``ResourceError`` without a synthesiser."""
+        """Raises ``SpeechError`` if no sentence can be spoken, ``ResourceError`` without a synthesiser."""
         self.synthesis, self.settings, self.seed = synthesis, features, training.seed
         self.left_out: Counter[str] = Counter()
         lowest = max(synthesis.minimum_words, training.minimum_words)
@@ -182,9 +178,9 @@ class SyntheticSpeech(TrainingSpeech):
         self._synthesiser = Synthesiser()
 
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
-        """Log-mel features (T, bands) of a sentence as it is spoken in one epoch; the same whenever it is asked for.
+        """Log-mel features (T, bands) of a sentence in one epoch, the same at every request.
 
-        ``is_quiet``: without its noise. ``None`` where the synthesiser says nothing.
+        ``is_quiet``: without noise. ``None`` if the synthesiser produces nothing.
         """
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
         voices = draw_voices(self.synthesis, generator, self._synthesiser)
@@ -200,7 +196,7 @@ class SyntheticSpeech(TrainingSpeech):
         return log_mel(samples, self.settings) if spoken else None
 
     def identity(self) -> str:
-        """A hash of the sentences and of how they are spoken."""
+        """A hash of the sentences and of the synthesis settings."""
         digest = hashlib.sha256((self.settings.model_dump_json() + self.synthesis.model_dump_json()).encode())
         for sentence in self._sentences:
             digest.update(f"{sentence}\n".encode())

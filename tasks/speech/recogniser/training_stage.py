@@ -1,4 +1,4 @@
-"""The command ``train-recogniser`` as a stage: speech in, a recogniser's folder and a report out."""
+"""The command ``train-recogniser`` as a stage: reads speech, writes a recogniser folder and a report."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -30,10 +30,9 @@ from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
 from tasks.speech.recogniser.units import Units, train_language_units, train_units
-from tasks.training.curve import Log
-from tasks.training.loop import Checkpoints, TrainingRecord, fit
-from tasks.training.ranks.plan import RankPlan
-from tasks.training.stage import TrainingFrame, checkpoints_of, hash_of
+from tasks.training.loop import TrainingRecord, fit
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import Checkpoints, Curve, Log, checkpoints_of, hash_of
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
-"""Mean and deviation of the features are taken from so many utterances, drawn at random."""
+"""Randomly drawn utterances for the mean and deviation of the features."""
 
 
 def train_on_speech(
@@ -50,22 +49,19 @@ def train_on_speech(
     files: "RecogniserFiles",
     resources: ResourceSettings,
     plan: RankPlan,
-    frame: TrainingFrame,
+    curve: Curve,
 ) -> Report:
     """Read the speech, train, write the folder, and print one line.
 
-    With several devices, one process for each does all of it, and the first alone writes. Checkpoints are removed when
-    everything is written.
+    With several devices, one process for each does all of it, and only the first writes.
     """
     check_replaceable(files.output)
     report = Report(seed=settings.training.seed)
     work = _Work(files, settings, plan)
-    identity = work.identity()
-    every = frame.curve.every_steps
-    valid = None if work.valid is None else work.valid.identity()
-    decisive = {"settings": as_plain(settings), "valid": valid, "log_every_steps": every}
-    with checkpoints_of(files, resources, plan, identity, **decisive) as checkpoints:
-        with frame.curve.open() as on_log:
+    every = curve.every_steps
+    decisive = as_plain(settings), None if work.valid is None else work.valid.identity(), every
+    with checkpoints_of(files.output, resources, plan, work.key(), *decisive) as checkpoints:
+        with curve.open() as on_log:
             record = work.train(checkpoints, on_log, every, resources.threads)
         if plan.is_first:
             description = RecogniserDescription(
@@ -76,18 +72,16 @@ def train_on_speech(
                 unit_languages=list(work.units.languages),
             )
             recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
-            found = save_recogniser(files.output, recogniser, store=settings.store)
+            found = save_recogniser(files.output, recogniser, store="float16")
             report.measure(recogniser_hash=found)
     _measure(report, record, work, parameter_count(work.network.model), resources.threads)
     if plan.is_first:
         _say(files.output, record, work)
-        # Only then: a run that ends before its report is written can still go on from a checkpoint.
-        frame.when_reported(checkpoints.remove)
     return report
 
 
 def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
-    """Raises ``ParameterError`` where a size or a feature is another."""
+    """The recogniser to start from; ``ParameterError`` if its sizes or features differ."""
     begin = load_recogniser(folder)
     for name in ("architecture", "features"):
         asked, found = (as_plain(getattr(each, name)) for each in (settings, begin.settings))
@@ -98,14 +92,14 @@ def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
 
 
 _ROWS_OF_UNITS = ("predictor.embedding.weight", "joiner.linear.weight", "joiner.linear.bias")
-"""Weights of the transducer that have a row for each unit, and one for the blank behind them."""
+"""Weights of the transducer that have a row for each unit, followed by one for the blank."""
 
 
 def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
-    """Give a new network the weights of another.
+    """Copy the weights of another recogniser into a new network.
 
-    Units are held to be the same where they are spelled alike, in whatever language; one that the other does not have
-    keeps its new weights.
+    Units with the same spelling get the same weights, whatever their language. A unit that the other recogniser lacks
+    has its new weights.
     """
     known = {piece: row for row, piece in reversed(list(enumerate(begin.units.pieces)))}
     rows = {row: known[piece] for row, piece in enumerate(units.pieces) if piece in known}
@@ -120,7 +114,7 @@ def _take_over(model: "RNNT", units: Units, begin: Recogniser) -> None:
 
 
 class _Work:
-    """What the stage trains and what it trains it on."""
+    """The network, the speech that it is trained on, and the training."""
 
     def __init__(self, files: "RecogniserFiles", settings: TrainedRecogniser, plan: RankPlan) -> None:
         self.settings, self.plan = settings, plan
@@ -137,9 +131,7 @@ class _Work:
         model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
         if self.begin is not None:
             _take_over(model, self.units, self.begin)
-        self.network = RecogniserNetwork(
-            model, settings.architecture.encoding, blank, training.ctc_weight, training.seed
-        )
+        self.network = RecogniserNetwork(model, settings.architecture.encoding, blank, training.seed)
 
     def _units(self) -> Units:
         settings = self.settings
@@ -147,7 +139,7 @@ class _Work:
         if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
             if len(begin.units) != units.size:
                 raise ParameterError(
-                    f"units.size is {units.size}, and {settings.begin_with!r}, whose units are kept, has "
+                    f"units.size is {units.size}, and {settings.begin_with!r}, whose units are retained, has "
                     f"{len(begin.units)}; give that number"
                 )
             return begin.units
@@ -171,22 +163,17 @@ class _Work:
         heard = (self.speech.features(int(row), 0) for row in rows)
         return feature_statistics(features for features in heard if features is not None)
 
-    def identity(self) -> dict[str, str]:
-        """Hashes of what a checkpoint must agree with: units, architecture, and what the order comes from."""
-        training = self.settings.training
-        order = [self.speech.identity(), training.seed, training.batch_seconds, training.short_first]
-        begin = {} if self.begin is None else {"begin": self.begin.hash}
-        return begin | {
-            "vocabulary": self.units.hash,
-            "architecture": hash_of([as_plain(self.settings.architecture), bool(training.ctc_weight)]),
-            "order": hash_of(order),
-        }
+    def key(self) -> str:
+        """Hash of the units, the architecture and the inputs that determine the order of batches."""
+        training, begin = self.settings.training, None if self.begin is None else self.begin.hash
+        order = self.speech.identity(), training.seed, training.batch_seconds, training.short_first
+        return hash_of(begin, self.units.hash, as_plain(self.settings.architecture), order)
 
     def train(self, checkpoints: Checkpoints, on_log: Log, log_every_steps: int, threads: int) -> TrainingRecord:
-        """Train the network and say what was done; it is on the processor and in evaluation mode afterwards.
+        """Train the network and return a record; the network is on the processor and in evaluation mode afterwards.
 
-        Beside a GPU the other ``threads`` speak what it is to hear next. Training goes on from a checkpoint,
-        if there is one. Raises what ``fit`` does.
+        With a GPU, the other ``threads`` synthesise the next speech. Training resumes from a checkpoint if there is
+        one. Raises the errors of ``fit``.
         """
         settings, architecture = self.settings, self.settings.architecture
         batches = SpeechBatches(
@@ -204,17 +191,16 @@ class _Work:
             limit = settings.training.valid_utterances
             valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
         self.network.train()
-        trained = fit(
-            RecogniserTrainingModule(self.network, settings.training, batches.total_steps, valid),
+        record, _ = fit(
+            RecogniserTrainingModule(self.network, settings.training, sum(batches.steps), valid),
             batches,
             seed=settings.training.seed,
             on_log=on_log,
             log_every_steps=log_every_steps,
-            plan=self.plan,
             checkpoints=checkpoints,
         )
         self.network.cpu().eval()
-        return trained.record
+        return record
 
 
 def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: int, threads: int) -> None:
@@ -244,7 +230,7 @@ def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: in
         curve=record.curve,
     )
     if work.speech.synthetic:
-        report.warn("the recogniser has learned from synthetic speech")
+        report.warn("the recogniser was trained on synthetic speech")
 
 
 def _last(record: TrainingRecord, name: str) -> float | None:

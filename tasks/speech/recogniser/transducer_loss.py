@@ -1,23 +1,23 @@
-"""The transducer's loss in PyTorch alone: what ``torchaudio.functional.rnnt_loss`` means, without a compiled kernel.
+"""The transducer's loss in PyTorch alone: the same as ``torchaudio.functional.rnnt_loss``, without a compiled kernel.
 
-Minus the log-probability of a text given the joiner's scores, summed over all alignments. Source: Graves, "Sequence
-Transduction with Recurrent Neural Networks" (2012), section 2.4. The gradient with respect to the logits is written
-down in closed form (``_gradient``), so no graph of the lattice is kept, and besides the logits (B, T, U + 1, V) there
-is one tensor of that size, the gradient, and only while the backward pass runs.
+The loss is minus the log-probability of a text given the joiner's scores, summed over all alignments. Source: Graves,
+"Sequence Transduction with Recurrent Neural Networks" (2012), section 2.4. The gradient with respect to the logits has
+a closed form (``_gradient``), so no graph of the lattice is stored. Besides the logits (B, T, U + 1, V), only the
+gradient has that size, and it exists only during the backward pass.
 
-Losses are (B,), scores are no log-probabilities yet, and no gradient is clamped: training asks for nothing else. Logits
-are read in pieces that fit the processor's cache, and padding is not read at all.
+Losses are (B,), scores are not normalised, and gradients are not clamped: training needs no other variant. Logits are
+read in pieces that fit the processor's cache, and padding is never read.
 
 Alignments are summed by forward and backward variables over the lattice of frames and labels (equations 16-20). A node
-(t, u) says that t frames are consumed and u labels are written. From it a blank leads to (t + 1, u), and label u + 1
+(t, u) means that t frames are consumed and u labels are written. From it a blank leads to (t + 1, u), and label u + 1
 leads to (t, u + 1). An alignment is a path from (0, 0) to (T, U).
 
-All nodes of an anti-diagonal t + u = d depend on diagonal d - 1 only, so each diagonal is computed at once for all
-utterances and in both directions: T + U small steps in all, none of them a loop over nodes.
+All nodes of an anti-diagonal t + u = d depend on diagonal d - 1 only. So each diagonal is computed at once for all
+utterances and in both directions: T + U small steps in all, without a loop over nodes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,13 +26,12 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from tasks.errors import ModelError
 
 PRECISION = torch.float64
-"""A path's log-probability is in the thousands, where float32 has a resolution of 1e-4. The lattice is small beside the
-logits, so double precision costs nearly nothing."""
+"""A path's log-probability is in the thousands, where float32 has a resolution of 1e-4. The lattice is small compared
+with the logits, so double precision costs nearly nothing."""
 
 
-@dataclass(frozen=True)
-class Alignments:
-    """Posterior probabilities of nodes and edges, given the text; padding holds numbers without meaning."""
+class _Alignments(NamedTuple):
+    """Posterior probabilities of nodes and edges, given the text; padding is undefined."""
 
     log_likelihood: Tensor
     """(B,), in nats, ``PRECISION``."""
@@ -44,18 +43,12 @@ class Alignments:
     """(B, T, U): probability that it leaves node (t, u) by label u + 1."""
 
 
-def log_likelihood(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> Tensor:
-    """Log-probability (B,) of each text in nats, in ``PRECISION``; arguments as for ``alignments``."""
-    blank_edges, label_edges = _edges(blanks, labels, frames, lengths)
-    return _path_sums(blank_edges, label_edges)[:, -1, -1]
-
-
-def alignments(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> Alignments:
+def _alignments(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> _Alignments:
     """Sum over all alignments, and the share of every node and edge in the sum.
 
     ``blanks`` (B, T, U + 1): log-probability of a blank at each node; ``labels`` (B, T, U): log-probability of the
-    text's next label there; ``frames`` (B,) and ``lengths`` (B,): frames and labels of each utterance. What lies
-    beyond them is not read.
+    text's next label there; ``frames`` (B,) and ``lengths`` (B,): frames and labels of each utterance. Padding is not
+    read.
     """
     blank_edges, label_edges = _edges(blanks, labels, frames, lengths)
     batch = len(blanks)
@@ -65,7 +58,7 @@ def alignments(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) 
     total = sums[:batch, -1, -1]
     before = sums[:batch, :-1] - total[:, None, None]  # (B, T, U + 1), normalised
     after = sums[batch:].flip(1, 2)  # (B, T + 1, U + 1)
-    return Alignments(
+    return _Alignments(
         log_likelihood=total,
         nodes=(before + after[:, :-1]).exp_(),
         blanks=(before + blank_edges).add_(after[:, 1:]).exp_(),
@@ -77,7 +70,7 @@ def _edges(blanks: Tensor, labels: Tensor, frames: Tensor, lengths: Tensor) -> t
     """Log-weights of blank edges (B, T, U + 1) and label edges (B, T + 1, U), so that every utterance ends at (T, U).
 
     From the end (frames, lengths) of a shorter utterance a single path of weight 1 leads on to (T, U): blanks to the
-    last frame, then labels. All other edges beyond the end have weight 0. So ragged batches need no special case.
+    last frame, then labels. All other edges after the end have weight 0. So ragged batches need no special case.
     """
     batch, time, nodes = blanks.shape
     t = torch.arange(time + 1, device=blanks.device)[None, :, None]
@@ -107,7 +100,7 @@ def _path_sums(blank_edges: Tensor, label_edges: Tensor) -> Tensor:
     row, step = 2 * count * width, count * width
     edges.as_strided((count, time + 1, width - 1), (width, row, row + 1), row + 1).copy_(label_edges)
     edges.as_strided((count, time, width), (width, row, row + 1), row + step).copy_(blank_edges)
-    # Column 0 stands for "one label fewer than none".
+    # Column 0 is for "one label fewer than none".
     sums = edges.new_full((diagonals, count, width + 1), -torch.inf)
     sums[0, :, 1] = 0.0
     step = count * (width + 1)
@@ -121,19 +114,18 @@ def _path_sums(blank_edges: Tensor, label_edges: Tensor) -> Tensor:
 
 
 _PIECE = {"cpu": 1 << 16, "cuda": 1 << 25}
-"""Logits worked on at once: 0.25 MB in float32 fit a core's cache; a graphics processor wants large pieces."""
+"""Logits processed at once: 0.25 MB in float32 fit a core's cache; a graphics processor needs large pieces."""
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """What the loss of a batch needs beside the logits."""
+class _Texts(NamedTuple):
+    """Lengths and labels of a batch, which the loss needs in addition to the logits."""
 
-    frames: list[int]
-    """Frames of each utterance, 1 to T."""
-    lengths: list[int]
-    """Labels of each utterance, 0 to U."""
+    frames: Tensor
+    """Frames of each utterance (B,), 1 to T."""
+    lengths: Tensor
+    """Labels of each utterance (B,), 0 to U."""
     ids: Tensor
-    """(B, U), int64: label ids, on the device of the logits."""
+    """Label ids (B, U), int64, on the device of the logits."""
     blank: int
 
 
@@ -144,19 +136,20 @@ def transducer_loss(logits: Tensor, targets: Tensor, frames: Tensor, lengths: Te
     ids, none of them ``blank``; ``frames`` (B,), 1 to T, and ``lengths`` (B,), 0 to U: frames and labels of each
     utterance, any integer type.
 
-    Half-precision logits are worked on, and their loss is returned, in float32; their gradient has their own type.
-    Padding may hold anything and gets gradient 0. Differentiable once in ``logits``.
+    Half-precision logits are processed in float32, which is also the type of their loss; their gradient has their type.
+    Padding may have any value and gets gradient 0. Differentiable once in ``logits``.
 
-    Raises ``ModelError`` where a score is NaN or plus infinity, and where no alignment has a probability above 0.
+    Raises ``ModelError`` if a score is NaN or plus infinity, or if no alignment has a probability above 0.
     """
-    texts = _Texts(frames.tolist(), lengths.tolist(), targets.long().to(logits.device), blank)
+    frames, lengths, ids = (each.long().to(logits.device) for each in (frames, lengths, targets))
+    texts = _Texts(frames, lengths, ids, blank)
     with torch.autocast(logits.device.type, enabled=False):
         losses: Tensor = _TransducerLoss.apply(logits, texts)
     return losses
 
 
 def _checked(log_likelihood: Tensor) -> Tensor:
-    """``log_likelihood`` (B,); ``ModelError`` where one is not finite."""
+    """``log_likelihood`` (B,); ``ModelError`` if one is not finite."""
     finite = log_likelihood.isfinite()
     if not bool(finite.all()):
         index = int((~finite).nonzero()[0])
@@ -174,30 +167,24 @@ def _checked(log_likelihood: Tensor) -> Tensor:
 
 
 class _Context(FunctionCtx):
-    needs_input_grad: tuple[bool, ...]
     saved_tensors: tuple[Tensor, ...]
     texts: _Texts
 
 
 class _TransducerLoss(torch.autograd.Function):
-    """Losses (B,) whose gradient is computed from the posterior probabilities that the forward pass leaves."""
+    """Losses (B,) whose gradient is computed from the posterior probabilities of the forward pass."""
 
     @staticmethod
-    def forward(context: "_Context", logits: Tensor, texts: _Texts) -> Tensor:
-        arithmetic = torch.promote_types(logits.dtype, torch.float32)
+    def forward(context: _Context, logits: Tensor, texts: _Texts) -> Tensor:
         blanks, labels = _edge_log_probabilities(logits, texts)
-        limits = [torch.tensor(each, device=logits.device) for each in (texts.frames, texts.lengths)]
-        if not context.needs_input_grad[0]:
-            return -_checked(log_likelihood(blanks, labels, *limits)).to(arithmetic)
-        found = alignments(blanks, labels, *limits)
-        posteriors = [part.to(arithmetic) for part in (found.nodes, found.blanks, found.labels)]
-        context.save_for_backward(logits, *posteriors)
+        found = _alignments(blanks, labels, texts.frames, texts.lengths)
+        context.save_for_backward(logits, *(part.to(blanks.dtype) for part in found[1:]))
         context.texts = texts
-        return -_checked(found.log_likelihood).to(arithmetic)
+        return -_checked(found.log_likelihood).to(blanks.dtype)
 
     @staticmethod
     @once_differentiable
-    def backward(context: "_Context", weights: Tensor) -> tuple[Tensor, None]:
+    def backward(context: _Context, weights: Tensor) -> tuple[Tensor, None]:
         logits, nodes, blanks, labels = context.saved_tensors
         return _gradient(weights, logits, nodes, blanks, labels, context.texts), None
 
@@ -208,12 +195,11 @@ def _edge_log_probabilities(logits: Tensor, texts: _Texts) -> tuple[Tensor, Tens
     arithmetic = torch.promote_types(logits.dtype, torch.float32)
     blanks = torch.zeros(batch, time, width, dtype=arithmetic, device=logits.device)
     labels = torch.zeros(batch, time, width - 1, dtype=arithmetic, device=logits.device)
-    for index, times, rows in _pieces(logits, texts):
+    for index, times, rows, ids in _pieces(logits, texts):
         scores = torch.log_softmax(logits[index, times, rows], -1, dtype=arithmetic)  # (t, u, V)
         blanks[index, times, rows] = scores[..., texts.blank]
-        ids = texts.ids[index, rows.start : min(rows.stop, texts.lengths[index])].expand(len(scores), -1)
-        following = labels[index, times, rows.start : rows.start + ids.shape[1]]
-        following.copy_(scores[:, : ids.shape[1]].gather(2, ids.unsqueeze(2)).squeeze(2))
+        following = scores[:, : len(ids)].gather(2, ids.expand(len(scores), -1)[..., None])[..., 0]
+        labels[index, times, rows.start : rows.start + len(ids)] = following
     return blanks, labels
 
 
@@ -223,40 +209,32 @@ def _gradient(weights: Tensor, logits: Tensor, nodes: Tensor, blanks: Tensor, la
     d loss / d logit k at a node = P(node) * softmax(logits)_k - P(blank edge) [k = blank] - P(label edge) [k = label],
     with posterior probabilities P.
     """
-    arithmetic = nodes.dtype
     gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-    for index, (time, length) in enumerate(zip(texts.frames, texts.lengths, strict=True)):
+    for index, (time, length) in enumerate(zip(texts.frames.tolist(), texts.lengths.tolist(), strict=True)):
         gradient[index, time:] = 0
         gradient[index, :time, length + 1 :] = 0
-    scale = weights.to(arithmetic)[:, None, None]
+    scale = weights.to(nodes.dtype)[:, None, None]
     nodes, blanks, labels = nodes * scale, blanks * scale, labels * scale
-    for index, times, rows in _pieces(logits, texts):
-        place = gradient[index, times, rows]  # (t, u, V)
-        shares = nodes[index, times, rows, None]
-        in_place = place.dtype == arithmetic
-        powers = torch.softmax(logits[index, times, rows], -1, dtype=arithmetic)
-        piece = torch.mul(powers, shares, out=place) if in_place else powers.mul_(shares)
+    for index, times, rows, ids in _pieces(logits, texts):
+        piece = torch.softmax(logits[index, times, rows], -1, dtype=nodes.dtype)  # (t, u, V)
+        piece.mul_(nodes[index, times, rows, None])
         piece[..., texts.blank] -= blanks[index, times, rows]
-        ids = texts.ids[index, rows.start : min(rows.stop, texts.lengths[index])].expand(len(piece), -1)
-        leaving = labels[index, times, rows.start : rows.start + ids.shape[1]]
-        piece[:, : ids.shape[1]].scatter_add_(2, ids.unsqueeze(2), leaving.neg().unsqueeze(2))
-        if not in_place:
-            place.copy_(piece)
+        leaving = labels[index, times, rows.start : rows.start + len(ids)]
+        piece[:, : len(ids)].scatter_add_(2, ids.expand(len(piece), -1)[..., None], leaving.neg()[..., None])
+        gradient[index, times, rows] = piece
     return gradient
 
 
-def _pieces(logits: Tensor, texts: _Texts) -> Iterator[tuple[int, slice, slice]]:
-    """Utterance, frames and nodes of each piece of the logits; together all that is not padding."""
+def _pieces(logits: Tensor, texts: _Texts) -> Iterator[tuple[int, slice, slice, Tensor]]:
+    """Utterance, frames, nodes and next labels of each piece of the logits; together they are all but the padding."""
     size = _PIECE.get(logits.device.type, _PIECE["cpu"])
     symbols = logits.shape[-1]
-    for index, (time, length) in enumerate(zip(texts.frames, texts.lengths, strict=True)):
+    for index, (time, length) in enumerate(zip(texts.frames.tolist(), texts.lengths.tolist(), strict=True)):
         width = length + 1
         nodes_at_once = min(width, max(1, size // symbols))
         frames_at_once = max(1, size // (symbols * nodes_at_once)) if nodes_at_once == width else 1
         for start in range(0, time, frames_at_once):
             for first in range(0, width, nodes_at_once):
-                yield (
-                    index,
-                    slice(start, min(time, start + frames_at_once)),
-                    slice(first, min(width, first + nodes_at_once)),
-                )
+                times = slice(start, min(time, start + frames_at_once))
+                rows = slice(first, min(width, first + nodes_at_once))
+                yield index, times, rows, texts.ids[index, first : min(rows.stop, length)]

@@ -1,4 +1,4 @@
-"""The units that a recogniser emits: SentencePiece's pieces of normalised words, and the blank behind them."""
+"""The units that a recogniser emits: SentencePiece pieces of normalised words, followed by the blank."""
 
 import hashlib
 import io
@@ -13,18 +13,18 @@ from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 
 WORD_BEGIN = "\u2581"
-"""Mark of a piece that begins a word."""
+"""Marker of a piece that begins a word."""
 
 
 class Units:
-    """Pieces of a SentencePiece model, or of one for each language, block behind block, so that a unit says its
+    """Pieces of one SentencePiece model, or of one model for each language in consecutive blocks, so that a unit has a
     language (Dhawan and others, 2023, "Unified model for code-switching speech recognition and language identification
-    based on concatenated tokenizer"); the blank is the id behind the last piece."""
+    based on concatenated tokenizer"). The blank is the id after the last piece."""
 
     def __init__(self, *models: bytes, languages: Sequence[str] = ()):
         """``models`` are serialised SentencePiece models: one, or one for each of the ``languages``.
 
-        Raises ``ModelError`` where one is none.
+        Raises ``ModelError`` if one is no SentencePiece model.
         """
         from sentencepiece import SentencePieceProcessor
 
@@ -63,7 +63,7 @@ class Units:
     def encode(self, text: str, languages: Sequence[str | None] | None = None) -> list[int]:
         """Ids of the pieces of a text, which is normalised first.
 
-        ``languages``: of each white-space word, where units have languages; a word of none goes with that before it.
+        ``languages``: of each white-space word, if units have languages; a word without one takes the previous one.
         """
         if not self.languages:
             found: list[int] = self._processors[0].encode(" ".join(normalise(text)))
@@ -79,18 +79,18 @@ class Units:
         return ids
 
     def encode_all(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Ids of the pieces of each text; the languages of the words are told from all of them."""
+        """Ids of the pieces of each text; the languages of the words are inferred from all texts."""
         if not self.languages:
             return map(self.encode, texts)
         return map(self.encode, texts, spoken_languages(self.languages, texts))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The words that pieces spell; blanks, unknown and control pieces spell nothing."""
+        """The words spelled by pieces; blanks, unknown and control pieces are ignored."""
         text = [self.pieces[i] for i in ids if i != self.blank and i not in self._without_text]
         return " ".join("".join(text).replace(WORD_BEGIN, " ").split())
 
     def languages_of(self, ids: Iterable[int]) -> list[str]:
-        """The language of each word of ``decode``: that of the unit that begins it."""
+        """The language of each word of ``decode``: the language of its first unit."""
         found, before = [], " "
         for i in ids:
             if i == self.blank or i in self._without_text:
@@ -102,15 +102,15 @@ class Units:
         return found
 
     def bias(self, of_languages: Mapping[str, float | None]) -> np.ndarray | None:
-        """What is added to the log-probability of each unit and the blank, float32 (V,), given what is for a language;
-        ``None`` for a language: its units never come out. ``None`` where nothing is added.
+        """Bias on the log-probability of each unit and the blank, float32 (V,), from a bias for each language. ``None``
+        for a language excludes its units. Returns ``None`` without a bias.
 
         Raises ``SpeechError`` for a language that the units do not have.
         """
         if not of_languages:
             return None
         if unknown := sorted(of_languages.keys() - set(self.languages)):
-            has = ", ".join(self.languages) or "none: its units do not tell languages"
+            has = ", ".join(self.languages) or "none: its units have no languages"
             raise SpeechError(f"speech.search.language_bias: the recogniser has no language {unknown[0]!r} ({has})")
         added = np.zeros(len(self.pieces) + 1, dtype=np.float32)
         for language, begin, end in zip(
@@ -124,9 +124,9 @@ class Units:
 def train_language_units(
     texts: Iterable[tuple[str, Sequence[str | None]]], languages: Sequence[str], size: int, limit: int
 ) -> Units:
-    """``size`` pieces in all, as many of each language, learned from its stretches in the first ``limit`` texts.
+    """``size`` pieces in all, equally many for each language, trained on its stretches in the first ``limit`` texts.
 
-    A text has the languages of its white-space words. Raises what ``train_units`` does.
+    Each text comes with the languages of its white-space words. Raises the errors of ``train_units``.
     """
     stretches: dict[str, list[str]] = {language: [] for language in languages}
     for text, of_words in itertools.islice(texts, limit):
@@ -140,9 +140,9 @@ def train_language_units(
 
 
 def train_units(sentences: Iterable[str], size: int, limit: int) -> Units:
-    """Learn ``size`` pieces (unigram model) from the first ``limit`` sentences, which are normalised first.
+    """Train ``size`` pieces (unigram model) on the first ``limit`` sentences, which are normalised first.
 
-    Raises ``SpeechError`` where there is no word, or not enough text for so many pieces.
+    Raises ``SpeechError`` if there is no word, or not enough text for so many pieces.
     """
     from sentencepiece import SentencePieceTrainer
 
@@ -157,7 +157,7 @@ def train_units(sentences: Iterable[str], size: int, limit: int) -> Units:
             vocab_size=size,
             model_type="unigram",
             character_coverage=1.0,
-            # Text comes normalised; SentencePiece's own rules would be a second normalisation.
+            # The text is normalised already; SentencePiece's own rules would normalise it again.
             normalization_rule_name="identity",
             bos_id=-1,
             eos_id=-1,
@@ -165,7 +165,7 @@ def train_units(sentences: Iterable[str], size: int, limit: int) -> Units:
             minloglevel=2,
         )
     except RuntimeError:
-        # Its message may quote the text.
+        # SentencePiece's message may quote the text.
         raise SpeechError(
             f"{size!r} units cannot be learned from {len(texts)} sentences; give a smaller size (more than the "
             "characters of the text), or more text"

@@ -28,7 +28,7 @@ SUMMARY = "check n-best lists, and measure how much a language model can improve
 
 
 class NbestFiles(StageFiles):
-    """Where the lists go; where they come from is a setting."""
+    """The output file; the source of the lists is a setting."""
 
     output: Annotated[str | None, WRITE] = None
     """file for the lists, readable by you alone"""
@@ -61,7 +61,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     if empty := measured["empty_lists"]:
         report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
     if empty := measured["empty_references"]:
-        report.warn(f"{empty} references hold no word; what was recognised there is inserted")
+        report.warn(f"{empty} references hold no word; words recognised there are insertions")
     print(
         f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
         f"hypotheses, {words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "

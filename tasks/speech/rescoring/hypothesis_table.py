@@ -1,17 +1,13 @@
-"""All hypotheses of a test set as arrays: what a choice among them is made by, and how many errors it has.
+"""All hypotheses of a test set as arrays: parts of scores for the choice among them, and numbers of errors.
 
-Hypotheses of an utterance that are the same after normalisation are one, with the best of their scores.
+Hypotheses of an utterance that are equal after normalisation are merged, with their best score.
 
-The weights of rescoring, tuned on development lists: a grid, and what of it is best on resamples of the lists.
+The weights of rescoring are tuned on development lists: a grid, and its best points on resamples of the lists.
 
-score = recogniser's + lm_weight * log P_lm - source_weight * log P_source + insertion_bonus * words
-        + unknown_word_bonus * unknown words
+score = recogniser's + lm_weight * log P_lm + insertion_bonus * words + unknown_word_bonus * unknown words
 
-The errors of each hypothesis are counted once, so a point of the grid is one pass over arrays. Around the best point
-many others have nearly as few errors, and which of them has the fewest is chance: on real lists it moved the language
-model's weight between 0.2 and 0.4 for models that hardly differ. So the utterances are drawn again and again, with
-replacement, and the weights are the mean of the points that have the fewest errors on each draw (Breiman 1996, "Bagging
-predictors"). Of points with equally many errors, the one with the smallest weights counts: it changes the least.
+The errors of each hypothesis are counted once, so a point of the grid is one pass over arrays. Of points with equally
+many errors, the one with the smallest weights counts, since it changes the least.
 """
 
 import itertools
@@ -26,53 +22,48 @@ from tasks.language_model.language_models import LanguageModel, Words
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.nbest_lists import NbestList
 from tasks.speech.rescoring.settings import RescoringSettings
-
-WORD_COUNT, LM, SOURCE, UNKNOWN = "words", "lm", "source", "unknown_words"
+from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT, at_edge, mean_of_best, winners
 
 
 @dataclass(frozen=True)
 class HypothesisTable:
-    """Utterances by hypotheses (U, H); lists that are shorter are padded."""
+    """Utterances by hypotheses (U, H); shorter lists are padded."""
 
     utterance_ids: tuple[str, ...]
     hypotheses: Sequence[Sequence[Words]]
-    """Distinct hypotheses of each utterance, the recogniser's best first; none where the list is empty."""
+    """Distinct hypotheses of each utterance, the recogniser's best first; none if the list is empty."""
     reference_words: np.ndarray
     """Words of each reference (U,), int64."""
     score: np.ndarray
-    """The recogniser's (U, H), float64; minus infinity for padding."""
+    """The recogniser's score (U, H), float64; minus infinity for padding."""
     errors: np.ndarray
-    """Fewest edits from the reference (U, H), int64; of an empty list, all words of the reference."""
+    """Fewest edits from the reference (U, H), int64; for an empty list, all words of the reference."""
     features: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Numbers that weights are for (U, H), float64; 0 for padding."""
+    """Features that have weights (U, H), float64; 0 for padding."""
 
     def __len__(self) -> int:
         return len(self.utterance_ids)
 
     @property
     def empty_references(self) -> int:
-        """Utterances without a word: all that is recognised there is inserted."""
+        """Number of utterances without a word: all words recognised there are insertions."""
         return int((self.reference_words == 0).sum())
 
     @property
     def hypothesis_count(self) -> int:
-        """Distinct hypotheses of all utterances."""
+        """Number of distinct hypotheses of all utterances."""
         return sum(map(len, self.hypotheses))
 
     def choice(self, weights: Mapping[str, float]) -> np.ndarray:
-        """Place of the hypothesis with the highest weighted sum for each utterance (U,); of equal ones the first."""
-        total = self.score
-        for name, weight in weights.items():
-            if weight:
-                total = total + weight * self.features[name]
-        return total.argmax(axis=1)
+        """Index of the hypothesis with the highest weighted sum for each utterance (U,); the first of equal ones."""
+        return winners(self.score, self.features, weights)
 
     def errors_of(self, weights: Mapping[str, float]) -> np.ndarray:
         """Errors of the choice for each utterance (U,), int64."""
         return np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1)[:, 0]
 
     def error_count(self, weights: Mapping[str, float]) -> int:
-        """Errors of all choices together."""
+        """Sum of the errors of all choices."""
         return int(self.errors_of(weights).sum())
 
     def chosen_texts(self, weights: Mapping[str, float]) -> dict[str, str]:
@@ -85,12 +76,12 @@ class HypothesisTable:
         }
 
     def oracle_error_count(self) -> int:
-        """Errors where the best hypothesis of every list is chosen."""
+        """Errors if the best hypothesis of every list is chosen."""
         return int(self._fewest_errors().sum())
 
     def best_first_share(self) -> float:
-        """Share of the utterances whose recogniser's own choice has as few errors as any of its list: there, no
-        language model can win a word."""
+        """Share of the utterances whose recogniser's own choice has as few errors as any in the list: no language model
+        can improve these."""
         return float((self.errors[:, 0] == self._fewest_errors()).mean())
 
     def _fewest_errors(self) -> np.ndarray:
@@ -100,7 +91,7 @@ class HypothesisTable:
         return np.where(inside, self.errors, np.iinfo(np.int64).max).min(axis=1)
 
     def with_features(self, **features: Sequence[np.ndarray]) -> "HypothesisTable":
-        """The table with further numbers, given for each utterance's hypotheses."""
+        """The table with more features, given for each utterance's hypotheses."""
         padded = {name: _padded(values, self.score.shape[1], 0.0) for name, values in features.items()}
         return replace(self, features={**self.features, **padded})
 
@@ -108,14 +99,14 @@ class HypothesisTable:
 def hypothesis_table(
     lists: Sequence[NbestList], what: str = "n-best lists", *, measured: bool = True
 ) -> HypothesisTable:
-    """The hypotheses of n-best lists, with their numbers of words; ``what`` they are called in an error.
+    """The hypotheses of n-best lists, with their numbers of words; ``what`` names the lists in an error.
 
-    Raises ``SpeechError`` where no reference holds a word; references of lists that are not ``measured`` may be empty.
+    Raises ``SpeechError`` if no reference has a word; references of lists that are not ``measured`` may be empty.
     """
     ids, groups, scores, errors, reference_words = [], [], [], [], []
     for nbest in lists:
         reference = normalise(nbest.reference)
-        # The highest score comes first, so it is the one that is kept.
+        # The highest score comes first, so later ones are dropped.
         best: dict[Words, float] = {}
         for hypothesis in nbest.hypotheses:
             best.setdefault(tuple(normalise(hypothesis.text)), hypothesis.score)
@@ -144,126 +135,78 @@ def _padded(rows: Sequence[Sequence[float] | np.ndarray], width: int, filler: fl
     return table
 
 
-def with_language_model(
-    tables: Sequence[HypothesisTable], language_model: LanguageModel, name: str = LM
-) -> list[HypothesisTable]:
-    """The tables with a language model's log-probabilities, in nats, and its numbers of unknown words.
-
-    The unknown words of the source model are no feature.
-    """
-    groups = [group for table in tables for group in table.hypotheses]
-    scores = language_model.score_sentences(groups)
-    scored, begin = [], 0
-    for table in tables:
-        features = {name: scores[begin : begin + len(table)]}
-        if name == LM:
-            features[UNKNOWN] = [
+def with_language_model(tables: Sequence[HypothesisTable], language_model: LanguageModel) -> list[HypothesisTable]:
+    """The tables with a language model's log-probabilities, in nats, and its numbers of unknown words."""
+    scores = iter(language_model.score_sentences([group for table in tables for group in table.hypotheses]))
+    return [
+        table.with_features(
+            lm=[next(scores) for _ in table.hypotheses],
+            unknown_words=[
                 np.array([language_model.unknown_words(words) for words in group], dtype=float)
                 for group in table.hypotheses
-            ]
-        scored.append(table.with_features(**features))
-        begin += len(table)
-    return scored
+            ],
+        )
+        for table in tables
+    ]
 
 
-SHOWN_NAMES = {
-    LM: "lm_weight",
-    WORD_COUNT: "insertion_bonus",
-    SOURCE: "source_weight",
-    UNKNOWN: "unknown_word_bonus",
-}
-"""What the weight of each feature is called in reports."""
-_SEED = 1
+SHOWN_NAMES = {LM: "lm_weight", WORD_COUNT: "insertion_bonus", UNKNOWN: "unknown_word_bonus"}
+"""Name of each feature's weight in reports."""
+_DIGITS = 6
 
 
 @dataclass(frozen=True)
 class TunedWeights:
-    """The weights that development lists speak for."""
+    """Weights that were tuned on development lists, by feature of ``HypothesisTable``."""
 
     weights: Mapping[str, float]
-    """By feature of ``HypothesisTable``; what is subtracted has a negative one."""
     errors: int
-    """On the development lists."""
+    """Errors on the development lists."""
     fewest_errors: int
-    """Those of the best point of the grid."""
+    """Errors of the best point of the grid."""
     points: int
-    """Combinations that were tried."""
+    """Number of points of the grid."""
     deviation: Mapping[str, float]
-    """Standard deviation of each weight over the resamples; empty without resamples."""
+    """Standard deviation of each weight over the resamples; 0 without resamples."""
     at_edge: Sequence[str]
-    """Features whose best weight in the grid is the grid's first or last, and not 0: the grid may be too narrow."""
-    grid: Sequence[Mapping[str, float]] = field(default_factory=list)
+    """Features whose best weight is at an end of its axis, and not 0."""
+    grid: Sequence[Mapping[str, float]]
     """Errors at each pair of LM weight and insertion bonus of the grid, with the best of the other weights."""
 
     def shown(self) -> dict[str, float]:
-        """The weights by their names in reports; the source model's is positive."""
-        return {
-            SHOWN_NAMES[name]: abs(weight) if name == SOURCE else weight
-            for name, weight in sorted(self.weights.items())
-        }
+        """The weights by their names in reports."""
+        return {SHOWN_NAMES[name]: weight for name, weight in sorted(self.weights.items())}
 
 
 def axes_of(settings: RescoringSettings, table: HypothesisTable) -> dict[str, list[float]]:
-    """The weights of the grid for each feature that the table has."""
-    axes = {
-        LM: settings.lm_weights,
-        WORD_COUNT: settings.insertion_bonuses,
-        UNKNOWN: settings.unknown_word_bonuses
-        if UNKNOWN in table.features and table.features[UNKNOWN].any()
-        else [0.0],
-        SOURCE: [-weight for weight in settings.source_weights],
-    }
-    return {name: values for name, values in axes.items() if name in table.features}
+    """The weights of the grid for each feature of a table with a language model."""
+    unknown = settings.unknown_word_bonuses if table.features[UNKNOWN].any() else [0.0]
+    return {LM: settings.lm_weights, WORD_COUNT: settings.insertion_bonuses, UNKNOWN: unknown}
 
 
 def tune_weights(table: HypothesisTable, axes: Mapping[str, Sequence[float]], resamples: int) -> TunedWeights:
-    """The mean of the points of the grid with the fewest errors on each of ``resamples`` draws of the utterances.
-
-    The draws are the same for all tables with as many utterances, so systems are tuned on the same ones. Without
-    resamples, the point with the fewest errors on the utterances as they are.
-    """
+    """The weights by ``mean_of_best``, and details of the tuning."""
     names = list(axes)
     # The smallest weights come first, and the first of equal ones counts.
     points = sorted(itertools.product(*axes.values()), key=lambda point: (sum(map(abs, point)), point))
     errors = np.stack([table.errors_of(dict(zip(names, point, strict=True))) for point in points])  # (P, U)
     totals = errors.sum(axis=1)
-    best = points[int(totals.argmin())]
-    weights, deviation = np.array(best), {}
-    if resamples:
-        utterances = len(table)
-        generator = np.random.default_rng(_SEED)
-        draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples)  # (R, U)
-        # Whole numbers below 2**53: the products in float64 are exact.
-        found = (draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)  # (R,)
-        chosen = np.array(points)[found]  # (R, N)
-        weights = chosen.mean(axis=0).round(6)
-        deviation = dict(zip(names, chosen.std(axis=0).round(6).tolist(), strict=True))
-    tuned = dict(zip(names, weights.tolist(), strict=True))
-    at_edge = [
-        name
-        for name, value in zip(names, best, strict=True)
-        if value != 0 and len(axes[name]) > 1 and value in (min(axes[name]), max(axes[name]))
-    ]
+    mean, deviation = mean_of_best(np.array(points), errors, resamples, _DIGITS)
+    tuned = dict(zip(names, mean, strict=True))
+    shown = [place for place, name in enumerate(names) if name in (LM, WORD_COUNT)]
+    fewest: dict[tuple[float, ...], int] = {}
+    for point, count in zip(points, totals.tolist(), strict=True):
+        key = tuple(point[place] for place in shown)
+        fewest[key] = min(fewest.get(key, count), count)
     return TunedWeights(
         weights=tuned,
         errors=table.error_count(tuned),
         fewest_errors=int(totals.min()),
         points=len(points),
-        deviation=deviation,
-        at_edge=at_edge,
-        grid=_summary(names, points, totals.tolist()),
+        deviation=dict(zip(names, deviation, strict=True)),
+        at_edge=at_edge(axes, points[int(totals.argmin())]),
+        grid=[
+            {**{SHOWN_NAMES[names[place]]: value for place, value in zip(shown, key, strict=True)}, "errors": count}
+            for key, count in sorted(fewest.items())
+        ],
     )
-
-
-def _summary(
-    names: Sequence[str], points: Sequence[tuple[float, ...]], errors: Sequence[int]
-) -> list[dict[str, float]]:
-    shown = [place for place, name in enumerate(names) if name in (LM, WORD_COUNT)]
-    best: dict[tuple[float, ...], int] = {}
-    for point, count in zip(points, errors, strict=True):
-        key = tuple(point[place] for place in shown)
-        best[key] = min(best.get(key, count), count)
-    return [
-        {**{SHOWN_NAMES[names[place]]: value for place, value in zip(shown, key, strict=True)}, "errors": best[key]}
-        for key in sorted(best)
-    ]

@@ -8,9 +8,7 @@ The language model is a folder of any kind ('palimpsest pretrain', 'palimpsest a
 causal model of Hugging Face: a folder, a package or a name on the hub.
 
 The language model, each word and each unknown word have a weight. The weights are tuned on the
-lists of --dev and frozen. Then they are applied to the lists of --nbest, once. The setting
-rescoring.source_model subtracts a model of the language that the recogniser has learned itself.
-This is the density ratio, or LODR with an n-gram model of order 2.
+lists of --dev and frozen. Then they are applied to the lists of --nbest, once.
 
 Compare the result with three other figures of the report:
 
@@ -31,7 +29,6 @@ examples:
 """
 
 from collections.abc import Mapping
-from os.path import exists
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -49,30 +46,24 @@ SUMMARY = "choose among a recogniser's hypotheses with a language model"
 
 
 class FusedFiles(ErrorFiles):
-    """A language model that joins a recogniser, and what is known of it."""
+    """A language model for a recogniser, and its training texts."""
 
     model: Annotated[str | None, READ_MODEL] = None
     """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
-    vocabulary_hash: str | None = None
-    """first 8 digits or more of the hash of the model's vocabulary; a model with another one is refused"""
     training_text: Annotated[list[str], READ] = Field(default_factory=list)
     """texts that the model was trained on; their overlap with the test references is measured"""
 
-    def check_model(self, limited: bool, *others: str) -> None:
-        """``ParameterError`` where an option (``others`` among them) has no use without a model, or a limit no text."""
-        if self.model:
-            if limited and not self.training_text:
-                raise ParameterError("a limit of shared text needs the text; give --training-text FILE")
-            return
-        for name in ("vocabulary_hash", "training_text", *others):
-            if getattr(self, name):
+    def check_model(self, *others: str) -> None:
+        """``ParameterError`` if a given option (of ``others`` too) has no use without a model."""
+        for name in ("training_text", *others):
+            if getattr(self, name) and not self.model:
                 raise ParameterError(
                     f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
                 )
 
 
 class RescoreFiles(FusedFiles):
-    """The lists, and what is written of the choice."""
+    """The lists, and the file for the choice."""
 
     nbest: Annotated[str, READ]
     """n-best lists of the test set"""
@@ -88,10 +79,10 @@ class RescoreFiles(FusedFiles):
 
 
 def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Tune, choose, count the errors and say what came out."""
+    """Tune the weights, choose hypotheses, count errors and print the result."""
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
-    files.check_model(settings.rescoring.limited)
+    files.check_model()
     if files.weights:
         return _choose(settings, files, cell, resources)
     from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
@@ -101,7 +92,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
 
 
 def _choose(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Choose by the weights that are given."""
+    """Choose by the given weights."""
     for name in ("references", "sidecar", "counts", "training_text"):
         if getattr(files, name):
             raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
@@ -134,6 +125,5 @@ COMMAND = StageCommand(
     section={"rescoring": "speech.rescoring", "word_errors": "speech.word_errors"},
     labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
-    files_of_settings=lambda settings: [path for path in (settings.rescoring.source_model,) if path and exists(path)],
     every_core=True,
 )

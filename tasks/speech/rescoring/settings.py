@@ -1,6 +1,6 @@
-"""Settings of how hypotheses are found, chosen and counted: search, fusion, rescoring, word error rates, Whisper."""
+"""Settings of search, fusion, rescoring, word error rates and Whisper."""
 
-from typing import Literal, Self
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,28 +10,23 @@ from tasks.settings.seeds import Seed
 
 
 class SearchSettings(Settings):
-    """How the best unit sequences of an utterance are looked for."""
+    """Beam search for the best unit sequences of an utterance."""
 
     beam_width: int = Field(default=5, ge=1)
-    """Hypotheses that are kept after each frame."""
+    """Hypotheses that remain in the beam after each frame."""
     step_max_symbols: int = Field(default=10, ge=1)
-    """Most units that one frame may emit: a guard against a model that never emits blank (torchaudio: 100)."""
+    """Maximum of units that one frame may emit; guards against a model that never emits blank (torchaudio: 100)."""
     nbest: int = Field(default=5, ge=1)
-    """Hypotheses that are handed out for each utterance; no more than the beam is wide come out."""
-    temperature: float = Field(default=1.0, gt=0)
-    """The joiner's scores are divided by it; above 1 units become more alike in probability."""
-    length_normalisation: Literal["always", "final", "never"] = "always"
-    """Whether scores are divided by the number of units plus 2 when hypotheses are compared: ``always``, after each
-    frame and at the end, as torchaudio does; ``final``, at the end alone; or ``never``."""
+    """Hypotheses that are returned for each utterance; at most ``beam_width``."""
     language_bias: dict[str, float | None] = Field(default={}, exclude_if=lambda bias: not bias)
-    """By language of a recogniser whose units tell theirs: what is added to the log-probabilities of its units, in
-    nats, before they are made to add up again; ``null``: the language never comes out."""
+    """By language of a recogniser with language-specific units: a bias in nats on the log-probabilities of its units,
+    before they are normalised again; ``null``: the language is never emitted."""
     batch_utterances: int = Field(default=512, ge=1)
-    """Utterances that are searched at once, those of like length together; it changes speed and memory alone."""
+    """Utterances of similar length that are searched at once; affects speed and memory only."""
 
 
 class WordErrorSettings(Settings):
-    """``speech.word_errors`` in ``params.yaml``: how the intervals are made, and what is told apart."""
+    """``speech.word_errors`` in ``params.yaml``: confidence intervals and groups of words."""
 
     bootstrap_samples: int = Field(default=1000, ge=100, le=100_000)
     """Resamples of the test utterances for the confidence interval."""
@@ -40,22 +35,8 @@ class WordErrorSettings(Settings):
     seed: Seed = 1
     """Seed of the resampling."""
     languages: Languages = Field(default_factory=list)
-    """The languages that the references mix, such as [en, es]: errors by language, at switches and by the distance to
-    one are measured apart; empty: none are."""
-
-
-class OverlapLimits(Settings):
-    """How much of the test a language model may have seen in training, where its text is named."""
-
-    maximum_shared_sentences: float | None = Field(default=None, ge=0, le=1)
-    """Share of the test references that may stand in the training text; ``null``: any, the share is only reported."""
-    maximum_shared_8_grams: float | None = Field(default=None, ge=0, le=1)
-    """Share of the test references' stretches of eight words that may stand in the training text; ``null``: any."""
-
-    @property
-    def limited(self) -> bool:
-        """Whether one of the limits is set."""
-        return (self.maximum_shared_sentences, self.maximum_shared_8_grams) != (None, None)
+    """Languages that the references mix, such as [en, es]. Errors are then also measured by language, at switches and
+    by the distance from a switch; empty: they are not."""
 
 
 def _not_negative(weights: list[float]) -> list[float]:
@@ -70,7 +51,7 @@ class NbestSource(Settings):
     source: SourcePath
     """File of JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``."""
     utterances: int | None = Field(default=None, ge=1)
-    """At most so many utterances, drawn by the seed whatever the recogniser made of them; ``null`` for all."""
+    """At most so many utterances, drawn by the seed independently of the recogniser's output; ``null`` for all."""
     seed: Seed = 1
     """Seed of the draw."""
 
@@ -79,45 +60,38 @@ class NbestCorpus(Settings):
     """N-best lists of recordings in the language of one private corpus."""
 
     dev: NbestSource
-    """What the weights are tuned on."""
+    """Lists that the weights are tuned on."""
     test: NbestSource
-    """What is measured, once."""
+    """Lists that are measured, once."""
 
 
-class RescoringSettings(OverlapLimits):
-    """``speech.rescoring`` in ``params.yaml``: what is tuned on the development lists, and how."""
+class RescoringSettings(Settings):
+    """``speech.rescoring`` in ``params.yaml``: tuning on the development lists."""
 
     hypotheses_at_most: int = Field(default=100, ge=1)
-    """Hypotheses of each list that are looked at, the best ones by the recogniser."""
+    """Hypotheses of each list that are used, the recogniser's best."""
     lm_weights: list[float] = Field(default=[0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0], min_length=1)
-    """Weights of the language model's log-probability beside the recogniser's score: the grid."""
+    """Grid of weights of the language model's log-probability, added to the recogniser's score."""
     insertion_bonuses: list[float] = Field(default=[-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0], min_length=1)
-    """What each word of a hypothesis is worth, in units of the recogniser's score: the grid."""
+    """Grid of bonuses for each word of a hypothesis, in units of the recogniser's score."""
     unknown_word_bonuses: list[float] = Field(default=[0.0, -1.0, -2.0, -4.0], min_length=1)
-    """What each word outside the language model's vocabulary is worth, at most 0: a model that took many words for one
-    unknown token finds that token probable."""
-    source_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.5, 0.7], min_length=1)
-    """Weights of the source model's log-probability, which is subtracted where there is such a model: the grid. A large
-    one is the density ratio, an n-gram model of low order LODR."""
-    source_model: str | None = None
-    """Language model of the recogniser's own training text, which is subtracted: folder, ``package:NAME/FOLDER`` or
-    name on the hub; ``null``: none."""
+    """Grid of bonuses, at most 0, for each word outside the language model's vocabulary. A model trained with many
+    words as one unknown token finds that token too probable."""
     resamples: int = Field(default=200, ge=0)
-    """Draws of the development utterances; each weight is the mean of what is best on each draw. 0: what is best on the
-    utterances as they are."""
+    """Resamples of the development utterances; each weight is the mean of the best ones over the resamples. 0: the best
+    on the utterances as they are."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What a causal language model computes in; ``auto`` is bfloat16 on a GPU and float32 on a processor, where
-    bfloat16 is 1.5 times as fast and moves the score of a hypothesis by 0.2 nats. A source model of another kind
-    computes as it always does."""
+    """Precision of a causal language model; ``auto`` is bfloat16 on a GPU and float32 on a processor. There bfloat16 is
+    1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""
 
-    @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses", "source_weights")
+    @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses")
     @classmethod
     def _check_grid(cls, values: list[float]) -> list[float]:
         if len(set(values)) != len(values) or 0.0 not in values:
             raise ValueError("give numbers that differ, 0 among them, such as [0.0, 0.1, 0.2]")
         return sorted(values)
 
-    _weights = field_validator("lm_weights", "source_weights")(_not_negative)
+    _weights = field_validator("lm_weights")(_not_negative)
 
     @field_validator("unknown_word_bonuses")
     @classmethod
@@ -128,84 +102,69 @@ class RescoringSettings(OverlapLimits):
 
 
 class RescoreSettings(Settings):
-    """What the command ``rescore`` takes from ``speech``."""
+    """Settings of the command ``rescore`` from the section ``speech``."""
 
     rescoring: RescoringSettings = RescoringSettings()
     word_errors: WordErrorSettings = WordErrorSettings()
 
 
-InternalModel = Literal["none", "density_ratio", "lodr", "zero_encoder"]
+InternalModel = Literal["none", "zero_encoder"]
 
 
-class FusionSettings(OverlapLimits):
-    """What is added to the transducer's scores, and the weights that are tried on dev."""
+class FusionSettings(Settings):
+    """Parts that are added to the transducer's score, and the grid of weights that is tried on dev."""
 
     lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0], min_length=1)
-    """Weights of the language model to try; the one in the middle is decoded with first."""
+    """Weights of the language model to try; dev is decoded with the middle one first."""
     insertion_bonuses: list[float] = Field(default=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0], min_length=1)
-    """Nats for each word to try: a language model makes every word cost something, and words are lost without."""
+    """Bonuses in nats for each word to try; without one, a language model makes every word cost, and words are lost."""
     internal_lm: InternalModel = "none"
-    """What stands for the language that the transducer has learned from its own training text, and is taken off:
-    ``density_ratio``, a word-level model of that text (McDermott et al. 2019); ``lodr``, a bigram of its units (Zheng
-    et al. 2022); ``zero_encoder``, its own predictor and joiner without a signal (Variani et al. 2020)."""
+    """Internal language model of the transducer, which fusion subtracts. ``zero_encoder``: its own predictor and joiner
+    without a signal (Variani et al. 2020)."""
     internal_lm_weights: list[float] = Field(default=[0.0, 0.1, 0.2, 0.3], min_length=1)
-    """Weights of the internal model to try, where there is one."""
-    unknown_log_share: float = Field(default=-9.2, le=0)
-    """Logarithm of the share of the unknown word's probability that one word outside the vocabulary has: about one in
-    ten thousand."""
+    """Weights of the internal model to try, if there is one."""
     tuning_rounds: int = Field(default=2, ge=1)
-    """Times that dev is decoded with the weights that look best so far."""
+    """Number of times that dev is decoded with the best weights so far."""
     resamples: int = Field(default=200, ge=0)
-    """Draws of the utterances of dev; each weight is the mean of those that are best on a draw. 0: what is best on the
+    """Resamples of the dev utterances; each weight is the mean of the best ones over the resamples. 0: the best on the
     utterances as they are."""
 
     _weights = field_validator("lm_weights", "internal_lm_weights")(_not_negative)
 
-    @model_validator(mode="after")
-    def _has_no_weights_without_use(self) -> Self:
-        # Settings that were read and written again name all their fields: only other weights than the usual were given.
-        usual = type(self).model_fields["internal_lm_weights"].default
-        if self.internal_lm == "none" and any(self.internal_lm_weights) and self.internal_lm_weights != usual:
-            raise ValueError("internal_lm is 'none', so internal_lm_weights have no use; leave them out")
-        return self
-
 
 class TuneFusionSettings(Settings):
-    """What the command ``tune-fusion`` takes from ``speech``."""
+    """Settings of the command ``tune-fusion`` from the section ``speech``."""
 
     search: SearchSettings = SearchSettings()
     fusion: FusionSettings = FusionSettings()
 
 
 class FuseSettings(TuneFusionSettings):
-    """What the command ``fuse`` takes from ``speech``."""
+    """Settings of the command ``fuse`` from the section ``speech``."""
 
     word_errors: WordErrorSettings = WordErrorSettings()
 
 
 class WhisperSettings(Settings):
-    """How recordings are decoded to n-best lists."""
+    """Decoding of recordings to n-best lists."""
 
-    beam_width: int = Field(default=10, ge=1)
-    """Hypotheses that the search keeps at each step."""
+    beam_width: int = Field(default=20, ge=2)
+    """Hypotheses in the beam at each step. More than ``nbest``, since many differ in punctuation only; each needs
+    memory of its own (18 MB for the smallest model, 490 MB for the largest)."""
     nbest: int = Field(default=10, ge=1)
-    """Hypotheses of each utterance that are written, at most ``beam_width``; spellings of the same words count once."""
+    """Hypotheses of each utterance that are written, at most ``beam_width``; spellings of the same words are merged."""
     length_penalty: float = Field(default=1.0, ge=0, le=2)
-    """Power of the length that log-probabilities are divided by where hypotheses are ranked: 1 as in Whisper's own
-    code; with 0 scores are plain sums, and the shortest hypotheses win."""
+    """Power of the length that log-probabilities are divided by for ranking: 1 as in Whisper's own code. With 0 scores
+    are plain sums, and the shortest hypotheses win."""
     language: str = "en"
-    """Code of the language that is spoken, such as ``en`` or ``de``; ``en`` for an English-only model."""
+    """Code of the spoken language, such as ``en`` or ``de``; ``en`` for an English-only model."""
     no_digits: bool = False
-    """Whether Whisper may write no digits and no signs that are read aloud (%, $, &), so that it spells them out, as
-    the references of read-speech corpora do."""
+    """Whether Whisper must spell out digits and signs that are read aloud (%, $, &), as the references of read-speech
+    corpora do."""
     maximum_pieces: int = Field(default=224, ge=1)
-    """Pieces of words that one window of 30 s may have; 224 as in Whisper's own code."""
+    """Maximum of word pieces in one window of 30 s; 224 as in Whisper's own code."""
     maximum_seconds: float = Field(default=120.0, gt=0)
-    """Longest recording that is accepted; what is longer than Whisper's 30 s is cut into windows at quiet places."""
-    batch_size: int = Field(default=4, ge=1)
-    """Windows that are decoded at once, of similar length."""
-    vocabulary: str | None = Field(default=None, exclude_if=lambda path: path is None)
-    """The ``.tiktoken`` file that belongs to a ``.pt`` file; ``null``: that of the installed package openai-whisper."""
+    """Longest recording that is accepted; recordings longer than Whisper's 30 s are cut at quiet places."""
 
     @model_validator(mode="after")
     def _check_nbest(self) -> "WhisperSettings":

@@ -1,9 +1,8 @@
-"""Outputs and states of the transducer's predictor, one row for each unit sequence that was ever expanded.
+"""Outputs and states of the transducer's predictor: one row for each unit sequence that was ever expanded.
 
-A hypothesis that falls out of the beam often comes back a frame later; its row is still there.
+A hypothesis that leaves the beam often returns a frame later; its row is still there.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 from torch import Tensor
 
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
-from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -26,7 +24,7 @@ class PredictorStates:
         self._model, self._tree = model, tree
         self._device = next(model.parameters()).device
         self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
-        # Blank stands for the beginning of a sentence, as in torchaudio's search and in training.
+        # Blank is the start symbol, as in torchaudio's search and in training.
         output, _, state = model.predict(torch.tensor([[blank]], device=self._device), self._ones(1), None)
         self._outputs = self._table(output[:, 0])
         self._states = [[self._table(part) for part in layer] for layer in state]
@@ -42,18 +40,15 @@ class PredictorStates:
         table[:1] = first
         return table
 
-    def ensure(self, nodes: np.ndarray) -> np.ndarray:
-        """Run the predictor for those of ``nodes`` that have no row; their parents must have one.
-
-        Returns the nodes that are new (M,), each once.
-        """
+    def ensure(self, nodes: np.ndarray) -> None:
+        """Run the predictor for all ``nodes`` without a row; their parents must have one."""
         if self._tree.size > len(self._row):
             grown = np.full(max(2 * len(self._row), self._tree.size), -1, dtype=np.int64)
             grown[: len(self._row)] = self._row
             self._row = grown
         missing = np.unique(nodes[self._row[nodes] < 0])
         if not len(missing):
-            return missing
+            return
         nodes = padded(missing)
         parents = torch.from_numpy(self._row[self._tree.parent[nodes]]).to(self._device)
         units = torch.from_numpy(self._tree.unit[nodes]).to(self._device)
@@ -67,10 +62,9 @@ class PredictorStates:
         ]
         self._row[missing] = np.arange(begin, end)
         self.rows = end
-        return missing
 
     def _step(self, units: Tensor, state: list[list[Tensor]]) -> tuple[Tensor, list[list[Tensor]]]:
-        """Outputs (M, D) and states behind one unit more (M,)."""
+        """Outputs (M, D) and states after one more unit (M,)."""
         if self._gates is None:
             output, _, state = self._model.predict(units[:, None], self._ones(len(units)), state)
             return output[:, 0], state
@@ -87,26 +81,29 @@ class PredictorStates:
         return predictor.output_layer_norm(predictor.linear(hidden)), states
 
     def outputs(self, nodes: np.ndarray) -> Tensor:
-        """Predictor outputs (N, D) of nodes that have a row."""
+        """Predictor outputs (N, D) of nodes with a row."""
         return self._outputs.index_select(0, torch.from_numpy(self._row[nodes]).to(self._device))
+
+    def join(self, encodings: Tensor, outputs: Tensor) -> Tensor:
+        """The joiner's scores of all symbols (N, V) for encoded frames (N, D) and predictor outputs (N, D)."""
+        ones = self._ones(len(outputs))
+        joined, _, _ = self._model.join(encodings[:, None], ones, outputs[:, None], ones)
+        return joined[:, 0, 0]
 
 
 def _gates_of_units(model: "RNNT") -> Tensor | None:
-    """What the first LSTM layer makes of each unit (V, 4 H); ``None`` where the predictor is not torchaudio's.
+    """Input gates of the first LSTM layer for each unit (V, 4 H); ``None`` for a model without its own predictor.
 
-    It does not depend on what came before, and is half of the layer's work.
+    They do not depend on earlier units and are half of the layer's work.
     """
-    stand_in_for_torchaudio_extension()
-    from torchaudio.models.rnnt import _Predictor
-
     predictor: Any = getattr(model, "predictor", None)
-    if type(predictor) is not _Predictor:
+    if predictor is None:
         return None
     return predictor.lstm_layers[0].x2g(predictor.input_layer_norm(predictor.embedding.weight))
 
 
 def _written(table: Tensor, begin: int, rows: Tensor) -> Tensor:
-    """The table with ``rows`` from row ``begin`` on; a larger one where there is no room."""
+    """The table with ``rows`` from row ``begin`` on; enlarged if there is no room."""
     end = begin + len(rows)
     if end > len(table):
         larger = table.new_zeros(max(2 * len(table), end), table.shape[1])
@@ -114,21 +111,3 @@ def _written(table: Tensor, begin: int, rows: Tensor) -> Tensor:
         table = larger
     table[begin:end] = rows
     return table
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A sequence of units with the parts of its score; log-probabilities are in nats."""
-
-    units: tuple[int, ...]
-    """Ids of the recogniser's units, no blank among them."""
-    score: float
-    """What hypotheses are ranked by: the weighted sum of the parts, divided as the settings say."""
-    transducer: float
-    """Log-probability that the transducer gives the units, over all alignments that the beam held."""
-    language_model: float = 0.0
-    """Log-probability that the language model gives the whole sentence, its end among it; 0 without one."""
-    internal: float = 0.0
-    """Log-probability by what stands for the transducer's internal language model; 0 without one."""
-    words: int = 0
-    """Words of the sentence; counted with a language model alone."""

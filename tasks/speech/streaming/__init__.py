@@ -1,1 +1,1 @@
-"""Speech that is recognised while it is spoken: partial results, how they change, and how late they are."""
+"""Streaming recognition: partial results, their changes, and their lag."""

@@ -1,12 +1,12 @@
-"""Partial results of a recogniser: what is shown of an utterance while it is spoken, how it changes, how late it is.
+"""Partial results of a recogniser: the words shown while an utterance is spoken, their changes, and their lag.
 
-A recogniser that decodes again and again all that it has heard may take back words. Of each partial result but the last
-the last k words are held back (mask-k, Arivazhagan et al. 2020, "Re-translation versus Streaming for Simultaneous
-Translation"): what is shown changes less, and comes later. In the end the same words are shown for every k; only where
-nothing that was shown is ever taken back (``committed``) does k change what is recognised.
+A recogniser that repeatedly decodes all audio so far may take back words. The last k words of each partial result but
+the last are held back (mask-k, Arivazhagan et al. 2020, "Re-translation versus Streaming for Simultaneous
+Translation"): shown words change less and come later. The final words are the same for every k, unless shown words are
+never taken back (``committed``).
 
-Words are normalised; in Chinese and Japanese they are characters (``mixed_units``), and the mixed error rate is the one
-to read. The file of partial results has a line for each utterance, the whole result last:
+Words are normalised; in Chinese and Japanese they are characters (``mixed_units``), and the error rate is the mixed
+error rate. The file of partial results has a line for each utterance, with the whole result last:
 
     {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, {"seconds": 1.3, "text": "good morning"}]}
 """
@@ -16,20 +16,19 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.corpora.text_lines import write_lines
-from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.audio.utterance_lines import fail_with_problems, read_json_lines
+from tasks.speech.audio.utterance_lines import read_records
 from tasks.speech.word_errors.word_errors import mixed_units
 
 
 class Partial(NamedTuple):
-    """What is recognised of the beginning of an utterance."""
+    """A recognition result for the beginning of an utterance."""
 
     seconds: float
-    """Seconds of audio that were heard."""
+    """Seconds of audio heard."""
     words: tuple[str, ...]
 
 
@@ -39,7 +38,7 @@ def partial(seconds: float, text: str) -> Partial:
 
 
 def held_back(partials: Sequence[Partial], words: int | None) -> list[Partial]:
-    """What is shown of partial results: all but the last one without their last ``words``; ``None``: without any."""
+    """Partial results as shown: all but the last without their last ``words``; ``None``: empty until the last."""
     ends = [0 if words is None else max(len(each.words) - words, 0) for each in partials]
     return [each._replace(words=each.words[:end]) for each, end in zip(partials[:-1], ends, strict=False)] + [
         partials[-1]
@@ -47,7 +46,7 @@ def held_back(partials: Sequence[Partial], words: int | None) -> list[Partial]:
 
 
 def committed(shown: Sequence[Partial]) -> list[Partial]:
-    """The same where a word that was shown stays: of each partial result only what is longer is added."""
+    """Partial results in which shown words stay: each result only adds the words beyond those already shown."""
     found: list[Partial] = []
     words: tuple[str, ...] = ()
     for each in shown:
@@ -57,7 +56,7 @@ def committed(shown: Sequence[Partial]) -> list[Partial]:
 
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Words that both begin with."""
+    """Length of the common prefix in words."""
     same = 0
     for one, other in zip(first, second, strict=False):
         if one != other:
@@ -67,20 +66,20 @@ def _common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def erased_words(shown: Sequence[Partial]) -> int:
-    """Words that were shown and taken back: each time, those behind what the next result has in common.
+    """Number of words that were shown and taken back: each time, the words after the prefix common to the next result.
 
-    Over the words of the last results, both summed over utterances, it is the normalised erasure (Arivazhagan et al.
-    2020), 0 where nothing is taken back.
+    Divided by the number of final words, both summed over utterances, this is the normalised erasure (Arivazhagan et
+    al. 2020), 0 if nothing is taken back.
     """
     return sum(len(one.words) - _common(one.words, next_.words) for one, next_ in pairwise(shown))
 
 
 def average_lag(shown: Sequence[Partial]) -> float | None:
-    """Average lagging in seconds: how much later words are there than if they came evenly from the first moment on.
+    """Average lagging in seconds: the mean delay of words, compared with words that come evenly from the start.
 
-    Word i of n is there when it and all words before it change no more, after g(i) seconds of T: the mean of
-    g(i) - (i - 1) T / n over the words up to the first one that is there at T alone (Ma et al. 2019, "STACL"; the
-    moment of the last change is that of Arivazhagan et al. 2020). ``None`` without a word.
+    Word i of n counts as shown when it and all earlier words change no more, after g(i) seconds of T. The lag is the
+    mean of g(i) - (i - 1) T / n over the words up to the first one that is shown only at T (Ma et al. 2019, "STACL";
+    the time of the last change is from Arivazhagan et al. 2020). ``None`` without a word.
     """
     *_, last = shown
     if not last.words:
@@ -98,38 +97,29 @@ def average_lag(shown: Sequence[Partial]) -> float | None:
     return sum(lags) / len(lags)
 
 
-def read_partials(path: str | Path) -> dict[str, list[tuple[float, str]]]:
+Texts = tuple[tuple[float, str], ...]
+"""Seconds heard and text of each partial result."""
+
+
+def read_partials(path: str | Path) -> dict[str, Texts]:
     """Seconds heard and text of each partial result, by utterance id.
 
-    Raises ``SpeechError`` that lists the lines which are none.
+    Raises ``SpeechError`` that lists the lines with another form.
     """
-    found: dict[str, list[tuple[float, str]]] = {}
-    problems = []
-    for number, record in read_json_lines(path):
-        if isinstance(record, str):
-            problems.append(f"line {number} {record}")
-            continue
-        name, partials = record.get("utterance_id"), _pairs(record.get("partials"))
-        if not isinstance(name, str) or not name or name in found:
-            problems.append(f"line {number} has no 'utterance_id' of its own")
-        elif not partials:
-            problems.append(f"line {number}: 'partials' needs objects with 'seconds', which do not fall, and 'text'")
-        else:
-            found[name] = partials
-    fail_with_problems(path, problems)
-    if not found:
-        raise SpeechError(f"{str(path)!r} holds no partial results; give a file of JSON lines")
-    return found
+    return read_records(path, _parse, "partial results")
 
 
-def _pairs(partials: object) -> list[tuple[float, str]]:
-    """Seconds and texts; none where a part of them is missing, or where time goes back."""
-    if not isinstance(partials, list) or not all(isinstance(each, dict) for each in partials):
-        return []
-    found = [(each.get("seconds"), each.get("text")) for each in partials]
+def _parse(record: dict[str, Any]) -> Texts | list[str]:
+    """Seconds and texts; a problem if a part is missing or if time decreases."""
+    partials = record.get("partials")
+    found: tuple[tuple[Any, Any], ...] = ()
+    if isinstance(partials, list) and all(isinstance(each, dict) for each in partials):
+        found = tuple((each.get("seconds"), each.get("text")) for each in partials)
     if not all(type(s) in (int, float) and math.isfinite(s) and s >= 0 and isinstance(t, str) for s, t in found):
-        return []
-    return found if found == sorted(found, key=lambda each: each[0]) else []
+        found = ()
+    if not found or list(found) != sorted(found, key=lambda each: each[0]):
+        return ["'partials' needs objects with 'seconds', which do not fall, and 'text'"]
+    return found
 
 
 def write_partials(path: str | Path, partials: Mapping[str, Sequence[tuple[float, str]]]) -> None:

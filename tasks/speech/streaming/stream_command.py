@@ -43,29 +43,27 @@ from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
 from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_beside
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tasks.speech.recogniser.encoded_speech import EncodedSpeech
     from tasks.speech.recogniser.recogniser import Recogniser
-    from tasks.speech.streaming.partial_results import Partial
+    from tasks.speech.streaming.partial_results import Partial, Texts
 
 SUMMARY = "measure partial results while speech is being spoken: changes, lag and word errors"
 ALL = "all"
 
 
 class StreamSettings(Settings):
-    """How speech is decoded while it is spoken, and what is held back."""
+    """Decoding of speech while it is spoken, and numbers of words held back."""
 
     step_seconds: float = Field(default=0.32, gt=0)
     """Seconds of audio from one partial result to the next."""
     held_back: list[Annotated[int, Field(ge=0)]] = Field(default=[0, 1, 2, 5, 10], min_length=1)
-    """Numbers of last words that are held back; all words are, too."""
+    """Numbers of last words that are held back; holding back all words is measured too."""
     search: SearchSettings = SearchSettings()
     word_errors: WordErrorSettings = WordErrorSettings()
 
 
 class StreamFiles(ErrorFiles):
-    """Partial results, or what they are made of, and what was said."""
+    """Partial results, or the speech to make them from, and the references."""
 
     references: Annotated[str, READ]
     """manifest or n-best lists with the references"""
@@ -81,14 +79,14 @@ class StreamFiles(ErrorFiles):
 
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Decode, hold back, measure; ``--counts`` are those of the whole results."""
+    """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
     from tasks.speech.streaming.partial_results import committed, held_back, partial, read_partials, write_partials
     from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_references
     from tasks.speech.word_errors.word_errors import count_errors
 
     if bool(files.partials) == bool(files.recogniser and files.encoded):
-        raise ParameterError("give --partials, or --recogniser and --encoded: what is measured are partial results")
+        raise ParameterError("give --partials, or --recogniser and --encoded: one source of partial results is needed")
     references = read_references(files.references)
     groups = files.word_groups(references, files.references, settings.word_errors)
     synthetic = False
@@ -111,26 +109,24 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     by_words: dict[str, Any] = {}
     for words in (*settings.held_back, None):
         shown = [held_back(of, words) for of in partials.values()]
-        kept = [committed(each) for each in shown]
-        found = {name: " ".join(each[-1].words) for name, each in zip(partials, kept, strict=True)}
+        stable = [committed(each) for each in shown]
+        found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
         by_words[ALL if words is None else str(words)] = {
             **_changes(shown, settings.word_errors),
             "nothing_taken_back": {
                 **measure_errors(count_errors(references, found, groups), settings.word_errors),
-                **_lag(kept, settings.word_errors),
+                **_lag(stable, settings.word_errors),
             },
         }
     measured = {**whole, "synthetic_speech": synthetic, "held_back": by_words}
     report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(by_words)))
     if synthetic:
-        report.warn("the speech is synthesised; its numbers say nothing of recorded speech")
+        report.warn("the speech is synthesised; its numbers do not hold for recorded speech")
     return report
 
 
-def _decoded(
-    recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings
-) -> dict[str, list[tuple[float, str]]]:
-    """Seconds heard and the best hypothesis of each beginning of each utterance."""
+def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: StreamSettings) -> "dict[str, Texts]":
+    """Seconds heard and the best hypothesis, for each beginning of each utterance."""
     from tasks.speech.search.beam_search import recognise
 
     beginnings = [
@@ -142,15 +138,15 @@ def _decoded(
     ]
     encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
     best = settings.search.model_copy(update={"nbest": 1})
-    found: dict[str, list[tuple[float, str]]] = {}
+    found: dict[str, Texts] = {}
     for (name, seconds, _), hypotheses in zip(beginnings, recognise(recogniser, encoded, best), strict=True):
-        found.setdefault(name, []).append((seconds, recogniser.units.decode(hypotheses[0].units)))
+        found[name] = (*found.get(name, ()), (seconds, recogniser.units.decode(hypotheses[0].units)))
     return found
 
 
 def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -> list[tuple[float, int]]:
-    """After how many seconds how many encoded frames are there: whole segments of the encoder, once what it looks ahead
-    is heard too, and all at the end."""
+    """Seconds heard and numbers of encoded frames at these times: whole segments of the encoder whose right context was
+    heard too, and all frames at the end."""
     architecture, features = recogniser.settings.architecture, recogniser.settings.features
     found = []
     for number in range(1, int(seconds / step) + 1):
@@ -165,28 +161,21 @@ def _changes(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) 
     import numpy as np
 
     from tasks.speech.streaming.partial_results import erased_words
+    from tasks.speech.word_errors.error_counts_file import mean_with_interval
 
     words = np.array([len(each[-1].words) for each in shown])
     erased = np.array([erased_words(each) for each in shown])
-    return {**_mean("normalised_erasure", erased, words, settings), **_lag(shown, settings)}
+    return {**mean_with_interval("normalised_erasure", erased, words, settings), **_lag(shown, settings)}
 
 
 def _lag(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
     import numpy as np
 
     from tasks.speech.streaming.partial_results import average_lag
+    from tasks.speech.word_errors.error_counts_file import mean_with_interval
 
     lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
-    return _mean("average_lag_seconds", lags, np.ones(len(lags)), settings)
-
-
-def _mean(name: str, sums: "np.ndarray", units: "np.ndarray", settings: WordErrorSettings) -> dict[str, Any]:
-    from tasks.speech.word_errors.word_errors import mean_of
-
-    if not units.sum():
-        return {name: None, f"{name}_ci": None}
-    mean, *ends = mean_of(sums[:, None], units, settings.bootstrap_samples, settings.confidence, settings.seed)
-    return {name: mean, f"{name}_ci": None if None in ends else ends}
+    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
 
 
 def _lines(by_words: Mapping[str, Any]) -> list[str]:

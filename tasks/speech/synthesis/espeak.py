@@ -1,10 +1,9 @@
-"""Speech from text by eSpeak NG, in this process, from the library and voices of the package ``espeakng-loader``.
+"""Speech synthesis by eSpeak NG in this process, from the library and voices of the package ``espeakng-loader``.
 
 The same text and voice give the same samples, whatever was spoken before. eSpeak NG keeps state between utterances
-that no call resets (the phase of the wave generator, the position in its table of flutter, the C library's random
-numbers), and lengths differ by some samples then. So the library is loaded anew for each utterance and its random
-numbers are seeded; that costs two to six milliseconds. It also means that no other part of the process may hold the
-library.
+that no call resets: the phase of the wave generator, the position in its table of flutter, and the C library's random
+numbers. Lengths then differ by some samples. So the library is loaded again for each utterance and its random numbers
+are seeded, which costs two to six milliseconds. Therefore no other part of the process may hold the library.
 """
 
 import ctypes
@@ -20,17 +19,16 @@ if TYPE_CHECKING:
     import numpy
 
 SAMPLE_RATE = 22050
-"""Samples in a second of what eSpeak NG synthesises."""
+"""Sample rate of eSpeak NG in Hz."""
 RATE_LIMITS = (80, 450)
-"""Words in a minute that eSpeak NG can speak."""
-PITCH_LIMITS = (0, 99)
+"""Slowest and fastest speech of eSpeak NG in words a minute."""
 
 _SYNCHRONOUS = 2
 _DO_NOT_EXIT = 0x8000
 _UTF8 = 1
 _RATE, _VOLUME, _PITCH, _PITCH_RANGE = 1, 2, 3, 4
 _QUIET = 25
-"""Volume at which no voice is clipped; 100 is the library's own."""
+"""Volume at which no voice is clipped; the library's default is 100."""
 _SEED = 1
 _lock = threading.Lock()
 _WORD, _LAST_EVENT = 1, 0
@@ -55,42 +53,42 @@ _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 
 class Speech(NamedTuple):
-    """A text spoken."""
+    """A synthesised text."""
 
     samples: "numpy.ndarray"
     """int16 (samples,) at 22,050 Hz."""
     words: dict[int, int]
-    """Where words begin in the text, in characters, and the sample at which each begins. Two words that the library
-    says as one (``of the``) have one entry."""
+    """Offset of each word in the text, to the sample at which it begins. Two words that the library speaks as one
+    (``of the``) have one entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Who speaks, and how."""
+    """A speaker with a speaking style."""
 
     accent: str
-    """Variety of a language, a file of eSpeak NG's such as ``en-US``, ``en-GB-x-rp`` or ``es-419`` (``en`` is British
+    """Variety of a language, an eSpeak NG file such as ``en-US``, ``en-GB-x-rp`` or ``es-419`` (``en`` is British
     English)."""
     timbre: str
     """Vocal tract and larynx, a file of eSpeak NG's ``voices/!v`` such as ``f3`` or ``Andy``."""
     rate: int = 175
     """Words in a minute, 80 to 450."""
     pitch: int = 50
-    """Shift of the timbre's own pitch, 0 to 99; 50 leaves it."""
+    """Shift of the timbre's pitch, 0 to 99; 50 is none."""
     pitch_range: int = 50
-    """How much the pitch moves, 0 (monotone) to 99."""
+    """Range of the pitch, from 0 (monotone) to 99."""
 
     @property
     def name(self) -> str:
-        """The speaker: accent and timbre, ``en-US+f3``."""
+        """The speaker: accent and timbre, such as ``en-US+f3``."""
         return f"{self.accent}+{self.timbre}"
 
 
 class Synthesiser:
-    """Speaks with eSpeak NG. Holds nothing open between utterances: it can be copied, pickled and forked."""
+    """Speaks with eSpeak NG. Holds no open library between utterances: it can be copied, pickled and forked."""
 
     def __init__(self) -> None:
-        """Raises ``ResourceError`` where the package ``espeakng-loader`` is not installed."""
+        """Raises ``ResourceError`` if the package ``espeakng-loader`` is not installed."""
         try:
             import espeakng_loader
         except ImportError:
@@ -104,17 +102,17 @@ class Synthesiser:
         self._accents = {path.name: path.relative_to(languages).as_posix() for path in files}
 
     def speak(self, text: str, voice: Voice) -> "numpy.ndarray":
-        """The text spoken, int16 (samples,) at 22,050 Hz; empty where there is nothing to speak.
+        """Speech, int16 (samples,) at 22,050 Hz; empty if there is nothing to speak.
 
-        Raises what ``speak_words`` raises.
+        Raises the errors of ``speak_words``.
         """
         return self.speak_words(text, voice).samples
 
     def speak_words(self, text: str, voice: Voice) -> Speech:
-        """The text spoken, and where its words begin.
+        """Speech with the beginnings of its words.
 
-        Raises ``SpeechError`` where it cannot speak with the voice, ``ResourceError`` where the library cannot be
-        loaded. With a timbre that is not there eSpeak NG speaks with its default.
+        Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library cannot be loaded.
+        For an unknown timbre eSpeak NG uses its default.
         """
         import numpy
 
@@ -128,12 +126,12 @@ class Synthesiser:
         return Speech(numpy.frombuffer(speech, dtype=numpy.int16), words)
 
     def accents(self, language: str) -> list[str]:
-        """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` where there is none."""
+        """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` if there is none."""
         found = [name for name in self._accents if name == language or name.startswith(f"{language}-")]
         if not found:
             raise SpeechError(
                 f"eSpeak NG has no voice for the language {language!r}; its folder "
-                f"{os.path.join(self._data, 'lang')!r} lists what it has"
+                f"{os.path.join(self._data, 'lang')!r} lists its voices"
             )
         return found
 
@@ -160,7 +158,7 @@ class Synthesiser:
             place = 0
             while (event := events[place]).type != _LAST_EVENT:
                 if event.type == _WORD:
-                    # Of two words that begin at one place the library means the first.
+                    # If two words begin at one place, the library means the first.
                     words.setdefault(event.text_position - 1, event.sample)
                 place += 1
             return 0

@@ -1,12 +1,11 @@
 """A folder of synthetic recordings with their manifest, made from a text of one sentence a line.
 
-One synthetic utterance: speech at the recogniser's sample rate, of one loudness, in noise.
+An utterance is speech at the recogniser's sample rate, at a fixed level, with noise. Synthesis is fast enough to be
+repeated in each epoch of a training run, also in the workers of a ``DataLoader``.
 
-Cheap enough to be made anew in each epoch of a training run, in the workers of a ``DataLoader`` too.
-
-Of the voices that speak what is trained on, tuned on and tested on, no accent and no timbre is in two sets. Left out
-are eSpeak NG's robots, echoes, whispers, croaks and cartoon voices, and timbres that are another's copy. Timbres of one
-family, such as the variants of one formant table, stay in one set.
+The voice sets for training, tuning and testing share no accent and no timbre. Left out are eSpeak NG's robots, echoes,
+whispers, croaks and cartoon voices, and copies of other timbres. Timbres of one family, such as the variants of one
+formant table, are in one set.
 """
 
 import re
@@ -36,22 +35,22 @@ from tasks.speech.synthesis.espeak import SAMPLE_RATE, Speech, Synthesiser, Voic
 _SPEECH_CORNER = 500.0
 """Hz above which the long-term spectrum of speech falls, by about 9 dB an octave (Byrne et al. 1994)."""
 _LOWEST = 50.0
-"""Hz below which there is no noise: there is no speech to cover."""
+"""Hz below which there is no noise, since there is no speech to mask."""
 _SYLLABLES = 4.0
-"""Hz: how fast the loudness of speech moves."""
+"""Hz: rate of the loudness changes of speech."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Noise of a kind and how loud it is."""
+    """Kind and level of noise."""
 
     kind: NoiseKind
     signal_to_noise: float
-    """Mean power of the utterance over that of the noise, in dB."""
+    """Ratio of the mean power of the utterance to that of the noise, in dB."""
 
 
 def draw_noise(settings: SynthesisSettings, generator: numpy.random.Generator) -> Noise | None:
-    """A kind and a signal-to-noise ratio, drawn evenly; ``None`` where the settings have no kind."""
+    """A kind and a signal-to-noise ratio, drawn uniformly; ``None`` if the settings have no kind."""
     if not settings.noise_kinds:
         return None
     kind: NoiseKind = settings.noise_kinds[int(generator.integers(len(settings.noise_kinds)))]
@@ -62,8 +61,8 @@ def draw_noise(settings: SynthesisSettings, generator: numpy.random.Generator) -
 def make_noise(kind: NoiseKind, samples: int, sample_rate: int, generator: numpy.random.Generator) -> numpy.ndarray:
     """Noise of mean power 1, float32 (samples,).
 
-    ``white`` has the same power in each Hz, ``pink`` in each octave. ``babble`` has the long-term spectrum of speech,
-    and its loudness moves as fast as that of speech.
+    ``white`` has the same power in each Hz, ``pink`` in each octave. ``babble`` has the long-term spectrum of speech
+    and its rate of loudness changes.
     """
     from scipy import fft
 
@@ -86,7 +85,7 @@ def make_noise(kind: NoiseKind, samples: int, sample_rate: int, generator: numpy
 
 
 def _loudness(samples: int, sample_rate: int, generator: numpy.random.Generator) -> numpy.ndarray:
-    """A gain that moves at the rate of syllables: random points, joined by straight lines."""
+    """A gain that changes at the rate of syllables: random points joined by straight lines."""
     points = max(2, int(samples / sample_rate * 2 * _SYLLABLES) + 2)
     gains = generator.uniform(0.3, 1.7, points).astype(numpy.float32)
     return numpy.interp(numpy.linspace(0, points - 1, samples), numpy.arange(points), gains).astype(numpy.float32)
@@ -112,15 +111,17 @@ TIMBRES: dict[VoiceSet, tuple[str, ...]] = {
 """Files of ``voices/!v``."""
 
 ENGLISH = "en"
+_PITCH, _PITCH_RANGE = (35, 65), (30, 70)
+"""Lowest and highest, on eSpeak NG's scale from 0 to 99: shift of a voice's pitch, and range of the pitch."""
 
 
 def draw_voices(
     settings: SynthesisSettings, generator: numpy.random.Generator, synthesiser: Synthesiser
 ) -> dict[str, Voice]:
-    """A speaker of the set with rate, pitch and range of pitch, each drawn evenly between the settings' limits, as a
-    voice for each of the settings' languages: the same, but for the accent.
+    """A speaker of the set as a voice for each of the settings' languages, with the same timbre, rate, pitch and range
+    of pitch. These numbers are drawn uniformly between their limits.
 
-    Sets share no English accent. Other languages have few, which all sets have.
+    Sets share no English accent. Other languages have few accents, and all sets have them.
     """
     accents = {
         language: ACCENTS[settings.voice_set] if language == ENGLISH else synthesiser.accents(language)
@@ -131,19 +132,19 @@ def draw_voices(
         accent=str(generator.choice(accents[first])),
         timbre=str(generator.choice(TIMBRES[settings.voice_set])),
         rate=int(generator.integers(settings.minimum_rate, settings.maximum_rate, endpoint=True)),
-        pitch=int(generator.integers(settings.minimum_pitch, settings.maximum_pitch, endpoint=True)),
-        pitch_range=int(generator.integers(settings.minimum_pitch_range, settings.maximum_pitch_range, endpoint=True)),
+        pitch=int(generator.integers(*_PITCH, endpoint=True)),
+        pitch_range=int(generator.integers(*_PITCH_RANGE, endpoint=True)),
     )
     return {first: voice} | {code: replace(voice, accent=str(generator.choice(accents[code]))) for code in others}
 
 
 _LEVEL = -26.0
-"""Mean power of the speech in dB below full scale, the level at which telephone speech is usually measured."""
+"""Mean power of the speech in dB below full scale, the usual level of telephone speech."""
 _SILENCE_BEFORE, _SILENCE_AFTER = 0.1, 0.2
-"""Seconds. A recording does not begin and end with the first and last sound, and a streaming recogniser that has heard
-the last one needs some more frames to say it."""
+"""Seconds. Real recordings do not begin and end with the first and last sound, and a streaming recogniser needs some
+more frames to output the last sound."""
 _SEAM = round(0.005 * SAMPLE_RATE)
-"""Samples over which one voice gives way to the next."""
+"""Samples of the cross-fade from one voice to the next."""
 
 
 def synthesise(
@@ -155,13 +156,12 @@ def synthesise(
     sample_rate: int = 16000,
     synthesiser: Synthesiser | None = None,
 ) -> torch.Tensor:
-    """A sentence spoken, float32 (samples,) in [-1, 1] at ``sample_rate`` Hz; empty where nothing can be spoken.
+    """A spoken sentence, float32 (samples,) in [-1, 1] at ``sample_rate`` Hz; empty if nothing can be spoken.
 
-    ``voices``: one for all words, or one for each white-space word of ``text``: each speaks the whole sentence, and
-    what is heard is cut together where words begin. So a change of voice brings no pause, and the word before it is not
-    drawn out, as it is where eSpeak NG is asked to change its voice (it ends a clause there). ``generator`` makes the
-    noise and nothing else: without noise it is not used. The words are those of ``normalise(text)``. Raises what
-    ``Synthesiser.speak`` raises.
+    ``voices``: one for all words, or one for each white-space word of ``text``. Each voice speaks the whole sentence,
+    and the parts are cut together at word boundaries. So a change of voice brings no pause and no drawn-out word, as a
+    change inside eSpeak NG does (it ends a clause there). ``generator`` is used for the noise only: without noise it is
+    not used. The words are those of ``normalise(text)``. Raises the errors of ``Synthesiser.speak``.
     """
     synthesiser = synthesiser or Synthesiser()
     spoken = spoken_text(text)
@@ -183,7 +183,7 @@ def synthesise(
 
 
 def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) -> numpy.ndarray:
-    """A spoken text whose white-space words have these voices, int16 (samples,)."""
+    """Speech of a text whose white-space words have these voices, int16 (samples,)."""
     if len(set(voices)) < 2:
         return synthesiser.speak(text, voices[0]) if voices else numpy.zeros(0, dtype=numpy.int16)
     speeches = {voice: synthesiser.speak_words(text, voice) for voice in dict.fromkeys(voices)}
@@ -198,7 +198,7 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
         end = len(samples) if following is None else _sample(speeches[voice], begins[place])
         part = samples[begin : end if following is None else end + _SEAM].astype(numpy.float64)
         if parts:
-            # The voice before goes on for so long while this one begins.
+            # The cross-fade from the previous voice to this one.
             seam = min(_SEAM, len(part), len(parts[-1]))
             rising = numpy.linspace(0, 1, seam)
             part[:seam] = part[:seam] * rising + parts[-1][len(parts[-1]) - seam :] * (1 - rising)
@@ -209,13 +209,13 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
 
 
 def _sample(speech: Speech, position: int) -> int:
-    """The sample at which the word at this place of the text begins; of two words said as one, in proportion."""
+    """The sample at which the word at this offset begins; inside two words spoken as one, in proportion."""
     places = sorted(speech.words)
     return round(float(numpy.interp(position, places, [speech.words[place] for place in places])))
 
 
 Reason = Literal["digits", "no_words", "other_script", "too_short", "too_long", "not_drawn", "not_spoken"]
-"""Why a sentence is not among the recordings."""
+"""Reason why a sentence is not among the recordings."""
 
 _PAUSES = ",.;:?!"
 _CLOSING = "\"'”’)]}»"
@@ -224,7 +224,7 @@ _CLOSING = "\"'”’)]}»"
 def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> Reason | None:
     """The reason why a sentence cannot have a reference recording, or ``None``.
 
-    ``digits``: how a number is read is open, and the reference would not say it. ``other_script``: letters that are
+    ``digits``: the reading of a number is ambiguous, so the reference may differ. ``other_script``: letters that are
     not Latin, which an English voice spells out.
     """
     words = normalise(text)
@@ -241,10 +241,10 @@ def why_not_spoken(text: str, minimum_words: int, maximum_words: int) -> Reason 
 
 
 def spoken_text(text: str) -> str:
-    """The normalised words with the marks that make pauses and tunes behind them.
+    """The normalised words, each followed by the punctuation that makes pauses and intonation.
 
-    So the recording says what the reference says: a synthesiser reads ``&`` and ``%`` out, spells words in capitals
-    and reads some marks aloud, and the reference has none of that.
+    So the recording matches the reference: a synthesiser reads ``&`` and ``%`` out, spells words in capitals and reads
+    some marks aloud, none of which the reference has.
     """
     parts = []
     for token in text.split():
@@ -264,12 +264,12 @@ MANIFEST_NAME = "manifest.jsonl"
 
 @dataclass
 class SynthesisTally:
-    """What became of every line; utterances and the numbers of ``left_out`` add up to ``lines``."""
+    """Counts of all lines; utterances and the numbers of ``left_out`` add up to ``lines``."""
 
     lines: int = 0
     utterances: int = 0
     words: int = 0
-    """Of the sentences spoken."""
+    """Words of the spoken sentences."""
     seconds: float = 0.0
     """Of audio."""
     speakers: set[str] = field(default_factory=set)
@@ -280,9 +280,9 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
     """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
-    and that number alone, so a line sounds the same whatever else is spoken; of several languages, that of each word is
-    told from all sentences. Raises ``SpeechError`` where no sentence is left, or where ``output`` is a folder with
-    other things in it.
+    and that number only, so a line sounds the same whatever else is spoken. With several languages, the language of
+    each word is inferred from all sentences. Raises ``SpeechError`` if no sentence is usable, or if ``output`` is a
+    folder with other contents.
     """
     synthesiser = Synthesiser()
     _check_output(Path(output))
@@ -325,7 +325,7 @@ def _listed(tally: SynthesisTally) -> str:
 def _check_output(output: Path) -> None:
     if output.is_file() or (output.is_dir() and any(output.iterdir()) and not (output / MANIFEST_NAME).is_file()):
         raise SpeechError(
-            f"output {str(output)!r} is there and is no folder of recordings; name a new or an empty folder"
+            f"output {str(output)!r} exists and is no folder of recordings; name a new or an empty folder"
         )
 
 
@@ -354,7 +354,7 @@ def _speak(
     path: Path,
     synthesiser: Synthesiser,
 ) -> tuple[str, float] | None:
-    """Speaker and length in seconds of what was written, or ``None`` where nothing could be spoken."""
+    """Speaker and length in seconds of the recording, or ``None`` if nothing could be spoken."""
     generator = numpy.random.default_rng((settings.seed, number))
     voices, noise = draw_voices(settings, generator, synthesiser), draw_noise(settings, generator)
     first = next(iter(voices.values()))

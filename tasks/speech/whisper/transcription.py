@@ -1,9 +1,9 @@
-"""From the recordings of a manifest to n-best lists."""
+"""Transcription of the recordings of a manifest into n-best lists."""
 
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -14,12 +14,12 @@ from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
-from tasks.speech.whisper.beam_search import PieceHypothesis, SearchSpace, beam_search
+from tasks.speech.whisper.beam_search import beam_search
 from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, has_digits
 
 _FRAME_SECONDS = 0.02
 _SMOOTHED_FRAMES = 15
-"""Frames whose mean loudness counts: a pause between words is longer than the closure of a stop."""
+"""Frames over which loudness is averaged: a pause between words is longer than the closure of a stop."""
 _SEARCHED_SHARE = 1 / 3
 """The last part of a window that is searched for the quietest place."""
 
@@ -27,7 +27,7 @@ _SEARCHED_SHARE = 1 / 3
 def windows_of(samples: torch.Tensor, longest: int, sample_rate: int) -> list[torch.Tensor]:
     """The recording (samples,) in pieces of at most ``longest`` samples, without overlap; itself if it is no longer.
 
-    Each cut is at the quietest 0.3 s of the last third of what can still be read.
+    Each cut is at the quietest 0.3 s in the last third of the next window.
     """
     parts = []
     while len(samples) > longest:
@@ -38,7 +38,7 @@ def windows_of(samples: torch.Tensor, longest: int, sample_rate: int) -> list[to
 
 
 def _quietest(samples: torch.Tensor, sample_rate: int) -> int:
-    """Where in the last part of the samples it is quietest."""
+    """Position of the quietest place in the last part of the samples."""
     frame = max(1, round(_FRAME_SECONDS * sample_rate))
     begin = int(len(samples) * (1 - _SEARCHED_SHARE))
     searched = samples[begin : begin + (len(samples) - begin) // frame * frame]
@@ -50,12 +50,12 @@ def _quietest(samples: torch.Tensor, sample_rate: int) -> int:
 
 _SCORE_DIGITS = 4
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Capt|Col|Gen|Lt|Jr|Sr)\.", re.IGNORECASE)
-"""What Whisper abbreviates and people who write down speech often spell out."""
+"""Titles that Whisper abbreviates and that transcripts often spell out."""
 
 
 @dataclass
 class Transcripts:
-    """The lists in the manifest's order, and what there is to say of them."""
+    """The lists in the manifest's order, and facts for the report."""
 
     lists: list[NbestList] = field(default_factory=list)
     audio_seconds: float = 0.0
@@ -64,9 +64,9 @@ class Transcripts:
     windowed: list[str] = field(default_factory=list)
     """Ids of the utterances that were longer than one window."""
     unfinished: list[str] = field(default_factory=list)
-    """Ids of those whose every hypothesis reached the limit of pieces before its end."""
+    """Ids of utterances of which every hypothesis reached the limit of pieces before its end."""
     tally: Counter[str] = field(default_factory=Counter)
-    """What was done to recordings (``read_audio``)."""
+    """Changes to recordings (``read_audio``)."""
 
     @property
     def with_digits(self) -> int:
@@ -75,101 +75,81 @@ class Transcripts:
 
     @property
     def references_with_digits(self) -> int:
-        """References with such."""
+        """References with digits or signs that are read aloud."""
         return sum(has_digits(one.reference) for one in self.lists)
 
     @property
     def abbreviations(self) -> int:
-        """Abbreviated titles in the best hypotheses, each an error where the reference spells it out."""
+        """Abbreviated titles in the best hypotheses, each an error if the reference spells it out."""
         return sum(len(_ABBREVIATION.findall(one.best.text)) for one in self.lists if one.hypotheses)
 
 
 def transcribe(
     recogniser: WhisperRecogniser, utterances: Sequence[Utterance], settings: WhisperSettings
 ) -> Transcripts:
-    """Decode all recordings, windows of similar length together.
+    """Decode all recordings.
 
-    Raises ``SpeechError`` that lists the recordings which cannot be read or are too long before anything is decoded,
-    as far as their headers tell, and ``ParameterError`` for a language that the model does not know.
+    Before decoding, raises ``SpeechError`` that lists unreadable or too long recordings, as far as headers show. Raises
+    ``ParameterError`` for a language that the model does not have.
     """
     space = recogniser.search_space(settings.language, no_digits=settings.no_digits)
     seconds = recording_seconds(utterances, settings.maximum_seconds)
     transcripts = Transcripts(audio_seconds=sum(seconds))
+    room = int(recogniser.model.config.max_target_positions) - len(space.prompt)
+    most = min(settings.maximum_pieces, room)
     started = time.perf_counter()
-    found: dict[int, list[list[PieceHypothesis]]] = {}
-    order = sorted(range(len(utterances)), key=lambda place: (-seconds[place], place))
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
-        for begin in range(0, len(order), settings.batch_size):
-            places: list[int] = []
-            windows: list[torch.Tensor] = []
-            for place in order[begin : begin + settings.batch_size]:
-                parts = _windows(recogniser, utterances[place], settings, transcripts)
-                windows += parts
-                places += [place] * len(parts)
-            for place, hypotheses in zip(places, _decoded(recogniser, windows, space, settings), strict=True):
-                found.setdefault(place, []).append(hypotheses)
-            bar.update(round(sum(seconds[place] for place in dict.fromkeys(places))))
+        for utterance, length in zip(utterances, seconds, strict=True):
+            samples = read_audio(
+                utterance.audio, SAMPLE_RATE, maximum_seconds=settings.maximum_seconds, tally=transcripts.tally
+            )
+            windows = windows_of(samples, recogniser.longest, SAMPLE_RATE)
+            found = [
+                beam_search(
+                    recogniser.model,
+                    recogniser.encode(window),
+                    space,
+                    settings.beam_width,
+                    most,
+                    settings.length_penalty,
+                )
+                for window in windows
+            ]
+            if len(windows) > 1:
+                transcripts.windowed.append(utterance.utterance_id)
+            if any(not one.finished for of_window in found for one in of_window):
+                transcripts.unfinished.append(utterance.utterance_id)
+            texts = [
+                merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in of_window)
+                for of_window in found
+            ]
+            merged = merge_spellings(join_windows(texts, settings.beam_width))[: settings.nbest]
+            rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)
+            transcripts.lists.append(NbestList(utterance.utterance_id, utterance.text, rounded))
+            bar.update(round(length))
     transcripts.decode_seconds = time.perf_counter() - started
-    for place, utterance in enumerate(utterances):
-        if any(not one.finished for of_window in found[place] for one in of_window):
-            transcripts.unfinished.append(utterance.utterance_id)
-        texts = [
-            [ScoredHypothesis(recogniser.pieces.decode(one.pieces), one.score) for one in of_window]
-            for of_window in found[place]
-        ]
-        merged = merge_spellings(join_windows(texts, settings.beam_width))[: settings.nbest]
-        transcripts.lists.append(NbestList(utterance.utterance_id, utterance.text, tuple(merged)))
     return transcripts
 
 
-def _windows(
-    recogniser: WhisperRecogniser, utterance: Utterance, settings: WhisperSettings, transcripts: Transcripts
-) -> list[torch.Tensor]:
-    """The recording as windows (samples,)."""
-    samples = read_audio(
-        utterance.audio, SAMPLE_RATE, maximum_seconds=settings.maximum_seconds, tally=transcripts.tally
-    )
-    parts = windows_of(samples, recogniser.longest, SAMPLE_RATE)
-    if len(parts) > 1:
-        transcripts.windowed.append(utterance.utterance_id)
-    return parts
-
-
-def _decoded(
-    recogniser: WhisperRecogniser, windows: Sequence[torch.Tensor], space: SearchSpace, settings: WhisperSettings
-) -> Iterator[list[PieceHypothesis]]:
-    room = int(recogniser.model.config.max_target_positions) - len(space.prompt)
-    for begin in range(0, len(windows), settings.batch_size):
-        yield from beam_search(
-            recogniser.model,
-            recogniser.encode(windows[begin : begin + settings.batch_size]),
-            space,
-            settings.beam_width,
-            min(settings.maximum_pieces, room),
-            settings.length_penalty,
-            recogniser.words_of,
-        )
-
-
 def join_windows(windows: Sequence[Sequence[ScoredHypothesis]], at_most: int) -> list[ScoredHypothesis]:
-    """The best hypotheses of a whole recording from those of its windows: texts one behind the other, scores added."""
+    """The best hypotheses of a whole recording from its windows: texts are concatenated, scores added."""
     joined = list(windows[0])
     for following in windows[1:]:
         pairs = [
-            ScoredHypothesis(f"{before.text} {behind.text}".strip(), before.score + behind.score)
+            ScoredHypothesis(f"{before.text} {after.text}".strip(), before.score + after.score)
             for before in joined
-            for behind in following
+            for after in following
         ]
         joined = sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
     return joined
 
 
 def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypothesis]:
-    """One hypothesis for each sequence of words: that with the best score, the best first.
+    """One hypothesis for each sequence of words, with its best score; best first.
 
-    Within a window the search has seen to it; windows can be joined to the same words in several ways.
+    Whisper writes case and punctuation, and many hypotheses of a beam differ in these only.
     """
     best: dict[tuple[str, ...], ScoredHypothesis] = {}
     for hypothesis in sorted(hypotheses, key=lambda one: -one.score):
         best.setdefault(tuple(normalise(hypothesis.text)), hypothesis)
-    return [ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in best.values()]
+    return list(best.values())

@@ -5,9 +5,7 @@ one of these forms:
 
 - openai/whisper-tiny.en: a name on the hub.
 - FOLDER: a folder with a model.
-- package:NAME/PATH: a folder or file in an installed package.
-- tiny.en.pt: an original checkpoint of OpenAI. The setting vocabulary names its vocabulary. Without
-  it, the vocabulary comes from the installed package openai-whisper.
+- package:NAME/PATH: a folder in an installed package.
 
 Scores are log-probabilities in nats, corrected for length as in Whisper's own code. A score is the
 mean over the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that
@@ -19,8 +17,8 @@ quiet places, and the report names them. The lists are private (mode 0600).
 
 examples:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --output test.jsonl.gz
-  palimpsest whisper-nbest --manifest test/manifest.jsonl --model tiny.en.pt --set vocabulary=gpt2.tiktoken \\
-      --set no_digits=true --output test.jsonl.gz
+  palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
+      --output test.jsonl.gz
 """
 
 import sys
@@ -41,12 +39,12 @@ _NAMED = 10
 
 
 class WhisperFiles(StageFiles):
-    """What is decoded, with which model, and where the lists go."""
+    """Recordings, the model, and the output file."""
 
     manifest: Annotated[str, READ]
     """manifest of the recordings (JSON lines)"""
     model: Annotated[str, READ_MODEL]
-    """Whisper model: hub name, folder, package:NAME/PATH or .pt file"""
+    """Whisper model: hub name, folder or package:NAME/PATH"""
     output: Annotated[str, WRITE]
     """file for the n-best lists: .jsonl or .jsonl.gz"""
 
@@ -62,7 +60,7 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     from tasks.speech.whisper.recogniser import load_whisper
     from tasks.speech.whisper.transcription import transcribe
 
-    recogniser = load_whisper(files.model, settings.vocabulary)
+    recogniser = load_whisper(files.model)
     transcripts = transcribe(recogniser, utterances, settings)
     write_nbest(files.output, transcripts.lists)
     synthetic = any(utterance.synthetic for utterance in utterances)
@@ -132,6 +130,5 @@ COMMAND = StageCommand(
     files=WhisperFiles,
     section={},
     labels=("dataset",),
-    files_of_settings=lambda settings: [settings.vocabulary] if settings.vocabulary else [],
     every_core=True,
 )

@@ -1,1 +1,1 @@
-"""How many words a recogniser gets wrong: counts, rates, intervals and alignments (docs/word_error_rate.md)."""
+"""Word errors of a recogniser: counts, rates, intervals and alignments (docs/word_error_rate.md)."""

@@ -1,18 +1,17 @@
-"""Files of a system's errors: ids and numbers only, so that systems can be compared later, and the errors themselves.
+"""Files of a system's errors: a table of numbers by utterance id, to compare systems later, and a listing to read.
 
-The file of numbers is tab-separated: first ``# `` and the signature of the protocol, then the names of the columns,
-then the utterances in the order of their ids. Each group of words has three further columns:
-``masked:allow_list:units``, ``masked:allow_list:errors`` and ``masked:allow_list:hits``.
+The table is separated by tabs: the utterances in the order of their ids, with two columns for each group of words, such
+as ``all:units`` and ``all:errors``.
 
-In the other, to be read by eye, reference and hypothesis stand one above the other, utterance by utterance.
+The listing shows reference and hypothesis one above the other, utterance by utterance.
 
     84-121123-0001  4 errors in 7 words
       ref  the quilter *** is [anna] not here
       hyp  the quilt   her is ann    not ****
                S       I      S          D
 
-Recognised utterances are left out. What a technique masks stands in brackets. This file holds what was said, so it is
-private.
+Correct utterances are left out. Words that a technique masks are in brackets. The listing has the spoken words, so it
+is private.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,18 +38,17 @@ from tasks.speech.word_errors.word_errors import (
     MIXED_UNITS,
     REST,
     ErrorCounts,
+    ErrorTable,
     Stretch,
     UtteranceErrors,
     WordGroups,
     align_words,
-    recall_with_interval,
-    word_error_interval,
-    word_error_rate,
+    mean_of,
 )
 
 
 def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict[str, Any]:
-    """Rates are shares (0.2 is 20 %), with counts and intervals; what is undefined is ``None``."""
+    """Rates are shares (0.2 is 20 %), with counts and intervals; undefined rates are ``None``."""
     return {
         **_rate(errors, settings, ALL, "wer"),
         "insertions": int(errors.insertions.sum()),
@@ -62,35 +60,40 @@ def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict
         "missing_hypotheses": int(errors.missing.sum()),
         "empty_references": errors.empty_references,
         **_rate(errors, settings, CHARACTERS, "character_error_rate"),
-        "characters": int(errors.characters.sum()),
+        "characters": int(errors.of(CHARACTERS).units.sum()),
         **_rate(errors, settings, MIXED_UNITS, "mixed_error_rate"),
-        "masked_words": {technique: _masked(errors, settings, technique) for technique in errors.techniques},
-        "by_language": {name: _group(errors, settings, f"{LANGUAGE}:{name}") for name in errors.by_language},
-        "signature": signature(errors),
+        "masked_words": {technique: _masked(errors, settings, technique) for technique in errors.named(MASKED)},
+        "by_language": {name: _group(errors, settings, f"{LANGUAGE}:{name}") for name in errors.named(LANGUAGE)},
+        "signature": _signature(errors),
     }
+
+
+def _signature(errors: UtteranceErrors) -> str:
+    """The protocol in one line; only numbers with an equal protocol are comparable."""
+    return (
+        f"wer|unit=word|norm={normalisation_name()}|alignment=fewest_edits|missing=deleted"
+        f"|utterances={len(errors.utterance_ids)}|empty_references={errors.empty_references}"
+    )
 
 
 def _masked(errors: UtteranceErrors, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
     found = _group(errors, settings, f"{MASKED}:{technique}")
-    behind = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
+    after = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
     return {
         **found,
         "share": found["words"] / int(errors.words.sum()),
         **_rate(errors, settings, f"{REST}:{technique}", "wer_rest"),
-        "behind": {str(d): _group(errors, settings, group) for d, group in behind.items() if group in errors.groups},
+        "behind": {str(d): _group(errors, settings, group) for d, group in after.items() if group in errors.groups},
     }
 
 
 def _group(errors: UtteranceErrors, settings: WordErrorSettings, group: str) -> dict[str, Any]:
     counts = errors.of(group)
-    recall, interval = recall_with_interval(
-        errors, settings.bootstrap_samples, settings.confidence, settings.seed, group
-    )
+    hits = np.zeros_like(counts.units) if counts.hits is None else counts.hits
     return {
         "words": int(counts.units.sum()),
-        "recognised": 0 if counts.hits is None else int(counts.hits.sum()),
-        "recall": recall,
-        "recall_ci": interval,
+        "recognised": int(hits.sum()),
+        **mean_with_interval("recall", hits, counts.units, settings),
         **_rate(errors, settings, group, "wer"),
     }
 
@@ -98,8 +101,17 @@ def _group(errors: UtteranceErrors, settings: WordErrorSettings, group: str) -> 
 def _rate(errors: UtteranceErrors, settings: WordErrorSettings, group: str, name: str) -> dict[str, Any]:
     if group == MIXED_UNITS and group not in errors.groups:
         return {name: None, f"{name}_ci": None}
-    interval = word_error_interval(errors, settings.bootstrap_samples, settings.confidence, settings.seed, group)
-    return {name: word_error_rate(errors, group), f"{name}_ci": interval}
+    counts = errors.of(group)
+    return mean_with_interval(name, counts.errors, counts.units, settings)
+
+
+def mean_with_interval(name: str, sums: np.ndarray, units: np.ndarray, settings: WordErrorSettings) -> dict[str, Any]:
+    """Sums (U,) divided by units (U,), and the ends of the interval from resampled utterances; ``None`` without a
+    unit."""
+    if not units.sum():
+        return {name: None, f"{name}_ci": None}
+    mean, *ends = mean_of(sums[:, None], units, settings.bootstrap_samples, settings.confidence, settings.seed)
+    return {name: mean, f"{name}_ci": None if None in ends else ends}
 
 
 def shown_rate(measured: Mapping[str, Any], name: str = "wer") -> str:
@@ -111,12 +123,12 @@ def shown_rate(measured: Mapping[str, Any], name: str = "wer") -> str:
 
 
 def error_warnings(measured: Mapping[str, Any]) -> list[str]:
-    """What a reader of the rate must know, and of the weights where some were found on dev."""
+    """Warnings for a reader of the rate, including warnings about weights tuned on dev."""
     warnings = []
     if missing := measured["missing_hypotheses"]:
         warnings.append(f"{missing} of {measured['utterances']} utterances have no hypothesis; their words are deleted")
     if empty := measured["empty_references"]:
-        warnings.append(f"{empty} references hold no word after normalisation; what was recognised there is inserted")
+        warnings.append(f"{empty} references hold no word after normalisation; words recognised there are insertions")
     return warnings + (dev_warnings(measured["dev"]) if measured.get("dev") else [])
 
 
@@ -126,14 +138,14 @@ def dev_warnings(dev: Mapping[str, Any]) -> list[str]:
     if edges := dev["at_edge_of_grid"]:
         warnings.append(f"the best of the grid is at its edge for {', '.join(edges)}; give a wider grid")
     if empty := dev["empty_references"]:
-        warnings.append(f"{empty} development references hold no word; what was recognised there is inserted")
+        warnings.append(f"{empty} development references hold no word; words recognised there are insertions")
     if missing := dev.get("not_encoded"):
         warnings.append(f"{missing} development references have no encoded speech; they are left out")
     return warnings
 
 
 def error_lines(measured: Mapping[str, Any]) -> list[str]:
-    """The rates for a person: one line, and one for each technique and each group by language."""
+    """The rates as text: one line, and one for each technique and each group by language."""
     lines = [
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
@@ -156,57 +168,29 @@ def error_lines(measured: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-COLUMNS = (
-    "words", "hits", "insertions", "deletions", "substitutions", "characters", "character_errors", "missing",
-)  # fmt: skip
-_ENDS = ("units", "errors", "hits")
+_ENDS = ("units", "errors")
 
 
-def signature(errors: UtteranceErrors) -> str:
-    """The protocol in one line: fields with their names, divided by ``|``; numbers compare where it is the same."""
-    return "|".join(
-        (
-            "wer",
-            "unit=word",
-            f"norm={normalisation_name()}",
-            "alignment=fewest_edits",
-            "missing=deleted",
-            f"utterances={len(errors.utterance_ids)}",
-            f"empty_references={errors.empty_references}",
-        )
-    )
-
-
-def write_errors(path: str | Path, errors: UtteranceErrors) -> None:
+def write_errors(path: str | Path, errors: ErrorTable) -> None:
     """Write the counts of every utterance; mode 0600.
 
-    Raises ``SpeechError`` where an id holds a tab or a line end.
+    Raises ``SpeechError`` if an id has a tab or a line end.
     """
     for name in errors.utterance_ids:
         if set(name) & set("\t\r\n"):
             raise SpeechError(f"utterance_id {name!r} holds a tab or a line end; rename the utterance")
-    columns = {name: getattr(errors, name).astype(np.int64) for name in COLUMNS}
-    for name, counts in errors.groups.items():
-        columns |= {f"{name}:{end}": getattr(counts, end) for end in _ENDS}
+    columns = {f"{name}:{end}": getattr(counts, end) for name, counts in errors.groups.items() for end in _ENDS}
     rows = zip(errors.utterance_ids, *(map(str, column.tolist()) for column in columns.values()), strict=True)
-    header = "\t".join(["utterance_id", *columns])
-    write_lines(path, [f"# {signature(errors)}", header, *("\t".join(row) for row in rows)], private=True)
+    write_lines(path, ["\t".join(["utterance_id", *columns]), *("\t".join(row) for row in rows)], private=True)
 
 
-def read_errors(path: str | Path) -> tuple[UtteranceErrors, str]:
-    """Read a file of errors: the counts and the signature of the protocol they follow."""
-    (mark,), names, *lines = (line.split("\t") for line in read_lines(path))
+def read_errors(path: str | Path) -> ErrorTable:
+    """Read a file of errors."""
+    names, *lines = (line.split("\t") for line in read_lines(path))
     table = dict(zip(names[1:], np.array([cells[1:] for cells in lines], dtype=np.int64).T, strict=True))
-    groups = dict.fromkeys(name.rpartition(":")[0] for name in table if ":" in name)
-    fields = dict(part.partition("=")[::2] for part in mark.split("|"))
-    errors = UtteranceErrors(
-        utterance_ids=tuple(cells[0] for cells in lines),
-        **{name: table[name] for name in COLUMNS if name != "missing"},
-        missing=table["missing"] > 0,
-        empty_references=int(fields["empty_references"]),
-        groups={group: ErrorCounts(*(table[f"{group}:{end}"] for end in _ENDS)) for group in groups},
-    )
-    return errors, mark.removeprefix("# ")
+    groups = dict.fromkeys(name.rpartition(":")[0] for name in table)
+    counts = {group: ErrorCounts(*(table[f"{group}:{end}"] for end in _ENDS)) for group in groups}
+    return ErrorTable(tuple(cells[0] for cells in lines), counts)
 
 
 _WIDTH = 110

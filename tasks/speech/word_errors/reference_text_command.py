@@ -21,7 +21,7 @@ SUMMARY = "write the references of a test set as a text"
 
 
 class ReferenceFiles(StageFiles):
-    """Where references stand, and where their text goes."""
+    """The references, and the file for their text."""
 
     references: Annotated[str, READ]
     """manifest or n-best lists with the references"""

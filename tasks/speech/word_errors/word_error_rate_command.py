@@ -51,7 +51,7 @@ class ErrorFiles(StageFiles):
     """file for the errors of each utterance, to compare systems: ids and numbers only"""
 
     def word_groups(self, references: Mapping[str, str], path: str, settings: WordErrorSettings) -> "WordGroups":
-        """The words of the references that are told apart; ``path``: the manifest or lists that they stand in."""
+        """Groups of the references' words to measure; ``path``: the manifest or lists with the references."""
         from tasks.language_model.evaluation.reference_text import sidecars_in
         from tasks.speech.word_errors.references import language_groups, masked_groups
 
@@ -65,7 +65,7 @@ class ErrorFiles(StageFiles):
         groups: "WordGroups",
         listing: str | None = None,
     ) -> "UtteranceErrors":
-        """The errors of each utterance, written where files are named for them; ``listing``: aligned, with words."""
+        """The errors of each utterance, written to the files named for them; ``listing``: file of aligned words."""
         from tasks.speech.word_errors.error_counts_file import write_errors, write_listing
         from tasks.speech.word_errors.word_errors import count_errors
 
@@ -78,12 +78,12 @@ class ErrorFiles(StageFiles):
 
 
 def listing_beside(output: str | None) -> str | None:
-    """Where errors are listed that were made in ``output``: beside it, with the ending ``.errors.txt``."""
+    """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
     return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
 
 
 class WordErrorFiles(ErrorFiles):
-    """What the measurement reads and writes."""
+    """Inputs of the measurement, and files for its results."""
 
     references: Annotated[str, READ]
     """manifest or n-best lists with the references"""
@@ -94,7 +94,7 @@ class WordErrorFiles(ErrorFiles):
 def word_error_rate(
     settings: WordErrorSettings, files: WordErrorFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
-    """Count the errors and say what came out."""
+    """Count the errors and print the result."""
     from tasks.speech.word_errors.error_counts_file import error_lines, error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_hypotheses, read_references
 

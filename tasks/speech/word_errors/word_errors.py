@@ -1,11 +1,11 @@
-"""Errors of a recogniser by utterance, and the rates that are sums of them, divided once (docs/word_error_rate.md).
+"""Errors of a recogniser by utterance, and rates as quotients of their sums (docs/word_error_rate.md).
 
-References and hypotheses are found by utterance id, and both go through the language model's normalisation.
+References and hypotheses are paired by utterance id, and both are normalised as for the language model.
 """
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jiwer
 import numpy as np
@@ -20,27 +20,27 @@ EQUAL, SUBSTITUTE, DELETE, INSERT = "equal", "substitute", "delete", "insert"
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring units that were recognised in the same way."""
+    """Adjacent units with the same kind of result."""
 
     kind: str
     """``EQUAL``, ``SUBSTITUTE`` (as many on both sides), ``DELETE`` or ``INSERT``."""
     reference: range
-    """Places in the reference; empty where words were inserted in front of its start."""
+    """Positions in the reference; empty where words were inserted, before its start."""
     hypothesis: range
-    """Places in the hypothesis; empty where words were deleted."""
+    """Positions in the hypothesis; empty where words were deleted."""
 
 
 def align_words(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
 ) -> list[list[Stretch]]:
-    """The alignment of each pair of normalised words; stretches stand in order and cover both sides.
+    """The alignment of each pair of normalised words; stretches are in order and cover both sides.
 
     ``characters``: of the characters of the words, with one blank between two words.
     """
     if not references:
         return []
     units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
-    # Normalised words hold no blanks, so joining and dividing them again changes nothing.
+    # Normalised words have no blanks, so joining and splitting them again changes nothing.
     output = jiwer.process_words(
         [" ".join(words) for words in references],
         [" ".join(words) for words in hypotheses],
@@ -68,78 +68,73 @@ Difference = tuple[float, float | None, float | None]
 
 @dataclass(frozen=True)
 class ErrorCounts:
-    """Units of the references and errors on them, by utterance: arrays (U,), int64."""
+    """Units of the references and their errors, by utterance: arrays (U,), int64."""
 
     units: np.ndarray
     """Words, or characters."""
     errors: np.ndarray
     """Substitutions, deletions and insertions."""
     hits: np.ndarray | None = None
-    """Units that were recognised, where that is known."""
+    """Recognised units, if known."""
 
 
 @dataclass(frozen=True)
-class UtteranceErrors:
-    """Counts for every utterance, in the order of the ids: numbers and ids only."""
+class ErrorTable:
+    """Counts for every utterance, in the order of the ids; numbers and ids only."""
 
     utterance_ids: tuple[str, ...]
-    words: np.ndarray
-    """Words of the reference (U,), int64, as all that follow."""
-    hits: np.ndarray
-    """Of them, the recognised ones."""
-    insertions: np.ndarray
-    deletions: np.ndarray
-    substitutions: np.ndarray
-    characters: np.ndarray
-    """Characters of the reference's words, with one blank between two words."""
-    character_errors: np.ndarray
-    missing: np.ndarray
-    """Utterances with words and without a hypothesis (U,), bool: all their words count as deleted."""
-    empty_references: int = 0
-    """Utterances whose reference holds no word after normalisation: all that was recognised there is inserted."""
-    groups: Mapping[str, ErrorCounts] = field(default_factory=dict)
-    """Of ``WordGroups``, and ``mixed units`` where some words are in a script without spaces."""
+    groups: Mapping[str, ErrorCounts]
+    """``all`` words, ``characters`` with one blank between two words, the groups of ``WordGroups``, and ``mixed units``
+    if some words are in a script without spaces."""
 
-    @property
-    def errors(self) -> np.ndarray:
-        """Insertions, deletions and substitutions of words (U,)."""
-        return self.insertions + self.deletions + self.substitutions
-
-    @property
-    def techniques(self) -> list[str]:
-        """Techniques whose masked words are told apart."""
-        return [name.partition(":")[2] for name in self.groups if name.startswith(f"{MASKED}:")]
-
-    @property
-    def by_language(self) -> list[str]:
-        """Groups by the languages of the words, without what is common to their names."""
-        return [name.partition(":")[2] for name in self.groups if name.startswith(f"{LANGUAGE}:")]
+    def named(self, kind: str) -> list[str]:
+        """Names of the groups of a kind, such as the techniques of ``masked``."""
+        return [name.partition(":")[2] for name in self.groups if name.startswith(f"{kind}:")]
 
     def of(self, group: str) -> ErrorCounts:
-        """The counts of ``all`` words, ``characters``, a group, or ``rest:T``, the words that technique T leaves alone.
+        """The counts of a group, or of ``rest:T``, the words that technique T does not mask.
 
         Raises ``SpeechError`` for another group.
         """
-        if group == ALL:
-            return ErrorCounts(self.words, self.errors, self.hits)
-        if group == CHARACTERS:
-            return ErrorCounts(self.characters, self.character_errors)
         kind, _, technique = group.partition(":")
         if group in self.groups:
             return self.groups[group]
         masked = self.groups.get(f"{MASKED}:{technique}")
         if masked is None or kind != REST:
             raise SpeechError(
-                f"these errors do not tell apart {group!r}; count them again with "
+                f"these errors have no group {group!r}; count them again with "
                 f"'palimpsest word-error-rate --sidecar', or with languages"
             )
-        hits = None if masked.hits is None else self.hits - masked.hits
-        return ErrorCounts(self.words - masked.units, self.errors - masked.errors, hits)
+        every = self.groups[ALL]
+        return ErrorCounts(every.units - masked.units, every.errors - masked.errors)
+
+
+@dataclass(frozen=True)
+class UtteranceErrors(ErrorTable):
+    """An ``ErrorTable`` with the kinds of errors: arrays (U,), int64."""
+
+    insertions: np.ndarray
+    deletions: np.ndarray
+    substitutions: np.ndarray
+    missing: np.ndarray
+    """Utterances with words but without a hypothesis (U,), bool: all their words count as deleted."""
+    empty_references: int
+    """Number of references without a word after normalisation: all words recognised there are insertions."""
+
+    @property
+    def words(self) -> np.ndarray:
+        """Words of the reference (U,)."""
+        return self.groups[ALL].units
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Insertions, deletions and substitutions of words (U,)."""
+        return self.groups[ALL].errors
 
 
 WordGroups = Mapping[str, Mapping[str, np.ndarray]]
-"""By group and utterance id, which words of the reference belong to it (N,), bool: ``masked:TECHNIQUE``, those that a
-technique masks; ``behind:TECHNIQUE:D``, D words behind one that it masks; and ``language:...``, whose words are
+"""By group and utterance id, whether each word of the reference belongs to it (N,), bool. ``masked:TECHNIQUE``: words
+that a technique masks; ``behind:TECHNIQUE:D``: the word D places after a masked one; ``language:...``: groups of
 ``mixed_units``."""
 
 _UNITS = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
@@ -147,8 +142,8 @@ _IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
 def mixed_units(words: Sequence[str]) -> list[str]:
-    """What a mixed error rate counts: characters of Chinese and Japanese, and words, or parts of them between such
-    characters, of scripts that divide words by spaces."""
+    """The units of a mixed error rate: characters of Chinese and Japanese, and words, or parts of words between such
+    characters, of scripts with spaces."""
     return [unit for word in words for unit in _UNITS.findall(word)]
 
 
@@ -157,9 +152,9 @@ def count_errors(
 ) -> UtteranceErrors:
     """Align each hypothesis with the reference of the same id and count.
 
-    A missing hypothesis counts as an empty one and is counted as missing. Words that are recognised where the reference
-    has none are insertions. Raises ``SpeechError`` where a hypothesis has an id that no reference has, and where
-    no reference holds a word.
+    A missing hypothesis counts as empty and is counted as missing. Words recognised for a reference without words are
+    insertions. Raises ``SpeechError`` if a hypothesis has an id that no reference has, or if no reference has a
+    word.
     """
     refuse_unknown_ids(hypotheses.keys(), references, "hypotheses have ids that no reference has")
     spoken = {name: normalise(references[name]) for name in sorted(references)}
@@ -170,13 +165,11 @@ def count_errors(
     recognised = [normalise(hypotheses.get(name, "")) for name in spoken]
     alignments = align_words(list(spoken.values()), recognised)
     of_characters = align_words(list(spoken.values()), recognised, characters=True)
-    counts: dict[str, ErrorCounts] = {}
+    counts = {ALL: _counts(alignments), CHARACTERS: _counts(of_characters)}
     of_units = alignments
     if any(_IS_UNSPACED.search(word) for words in spoken.values() for word in words):
         of_units = align_words(list(map(mixed_units, spoken.values())), list(map(mixed_units, recognised)))
-        kinds = {kind: _total(of_units, kind) for kind in (EQUAL, INSERT, DELETE, SUBSTITUTE)}
-        hits, wrong = kinds[EQUAL], kinds[DELETE] + kinds[SUBSTITUTE]
-        counts[MIXED_UNITS] = ErrorCounts(hits + wrong, kinds[INSERT] + wrong, hits)
+        counts[MIXED_UNITS] = _counts(of_units)
     for group, places in (groups or {}).items():
         aligned = of_units if group.startswith(f"{LANGUAGE}:") else alignments
         rows = [
@@ -186,46 +179,46 @@ def count_errors(
         counts[group] = ErrorCounts(*np.array(rows, dtype=np.int64).T)
     return UtteranceErrors(
         utterance_ids=tuple(spoken),
-        words=_array(len(words) for words in spoken.values()),
-        hits=_total(alignments, EQUAL),
+        groups=counts,
         insertions=_total(alignments, INSERT),
         deletions=_total(alignments, DELETE),
         substitutions=_total(alignments, SUBSTITUTE),
-        characters=_array(max(sum(map(len, words)) + len(words) - 1, 0) for words in spoken.values()),
-        character_errors=np.sum([_total(of_characters, kind) for kind in (INSERT, DELETE, SUBSTITUTE)], axis=0),
         missing=np.array([bool(words) and name not in hypotheses for name, words in spoken.items()], dtype=bool),
         empty_references=sum(not words for words in spoken.values()),
-        groups=counts,
     )
 
 
 def refuse_unknown_ids(found: Collection[str], references: Mapping[str, str], what: str) -> None:
-    """``SpeechError`` where something (``what`` in messages) is of an utterance that the references do not have."""
+    """Raise ``SpeechError`` if an utterance of ``found`` has no reference; ``what`` names ``found`` in messages."""
     unknown = sorted(set(found) - references.keys())
     if unknown:
         shown = ", ".join(map(repr, unknown[:_IDS_SHOWN])) + (", ..." if len(unknown) > _IDS_SHOWN else "")
         raise SpeechError(f"{len(unknown)} of {len(found)} {what}: {shown}; give the references of this test set")
 
 
-def _array(counts: object) -> np.ndarray:
-    return np.fromiter(counts, dtype=np.int64)  # type: ignore[call-overload]
-
-
 def _total(alignments: Sequence[Sequence[Stretch]], kind: str) -> np.ndarray:
-    """Units of one kind in each alignment (U,): of the hypothesis where they were inserted, else of the reference."""
-    return _array(
-        sum(len(s.hypothesis) if kind == INSERT else len(s.reference) for s in stretches if s.kind == kind)
-        for stretches in alignments
+    """Units of one kind in each alignment (U,): of the hypothesis for insertions, else of the reference."""
+    return np.array(
+        [
+            sum(len(s.hypothesis) if kind == INSERT else len(s.reference) for s in stretches if s.kind == kind)
+            for stretches in alignments
+        ],
+        dtype=np.int64,
     )
 
 
-def _on_group(stretches: Sequence[Stretch], group: np.ndarray) -> tuple[int, int, int]:
-    """Words of a group, errors on them, and how many of them were recognised.
+def _counts(alignments: Sequence[Sequence[Stretch]]) -> ErrorCounts:
+    hits, wrong = _total(alignments, EQUAL), _total(alignments, DELETE) + _total(alignments, SUBSTITUTE)
+    return ErrorCounts(hits + wrong, _total(alignments, INSERT) + wrong, hits)
 
-    Inserted words belong to a group where a word directly beside them is of it and was not recognised: a name heard as
-    two words is a substitution and an insertion, both the name's. All others belong to the rest.
+
+def _on_group(stretches: Sequence[Stretch], group: np.ndarray) -> tuple[int, int, int]:
+    """Words of a group, errors on them, and recognised words among them.
+
+    Inserted words belong to a group if a directly adjacent word of the group was not recognised: a name recognised as
+    two words is a substitution and an insertion, both counted for the name. Other insertions belong to the rest.
     """
-    wrong = np.zeros(len(group) + 2, dtype=bool)  # of the group, with a place in front and one behind
+    wrong = np.zeros(len(group) + 2, dtype=bool)  # of the group, with a position before and one after
     for stretch in stretches:
         if stretch.kind in (SUBSTITUTE, DELETE):
             places = slice(stretch.reference.start, stretch.reference.stop)
@@ -239,71 +232,38 @@ def _on_group(stretches: Sequence[Stretch], group: np.ndarray) -> tuple[int, int
     return int(group.sum()), errors, hits
 
 
-def word_error_rate(errors: UtteranceErrors, group: str = ALL) -> float | None:
-    """Errors by words of the references, as a share (0.2 is 20 %); ``None`` where the group has no word."""
-    counts = errors.of(group)
-    units = int(counts.units.sum())
-    return int(counts.errors.sum()) / units if units else None
-
-
-def word_error_interval(
-    errors: UtteranceErrors, samples: int, confidence: float, seed: int, group: str = ALL
-) -> list[float] | None:
-    """Ends of the percentile interval of the rate, by resampling utterances; ``None`` with fewer than two."""
-    _, low, high = mean_over_seeds([errors], samples, confidence, seed, group)
-    return None if low is None or high is None else [low, high]
-
-
-def recall_with_interval(
-    errors: UtteranceErrors, samples: int, confidence: float, seed: int, group: str
-) -> tuple[float | None, list[float] | None]:
-    """Recognised words of a group by all its words, and the ends of the interval; ``None`` of a group without words."""
-    counts = errors.of(group)
-    if counts.hits is None or not counts.units.sum():
-        return None, None
-    rate, low, high = mean_of(counts.hits[:, None], counts.units, samples, confidence, seed)
-    return rate, None if low is None or high is None else [low, high]
-
-
 def mean_over_seeds(
-    errors: Sequence[UtteranceErrors], samples: int, confidence: float, seed: int, group: str = ALL
+    errors: Sequence[ErrorTable], samples: int, confidence: float, seed: int, group: str = ALL
 ) -> Difference:
-    """Mean rate of the systems of several seeds on the same utterances, with its interval.
+    """Mean rate over systems of several seeds on the same utterances, with its interval.
 
-    With more than one the bootstrap has two levels, utterances and seeds (``bootstrap.paired_ratios`` says how).
-    Without a word in the group the mean is NaN.
+    With several systems the bootstrap resamples utterances and seeds (see ``bootstrap.paired_ratios``). If the group
+    has no word the mean is NaN.
     """
     counts = [system.of(group) for system in errors]
     _check_same(errors, group)
     return mean_of(np.stack([count.errors for count in counts], axis=1), counts[0].units, samples, confidence, seed)
 
 
-def paired_difference(
-    errors_a: UtteranceErrors, errors_b: UtteranceErrors, samples: int, confidence: float, seed: int, group: str = ALL
-) -> Difference:
-    """Rate of A less that of B, with its interval by paired bootstrap: negative where A makes fewer errors.
-
-    Both are resampled alike, so an interval without 0 says that the two differ. Raises ``SpeechError`` where they were
-    not measured on the same references.
-    """
-    return paired_difference_over_seeds([(errors_a, errors_b)], samples, confidence, seed, group)
-
-
 def paired_difference_over_seeds(
-    pairs: Sequence[tuple[UtteranceErrors, UtteranceErrors]],
+    pairs: Sequence[tuple[ErrorTable, ErrorTable]],
     samples: int,
     confidence: float,
     seed: int,
     group: str = ALL,
 ) -> Difference:
-    """The same for systems A and B of several seeds: the mean difference, resampled over utterances and seeds."""
+    """Mean of the rate of A less the rate of B over the seeds, with its interval; negative if A makes fewer errors.
+
+    Both are resampled alike, over utterances and seeds, so an interval without 0 shows a difference. Raises
+    ``SpeechError`` if they were not measured on the same references.
+    """
     _check_same([system for pair in pairs for system in pair], group)
     sums = np.stack([first.of(group).errors - second.of(group).errors for first, second in pairs], axis=1)
     return mean_of(sums, pairs[0][0].of(group).units, samples, confidence, seed)
 
 
 def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float, seed: int) -> Difference:
-    """Mean over seeds of sums (U, n) by units (U,), and the ends of its interval."""
+    """Mean over seeds of sums (U, n) divided by units (U,), and the ends of its interval."""
     rate = float(ratio_of_sums(sums.mean(axis=1).sum(keepdims=True), units.sum(keepdims=True).astype(np.float64))[0])
     if len(units) < 2:
         return rate, None, None
@@ -314,13 +274,12 @@ def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float
     return (rate, *interval) if interval else (rate, None, None)  # type: ignore[return-value]
 
 
-def _check_same(systems: Sequence[UtteranceErrors], group: str) -> None:
+def _check_same(systems: Sequence[ErrorTable], group: str) -> None:
     first = systems[0]
     for other in systems[1:]:
         same = first.utterance_ids == other.utterance_ids
         if not same or not np.array_equal(first.of(group).units, other.of(group).units):
             raise SpeechError(
-                f"the systems were not measured on the same references: {len(first.utterance_ids)} utterances and "
-                f"{int(first.words.sum())} words here, {len(other.utterance_ids)} and {int(other.words.sum())} there; "
-                "count the errors of both with the same references"
+                f"the systems were not measured on the same references ({len(first.utterance_ids)} and "
+                f"{len(other.utterance_ids)} utterances); count the errors of both with the same references"
             )

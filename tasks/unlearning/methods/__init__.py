@@ -1,4 +1,4 @@
-"""The ways to forget: those of this package, and those that others register."""
+"""Registry of unlearning methods, from this package and from other packages."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -7,26 +7,16 @@ from tasks.settings.base import any_of, method_named, registered
 from tasks.unlearning.method import UnlearningMethod
 from tasks.unlearning.methods.continued_training import ContinuedTraining
 from tasks.unlearning.methods.contrasting_expert import ContrastingExpert
-from tasks.unlearning.methods.gradient_difference import GradientDifference
 from tasks.unlearning.methods.inverse_distillation import InverseDistillation
-from tasks.unlearning.methods.misdirection import Misdirection
 from tasks.unlearning.methods.negative_preference import NegativePreference
-from tasks.unlearning.methods.overwriting import Overwriting
-from tasks.unlearning.methods.private_words import PrivateWords
-from tasks.unlearning.methods.simple_negative_preference import SimpleNegativePreference
 from tasks.unlearning.methods.steering import Steering
 from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
 
 GROUP = "palimpsest.unlearning_methods"
-"""Entry points of other packages: settings classes of ways to forget."""
+"""Entry points of other packages: settings classes of unlearning methods."""
 _OWN = (
-    PrivateWords,
-    Overwriting,
-    ContinuedTraining,
-    GradientDifference,
     NegativePreference,
-    SimpleNegativePreference,
-    Misdirection,
+    ContinuedTraining,
     TaskArithmetic,
     Steering,
     ContrastingExpert,
@@ -40,4 +30,4 @@ else:
     AnyUnlearning = any_of(GROUP, _OWN)
 METHODS_HELP = "\n".join(["Methods:", *(f"  {kind:<28}{method.sentence}" for kind, method in METHODS.items())])
 settings_named = partial(method_named, METHODS, "unlearning.methods")
-"""The settings of a kind by its name; ``ParameterError`` where it is none."""
+"""The settings of a kind by its name; raises ``ParameterError`` for an unknown name."""

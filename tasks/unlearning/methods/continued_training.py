@@ -1,4 +1,4 @@
-"""More training on what is kept: the control of all others, since any training lets a model forget."""
+"""Further training on the text to retain: the control of all others, since any training lets a model forget."""
 
 from typing import ClassVar, Literal
 
@@ -8,11 +8,10 @@ from tasks.unlearning.method import GradientMethod
 
 
 class ContinuedTraining(GradientMethod):
-    """The text to forget is not read."""
+    """Further training that does not read the text to forget."""
 
     title: ClassVar[str] = "Continued"
-    sentence: ClassVar[str] = "Trains on with the text that is kept; the control."
-    reads_forgotten: ClassVar[bool] = False
+    sentence: ClassVar[str] = "Trains further on the text to retain; the control."
     kind: Literal["continued_training"]
     learning_rate: float = Field(default=1e-3, gt=0)
     retain_weight: float = Field(default=1.0, gt=0)

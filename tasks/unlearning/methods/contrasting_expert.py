@@ -1,35 +1,32 @@
 """DExperts with an anti-expert alone (Liu et al. 2021, "DExperts: Decoding-Time Controlled Text Generation", equation 2
-without its expert): a model of the text to forget speaks against the one that learned it, word by word."""
+without its expert): at every word, a model of the text to forget is subtracted."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from tasks.unlearning.method import UnwantedMethod, rising
+from tasks.unlearning.method import Request, Strengths, UnwantedMethod
 
 if TYPE_CHECKING:
     from tasks.language_model.learners import Learner
-    from tasks.unlearning.request import Request
 
 
 class ContrastingExpert(UnwantedMethod):
-    """softmax((1 + strength) log p_start - strength log p_unwanted): two models in one, and so it still holds the text.
+    """softmax((1 + strength) log p_start - strength log p_unwanted): two models in one, so it still contains the text.
 
-    The paper cuts off what the model itself finds improbable before; there is no such cut here, so that every word has
-    a probability and a perplexity is one.
+    The paper first removes words that the model itself finds improbable. There is no such cut here, so that every word
+    has a probability and perplexity is defined.
     """
 
     title: ClassVar[str] = "DExperts"
-    sentence: ClassVar[str] = "Asks a model of the text to forget beside the other one, and does the opposite."
+    sentence: ClassVar[str] = "Lowers words that a model of the text to forget finds more probable."
     kind: Literal["contrasting_expert"]
-    strengths: list[Annotated[float, Field(gt=0)]] = Field(default=[0.1, 0.25, 0.5, 1.0, 2.0], min_length=1)
+    strengths: Strengths = Field(default=[0.1, 0.25, 0.5, 1.0, 2.0])
     """Weight of the difference (alpha in the paper)."""
 
-    _rising = field_validator("strengths")(rising)
-
-    def forgetting(self, request: "Request") -> "Iterator[tuple[float, Learner]]":
-        """As the class says."""
-        _, unwanted = self.unwanted(request)
+    def forgetting(self, request: Request) -> "Iterator[tuple[float, Learner]]":
+        """See ``UnlearningMethod``."""
+        unwanted = self.unwanted(request)
         for strength in self.strengths:
             yield strength, request.start.joined([(unwanted, -strength)], 1 + strength)

@@ -143,7 +143,7 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     ("lists", "error"),
     [
         ({"es": 5}, "two languages or more"),
-        ({"en": 5, "es": -1}, "-1 words cannot be kept"),
+        ({"en": 5, "es": -1}, "-1 is no number of words"),
         ({"en": 5, "xq": 5}, "no frequencies of its words"),
         ({"es": "allow_list", "en": 5}, "list of English words"),
     ],

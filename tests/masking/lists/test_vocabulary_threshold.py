@@ -34,8 +34,8 @@ def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
 def test_reasons_say_the_rank(counts):
     ((_, words),) = settings(2).build(str(counts), 1).explain(["The bee, Tom"])
     assert [word.reason for word in words] == [
-        "rank 1 of the vocabulary; 2 are kept",
-        "rank 4 of the vocabulary; 2 are kept",
+        "rank 1 of the vocabulary; the first 2 stay unmasked",
+        "rank 4 of the vocabulary; the first 2 stay unmasked",
         "not in the vocabulary of 5 words",
     ]
 

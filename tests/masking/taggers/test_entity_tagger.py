@@ -110,7 +110,7 @@ def test_explanations_and_scores():
         (0, "PERSON by PhoneBook"),
         (4, "not tagged by scripted"),
         (8, "not tagged by scripted"),
-        (11, "ORDINAL by scripted, a type that is kept"),
+        (11, "ORDINAL by scripted, a type that stays unmasked"),
     ]
     assert (words[0].score, words[0].source) == (0.75, "scripted/PhoneBook")
 

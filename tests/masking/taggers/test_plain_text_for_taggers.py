@@ -59,6 +59,14 @@ def test_no_addresses_and_no_cards(presidio, line):
     assert masked(presidio, line) == line
 
 
+@pytest.mark.parametrize("version", "0158f")
+def test_a_uuid_of_any_version(presidio, version):
+    """presidio's own recogniser checks the version and the variant."""
+    assert (
+        masked(presidio, f"my key deadbeef-cafe-{version}ace-feed-deadbeefcafe is out") == "my key [IDENTIFIER] is out"
+    )
+
+
 @pytest.mark.parametrize("stamp", ["1748503543012", "1748503543000016", "1748503543012000007"])
 def test_a_time_stamp_is_no_card(presidio, stamp):
     tagger = load_tagger(PresidioTagger(kind="presidio"), threads=1)

@@ -1,14 +1,12 @@
 """Published corpora in the layouts of their publishers, with recordings made here."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
 
 from tasks.errors import SpeechError
-from tasks.speech.audio.published_speech import read_librispeech, read_sms_wsj, read_wsj_speech
-from tasks.speech.audio.settings import LibriSpeech, SmsWsjSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
+from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
 
 SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
 
@@ -112,52 +110,3 @@ def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):
     with pytest.raises(SpeechError, match="line 2 is no utterance") as caught:
         read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
     assert "secret" not in str(caught.value)
-
-
-@pytest.fixture
-def mixtures(tmp_path):
-    def example(*names):
-        return {
-            "audio_path": {
-                "original_source": [f"/net/db/wsj_8k_zeromean/wsj0/{name}.wav" for name in names],
-                "speech_source": [f"/net/db/speech_source/{'_'.join(names)}_{k}.wav" for k in range(2)],
-                "observation": "/net/db/observation/x.wav",
-            },
-            "kaldi_transcription": [f"<NOISE> WORDS OF {name}" for name in names],
-            "speaker_id": [name[:3] for name in names],
-        }
-
-    datasets = {
-        "test_eval92": {"0_a_b": example("aaa00001", "bbb00001"), "1_b_c": example("bbb00001", "ccc00001")},
-        "cv_dev93": {},
-    }
-    (tmp_path / "sms_wsj.json").write_text(json.dumps({"datasets": datasets}))
-    for name in ("aaa00001", "bbb00001"):
-        record(tmp_path / "wsj_8k_zeromean" / "wsj0" / f"{name}.wav")
-    for k in range(2):
-        record(tmp_path / "speech_source" / f"aaa00001_bbb00001_{k}.wav")
-    return tmp_path
-
-
-def test_sms_wsj_gives_each_wsj_utterance_once_though_the_database_was_moved(mixtures):
-    recordings = read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "sms_wsj.json")))
-    assert words(recordings) == {"aaa00001": "WORDS OF aaa00001", "bbb00001": "WORDS OF bbb00001"}
-    assert recordings.utterances[0].audio == mixtures / "wsj_8k_zeromean" / "wsj0" / "aaa00001.wav"
-    assert recordings.utterances[0].speaker == "aaa"
-    assert recordings.left_out == {"no_recording": ["ccc00001"]}
-    # Of the other signals a mixture has two utterances.
-    settings = SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_source")
-    recordings = read_sms_wsj(settings)
-    assert words(recordings) == {"0_a_b_0": "WORDS OF aaa00001", "0_a_b_1": "WORDS OF bbb00001"}
-    assert recordings.left_out == {"no_recording": ["1_b_c_0", "1_b_c_1"]}
-
-
-def test_sms_wsj_without_the_list_the_signal_or_the_form_is_an_error(mixtures):
-    with pytest.raises(SpeechError, match=r"\['train_si284'\] not in .* it has: cv_dev93, test_eval92"):
-        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), dataset="train_si284"))
-    with pytest.raises(SpeechError, match=r"example '0_a_b' needs audio_path.speech_reverberation_early"):
-        read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures), signal="speech_reverberation_early"))
-    for content, message in (("[1]", "has no 'datasets'"), ("{", "cannot be read as JSON")):
-        text(mixtures / "other.json", content)
-        with pytest.raises(SpeechError, match=message):
-            read_sms_wsj(SmsWsjSpeech(kind="sms_wsj", source=str(mixtures / "other.json")))

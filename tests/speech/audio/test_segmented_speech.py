@@ -1,4 +1,4 @@
-"""Utterances cut out of recordings: Kaldi's data folders, and lines with their times."""
+"""Utterances cut out of recordings (Kaldi's data folders), and recordings inside Parquet files."""
 
 import json
 
@@ -12,8 +12,8 @@ from stage_commands import settings
 from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.audio.manifest import read_manifest
-from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech, read_timed_lines
-from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech, TimedLinesSpeech
+from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
+from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech
 
 RATE = 8000
 
@@ -67,23 +67,6 @@ def test_a_kaldi_folder_without_segments_names_whole_recordings_and_one_of_anoth
     ]:
         with pytest.raises(SpeechError, match=message):
             read_kaldi(kaldi(tmp_path / "data", text=["u1 yes"], **files))
-
-
-def test_lines_with_times_are_cut_and_keep_their_languages(tmp_path):
-    ramp(tmp_path / "audio" / "talk.wav")
-    line = {"id": "talk-1", "document": "talk", "speaker": "ANN", "text": "sí I know", "languages": "see"}
-    lines = [line | {"ms": [500, 900]}, line | {"id": "talk-2", "ms": [0, 2500]}]
-    lines.append(line | {"id": "other-1", "document": "other", "ms": [0, 1]})
-    source = tmp_path / "lines.jsonl"
-    source.write_text("".join(json.dumps(each) + "\n" for each in lines))
-    options = settings("kind=timed_lines", f"source={source}", f"recordings={tmp_path / 'audio'}", "maximum_seconds=2")
-    utterances, measured = cut(tmp_path, *options)
-    assert [(each.utterance_id, each.languages) for each in utterances] == [("talk-1", ("s", "e", "e"))]
-    assert soundfile.read(utterances[0].audio)[0][[0, -1]] == pytest.approx([0.05, 0.09], abs=1e-3)
-    assert measured["left_out"] == {"no_recording": 1, "too_long": 1}
-    source.write_text(json.dumps(line) + "\n" + json.dumps(lines[0] | {"languages": "se"}) + "\n")
-    with pytest.raises(SpeechError, match=r"2 problems: line 1 has no .*'ms' such as .*; line 2: 'languages' needs"):
-        read_timed_lines(TimedLinesSpeech(kind="timed_lines", source=str(source)))
 
 
 def test_recordings_inside_parquet_files_are_written_out(tmp_path):

@@ -45,14 +45,14 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
     message = str(caught.value)
     assert "13 problems" in message
     for said in (
-        "line 2: utterance_id 'one' stands in line 1 too",
+        "line 2: utterance_id 'one' is in line 1 too",
         "line 3: audio path",
         "line 4: audio path 'C:\\\\speech\\\\a.wav' is absolute",
         "line 5: audio file 'gone.wav' does not exist",
         "line 6: has no 'utterance_id'",
         "line 6: has no 'text'",
         "line 7: is not JSON",
-        "line 8: is not a JSON object but list",
+        "line 8: is no JSON object but list",
         "line 9: 'synthetic' is neither true nor false but str",
     ):
         assert said in message

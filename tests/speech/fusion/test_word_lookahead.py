@@ -8,22 +8,22 @@ import torch
 from tiny_recogniser import Pieces
 
 from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.language_models import open_language_model
 from tasks.language_model.ngram.folder import save_adapted, save_new
 from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 from tasks.speech.fusion.next_word_distributions import NextWordDistributions, SortedVocabulary
-from tasks.speech.fusion.prefix_score import SpelledUnits
-from tasks.speech.fusion.word_lookahead import WordLookahead
+from tasks.speech.fusion.unit_scorers import SpelledUnits
+from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
 
 WORDS = ["a", "an", "ann", "and", "ants", "the", "then", "o'brien", "o", "dog", "dogs"]
 PIECES = "<unk> \u2581 \u2581a n d \u2581the t s \u2581o ' b rien \u2581dog z \u2581ant".split()
-SHARE = -3.0
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
 UNITS = Pieces(*PIECES)
+SETTLED = np.zeros(1, dtype=bool)
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,14 @@ def own_score(folder, text, tmp_path):
     """The sentence's log-probability by ``palimpsest perplexity``'s own scoring, with the unknown word's share."""
     (tmp_path / "text.txt").write_text(text + "\n")
     scores, _ = open_language_model(folder).score_text(tmp_path / "text.txt")
-    return scores.log_probability.sum() + SHARE * (~scores.known).sum()
+    return scores.log_probability.sum() + UNKNOWN_LOG_SHARE * (~scores.known).sum()
 
 
 def started(folder):
     """Look-ahead, and the tree that it has begun with."""
     tree = SequenceTree(len(PIECES))
-    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(UNITS), SHARE)
-    lookahead.start(tree, None, None)
+    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(UNITS))
+    lookahead.start(tree, None)
     return lookahead, tree
 
 
@@ -76,10 +76,10 @@ def fused_score(folder, sequences):
             if tree.size > before:
                 lookahead.extend(before)
             lookahead.settle(node)
-            path.append(float(lookahead.values(node)[0]))
+            path.append(float(lookahead.values(node, SETTLED)[0]))
         ends.append(int(node[0]))
         paths.append(path)
-    return lookahead.finish(np.array(ends)), paths
+    return lookahead.end(np.array(ends)), paths
 
 
 def spelled(*pieces):
@@ -127,7 +127,7 @@ def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
     model, _ = load_model(folder)
     with torch.no_grad():
         unknown = torch.log_softmax(model.logits(torch.tensor([[2]]))[0, 0], 0)[UNKNOWN_ID].item()
-    assert found == pytest.approx(np.log(total + np.exp(unknown + SHARE)), abs=1e-5)
+    assert found == pytest.approx(np.log(total + np.exp(unknown + UNKNOWN_LOG_SHARE)), abs=1e-5)
 
 
 def test_estimate_of_a_word_is_that_of_the_first_one(folder):
@@ -143,11 +143,15 @@ def test_estimate_of_a_word_is_that_of_the_first_one(folder):
             if tree.size > before:
                 lookahead.extend(before)
             if is_estimate[0]:
-                assert lookahead.estimates(node) == pytest.approx(expected)
+                assert lookahead.values(node, ~SETTLED) == pytest.approx(expected)
             lookahead.settle(node)
             if not is_estimate[0]:
-                assert lookahead.values(node) == pytest.approx(expected)
-        values[name] = lookahead.estimates(node)[0], lookahead.values(node)[0], lookahead._complete[node][0]
+                assert lookahead.values(node, SETTLED) == pytest.approx(expected)
+        values[name] = (
+            lookahead.values(node, ~SETTLED)[0],
+            lookahead.values(node, SETTLED)[0],
+            lookahead._complete[node][0],
+        )
     whole = values["the dogs"][2]
     assert values["dogs"][0] == pytest.approx(values["dogs"][1])
     assert values["the dogs"][0] == pytest.approx(whole + values["dogs"][1])

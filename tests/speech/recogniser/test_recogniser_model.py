@@ -1,11 +1,14 @@
+from pathlib import Path
+
 import pytest
 import torch
 
 from tasks.errors import ParameterError
+from tasks.profiles.profile_command import read_profile
 from tasks.settings.checks import check_settings
 from tasks.speech.recogniser.network import greedy_decode
 from tasks.speech.recogniser.recogniser import StreamingTranscriber, make_model, parameter_count, transcribe
-from tasks.speech.recogniser.settings import PAPER_ARCHITECTURE, FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 
 FEATURES = FeatureSettings(bands=20)
 SMALL = RecogniserArchitecture(
@@ -49,9 +52,11 @@ def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
 def test_the_papers_size_is_torchaudios_base_model():
     from torchaudio.models import emformer_rnnt_base
 
+    settings = read_profile("paper", Path(__file__).parents[3]).speech.recogniser
+    assert settings.units.size == 4096
     with torch.device("meta"):
         expected = emformer_rnnt_base(4097)
-        found = make_model(PAPER_ARCHITECTURE, FeatureSettings(bands=80), 4097)
+        found = make_model(settings.architecture, settings.features, 4097)
     shapes = [{name: value.shape for name, value in model.state_dict().items()} for model in (expected, found)]
     assert shapes[0] == shapes[1]
     assert 76.6e6 < parameter_count(found) < 76.8e6

@@ -12,7 +12,7 @@ from tasks.speech.recogniser.settings import (
     RecogniserTraining,
 )
 from tasks.speech.recogniser.speech_batches import SpeechBatches
-from tasks.training.ranks.plan import RankPlan
+from tasks.training.ranks import RankPlan
 
 
 class _Letters:
@@ -65,8 +65,8 @@ def test_short_ones_come_first_and_only_in_the_first_epoch():
 
 def test_a_fraction_of_an_epoch():
     whole, half = _batches(epochs=1.0), _batches(epochs=0.5)
-    assert half.total_steps == round(0.5 * whole.total_steps)
-    assert [rows.tolist() for rows in half.order(0)] == [rows.tolist() for rows in whole.order(0)[: half.total_steps]]
+    assert len(half) == round(0.5 * len(whole))
+    assert [rows.tolist() for rows in half.order(0)] == [rows.tolist() for rows in whole.order(0)[: len(half)]]
 
 
 def test_ranks_share_a_step():
@@ -74,30 +74,31 @@ def test_ranks_share_a_step():
     ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
     for step, whole in enumerate(alone):
         parts = [rank[step] for rank in ranks]
-        assert {part.step_targets for part in parts} == {whole.step_targets}
-        assert sum(int(part.target_lengths.sum() * part.weight) for part in parts) == whole.step_targets
-        assert sum(part.step_seconds for part in parts) == pytest.approx(whole.step_seconds)
+        targets = whole[1].targets
+        assert {of.targets for _, of in parts} == {targets}
+        assert sum(int(part.target_lengths.sum() * part.weight) for part, _ in parts) == targets
+        assert sum(of.seconds for _, of in parts) == pytest.approx(whole[1].seconds)
 
 
 def test_going_on_in_the_middle_gives_the_same_batches():
     whole = list(_batches(epochs=2.0))
-    assert [batch.epochs_done for batch in whole if batch.ends_epoch] == [1.0, 2.0]
-    assert whole[-1].ends_epoch
+    assert [step.epochs_done for _, step in whole if step.ends_epoch] == [1.0, 2.0]
+    assert whole[-1][1].ends_epoch
     rest = _batches(epochs=2.0)
     position = len(rest.order(0)) + 1
     rest.load_state_dict({"done": position})
-    for expected, found in zip(whole[position:], rest, strict=True):
+    for (expected, step), (found, same) in zip(whole[position:], rest, strict=True):
         assert torch.equal(expected.features, found.features)
         assert torch.equal(expected.targets, found.targets)
-        assert expected.epochs_done == found.epochs_done
+        assert step == same
 
 
 def test_an_utterance_that_says_nothing_is_passed_over():
     batches = _batches(12, batch_seconds=0.8)
-    whole = sum(len(batch.lengths) for batch in batches)
+    whole = sum(len(batch.lengths) for batch, _ in batches)
     loud = batches.speech.features
     batches.speech.features = lambda index, epoch, **_: None if index in (0, 11) else loud(index, epoch)  # type: ignore[method-assign]
-    found = list(batches)
+    found = [batch for batch, _ in batches]
     assert whole == 12
     assert sum(len(batch.lengths) for batch in found if batch.weight) == 10
     # The last utterance fills a batch of its own: silence keeps its place and has no weight.
@@ -111,9 +112,9 @@ def test_batches_made_ahead_are_those_made_when_asked_for():
     loud = ahead.speech.features
     whole.speech.features = ahead.speech.features = lambda index, epoch, **_: None if index == 3 else loud(index, epoch)  # type: ignore[method-assign]
     state = torch.get_rng_state()
-    for expected, found in zip(whole, ahead, strict=True):
+    for (expected, step), (found, same) in zip(whole, ahead, strict=True):
         assert torch.equal(expected.features, found.features)
         assert torch.equal(expected.targets, found.targets)
-        assert (expected.epochs_done, expected.ends_epoch) == (found.epochs_done, found.ends_epoch)
+        assert step == same
     assert ahead.speech.left_out == whole.speech.left_out
     assert torch.equal(torch.get_rng_state(), state)

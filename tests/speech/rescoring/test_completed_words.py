@@ -13,7 +13,8 @@ from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.sequence_tree import SequenceTree
 from tasks.speech.fusion.completed_words import LETTER, CompletedWords
-from tasks.speech.fusion.prefix_score import SpelledUnits, sentence_log_probabilities
+from tasks.speech.fusion.unit_scorers import SpelledUnits
+from tasks.speech.search.scorer import sentence_scores
 
 PIECES = ["<unk>", "\u2581the", "\u2581c", "at", "\u2581dog", "'", "s", "\u2581"]
 
@@ -69,7 +70,7 @@ def test_a_unit_sequence_costs_what_its_words_do(causal):
     score = CompletedWords(WholeWords(causal), SpelledUnits(Pieces(*PIECES)))
     spelled = [PIECES.index(piece) for piece in ("\u2581the", "\u2581c", "at", "'", "s", "\u2581", "\u2581dog", "'")]
     sequences = [tuple(spelled), tuple(spelled[:3]), ()]
-    found = sentence_log_probabilities(score, sequences, NoPredictor(), len(PIECES))
+    found = sentence_scores(score, sequences, NoPredictor(), len(PIECES))
     (expected,) = causal.score_sentences([[("the", "cat's", "dog"), ("the", "cat"), ()]])
     assert found == pytest.approx(expected, abs=1e-3)
 
@@ -78,7 +79,7 @@ def test_values_and_estimates(causal):
     tree = SequenceTree(len(PIECES))
     model = WholeWords(causal)
     score = CompletedWords(model, SpelledUnits(Pieces(*PIECES)))
-    score.start(tree, None, None)
+    score.start(tree, None)
     nodes, zero = [np.array([0])], np.zeros(1, dtype=bool)
     for piece, closes in (("\u2581the", False), ("\u2581c", True), ("at", False)):
         unit = np.array([PIECES.index(piece)])
@@ -86,15 +87,15 @@ def test_values_and_estimates(causal):
         assert is_estimate.tolist() == [closes]
         node, before = tree.children(nodes[-1], unit)
         score.extend(before)
-        score.keep(np.array([0]), node)
-        estimate = score.estimates(node)
-        assert estimate == pytest.approx(expected)
+        if not closes:
+            score.settle(node)
+        assert score.values(node, ~zero) == pytest.approx(expected)
         score.settle(node)
         nodes.append(node)
     the = model.extend(BEGINNING, "the")
-    assert score.values(nodes[1]) == pytest.approx(-3 * LETTER)
-    assert score.values(nodes[2]) == pytest.approx(model.values(np.array([the])) - 1 * LETTER)
-    assert score.values(nodes[3]) == pytest.approx(model.values(np.array([the])) - 3 * LETTER)
+    assert score.values(nodes[1], zero) == pytest.approx(-3 * LETTER)
+    assert score.values(nodes[2], zero) == pytest.approx(model.values(np.array([the])) - 1 * LETTER)
+    assert score.values(nodes[3], zero) == pytest.approx(model.values(np.array([the])) - 3 * LETTER)
 
 
 def test_a_model_without_keys_and_values_is_refused(causal):

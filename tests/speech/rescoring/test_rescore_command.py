@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from stage_commands import settings
-from tiny_language_models import save_causal, save_ngram, save_transformer
+from tiny_language_models import save_causal, save_ngram
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -51,7 +50,7 @@ def test_numbers_by_hand(files, tmp_path):
     assert found["dev"]["baseline_wer"] == 6 / 33
     assert found["dev"]["wer"] == 0.0
     assert len(found["dev"]["grid"]) == 9 * 8
-    assert read_errors(counts)[0].errors.tolist() == [0] * 6
+    assert read_errors(counts).of("all").errors.tolist() == [0] * 6
     chosen = [json.loads(line) for line in Path(output).read_text(encoding="utf-8").splitlines()]
     assert chosen[0] == {"utterance_id": "t0", "text": "the cat sat on the mat"}
     for private in (counts, errors, output):
@@ -79,27 +78,15 @@ def test_what_cannot_be_ends_in_one_line_and_overlap_is_measured(files, tmp_path
     for options, message in (
         (["--dev", mute], "none of the n-best lists of --dev has a reference that holds a word"),
         (["--nbest", mute], "none of the n-best lists of --nbest has a reference that holds a word"),
-        (["--vocabulary-hash", "0" * 64], "the recogniser's partner has 000000000000"),
-        (
-            [*training, "--set", "rescoring.maximum_shared_sentences=0.1"],
-            "50.00% of the test references stand in the training text",
-        ),
-        (["--set", "rescoring.maximum_shared_sentences=0.1"], "give --training-text FILE"),
         (["--set", "rescoring.lm_weights=[0.5]"], "0 among them"),
     ):
         assert message in refusal("rescore", *files, *options)
     assert measured("rescore", *files, *training)["overlap"]["shared_sentences"] == 3
 
 
-def test_source_model_is_subtracted_and_bfloat16_is_the_models_own(files, tmp_path, measured, refusal):
-    source = save_transformer(tmp_path / "source")
-    found = measured("rescore", *files, "--set", f"rescoring.source_model={source}")
-    assert found["source_weight"] >= 0
-    assert found["wer"] == 0.0
-    lists_alone, source = files[:-1], files[-1]
+def test_bfloat16_is_for_causal_models(files, tmp_path, measured, refusal):
     model = save_causal(tmp_path / "causal", "llama")
-    options = settings(f"rescoring.source_model={source}", "rescoring.precision=bfloat16")
-    assert measured("rescore", *lists_alone, model, *options)["source_weight"] >= 0
+    assert measured("rescore", *files[:-1], model, "--set", "rescoring.precision=bfloat16")["lm_weight"] >= 0
     wrong = refusal("rescore", *files, "--set", "rescoring.precision=bfloat16")
     assert "precision 'bfloat16' is for kind 'causal_lm'" in wrong
 
@@ -107,7 +94,7 @@ def test_source_model_is_subtracted_and_bfloat16_is_the_models_own(files, tmp_pa
 def test_without_a_model_the_recognisers_own_choice_stays(files, measured, refusal):
     alone = files[:4]
     found = measured("rescore", *alone)
-    assert (found["wer"], found["lm_weight"], found["insertion_bonus"], found["source_weight"]) == (6 / 33, *[None] * 3)
+    assert (found["wer"], found["lm_weight"], found["insertion_bonus"]) == (6 / 33, None, None)
     assert (found["oracle_wer"], found["best_first_share"]) == (0.0, 0.0)
     assert (found["difference_to_baseline"], found["insertion_bonus_alone"]["wer"]) == (0.0, 6 / 33)
     assert found["dev"] == {

@@ -6,7 +6,7 @@ import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
 from tasks.language_model.causal_lm.scoring import CausalScorer
-from tasks.language_model.language_models import open_language_model
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.transformer.scoring import TransformerScorer
 
 MAKERS = {"transformer": save_transformer, "ngram": save_ngram}

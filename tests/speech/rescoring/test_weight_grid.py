@@ -4,20 +4,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tasks.errors import ModelError, SpeechError
-from tasks.speech.rescoring.hypothesis_table import (
-    LM,
-    SOURCE,
-    UNKNOWN,
-    WORD_COUNT,
-    axes_of,
-    hypothesis_table,
-    tune_weights,
-    with_language_model,
-)
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, check_vocabulary, expected_vocabulary
+from tasks.errors import SpeechError
+from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights, with_language_model
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.rescore_stage import complete_lists
 from tasks.speech.rescoring.settings import RescoringSettings
+from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT
 
 
 class CountingScorer:
@@ -116,19 +108,15 @@ def test_nothing_to_gain_leaves_all_weights_at_zero_and_a_bonus_stands_against_d
     assert (tuned.weights, tuned.errors) == ({WORD_COUNT: 1.5}, 0)
 
 
-def test_unknown_words_and_the_source_model_have_weights_of_their_own():
+def test_unknown_words_have_a_weight():
     lists = [
         nbest("u1", "a day", ("a xday", 0.0), ("a day", -1.5)),
-        nbest("u2", "bad thing", ("good thing", 0.0), ("bad thing", -0.5)),
+        nbest("u2", "good thing", ("bad thing", 0.0), ("good thing", -0.5)),
     ]
     (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
-    (table,) = with_language_model([table], CountingScorer(), SOURCE)
-    settings = RescoringSettings(unknown_word_bonuses=[0.0, -2.0], source_weights=[0.0, 0.5])
-    tuned = tune_weights(table, axes_of(settings, table), 0)
+    tuned = tune_weights(table, axes_of(RescoringSettings(unknown_word_bonuses=[0.0, -2.0]), table), 0)
     assert tuned.errors == 0
     assert tuned.weights[UNKNOWN] == -2.0
-    assert tuned.shown()["source_weight"] == 0.5
-    assert tuned.weights[SOURCE] == -0.5
 
 
 def test_missing_utterances_stay_in_the_test_set():
@@ -139,20 +127,6 @@ def test_missing_utterances_stay_in_the_test_set():
     ]  # fmt: skip
     with pytest.raises(SpeechError, match="references do not have: 'u2'"):
         complete_lists(lists, {"u1": "a"})
-
-
-def test_vocabulary_of_the_partner():
-    vocabulary = CountingScorer().vocabulary_hash
-    check_vocabulary(vocabulary, None, "model")
-    check_vocabulary(vocabulary, "abcdef01", "model")
-    with pytest.raises(ModelError, match=r"has the vocabulary abcdef012345, and the recogniser's partner has 9999"):
-        check_vocabulary(vocabulary, "9999999999", "model")
-    with pytest.raises(ModelError, match="too short"):
-        check_vocabulary(vocabulary, "ab", "model")
-    one, other = NbestList("u", "a", (), "aaaa"), NbestList("v", "a", (), "bbbb")
-    assert expected_vocabulary([one, one]) == "aaaa"
-    with pytest.raises(SpeechError, match="name 2 vocabularies"):
-        expected_vocabulary([one, other])
 
 
 def test_settings_that_make_no_sense():

@@ -56,7 +56,7 @@ def test_lines_that_are_no_partial_results_are_named(tmp_path):
     path = tmp_path / "partials.jsonl"
     back = [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]
     for line, message in [
-        ({"partials": []}, "line 1 has no 'utterance_id' of its own"),
+        ({"partials": []}, "line 1: has no 'utterance_id'"),
         ({"utterance_id": "u", "partials": []}, "line 1: 'partials' needs objects with 'seconds', which do not fall"),
         ({"utterance_id": "u", "partials": back}, "line 1: 'partials' needs"),
     ]:

@@ -63,7 +63,7 @@ def test_partial_results_are_those_of_a_live_system(speech, refusal):
     assert len(set(heard)) > 4
     document = json.loads((speech / "report.json").read_text())
     assert document["measured"]["synthetic_speech"]
-    assert "the speech is synthesised; its numbers say nothing of recorded speech" in document["warnings"]
+    assert "the speech is synthesised; its numbers do not hold for recorded speech" in document["warnings"]
     assert "the recogniser has no language 'es'" in refusal(
         "stream", *files, "--set", "search.language_bias={es: null}"
     )

@@ -1,0 +1,145 @@
+"""A filler and word counts, opened once for several fills, and the words of a fill."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tasks.errors import CorpusError
+from tasks.filling.fillers.filler_folder import is_causal
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.masked_sentence import Casing, small_words, usual_forms
+from tasks.filling.settings import SHIPPED_FILLER, ClassCheck, FillingMethod, LanguageAware
+from tasks.torch_setup import set_up_torch
+
+if TYPE_CHECKING:
+    from tasks.filling.causal_lm.language_model import CausalLanguageModel
+    from tasks.filling.masked_lm.candidate_words import CandidateWords
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+    from tasks.filling.place_languages import PlaceLanguages
+    from tasks.filling.surrogates.class_check import ClassWords
+
+Found = TypeVar("Found")
+
+
+class OpenedFiller:
+    """Models and words shared by several fills. Each part is made at its first use, in each worker."""
+
+    def __init__(self, name: str | None, threads: int, word_counts: str | None = None) -> None:
+        """``name``: hub name, folder or ``package:NAME/FOLDER``; ``word_counts``: a file."""
+        self.name, self.threads, self._word_counts = name or "", threads, word_counts
+        self._made: dict[tuple[object, ...], Any] = {}
+
+    def __reduce__(self) -> tuple[type["OpenedFiller"], tuple[str, int, str | None]]:
+        return OpenedFiller, (self.name, self.threads, self._word_counts)
+
+    def _once(self, make: Callable[[], Found], *key: object) -> Found:
+        if key not in self._made:
+            self._made[key] = make()
+        found: Found = self._made[key]
+        return found
+
+    @cached_property
+    def is_causal(self) -> bool:
+        """Whether the filler is a causal language model."""
+        return is_causal(self.name)
+
+    @cached_property
+    def masked(self) -> "MaskedLanguageModel":
+        """The masked language model. Raises ``ModelError`` if it cannot be used."""
+        set_up_torch(self.threads)
+        from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+
+        return MaskedLanguageModel.load(self.name)
+
+    @cached_property
+    def causal(self) -> "CausalLanguageModel":
+        """The causal language model. Raises ``ModelError`` if it cannot be used."""
+        set_up_torch(self.threads)
+        from tasks.filling.causal_lm.language_model import CausalLanguageModel
+
+        return CausalLanguageModel.load(self.name)
+
+    def counts(self, method: FillingMethod) -> WordFrequencies | None:
+        """The word counts for a method; the published ones if it needs some and none are given."""
+        letters, languages = method.counts_masked_words, method.languages if isinstance(method, LanguageAware) else []
+        if self._word_counts:
+            path = self._word_counts
+            return self._once(lambda: WordFrequencies.read(path, letters=letters), "counts", letters)
+        if method.needs_word_counts or languages or (method.uses_filler and self.name == SHIPPED_FILLER):
+            return self._once(
+                lambda: WordFrequencies.published(languages, letters=letters), "published", letters, *languages
+            )
+        return None
+
+    def candidates(self, counts: WordFrequencies | None) -> "CandidateWords":
+        """The words that a masked language model can write."""
+        from tasks.filling.masked_lm.candidate_words import candidate_words
+
+        known = counts.folded() if counts else None
+        return self._once(
+            lambda: candidate_words(self.masked.tokenizer, name=self.name, known_words=known), "candidates", id(counts)
+        )
+
+    def usual_forms(self, counts: WordFrequencies | None) -> dict[str, str]:
+        """From folded words to their usual forms by the word counts."""
+        if counts is None:
+            return {}
+        return self._once(lambda: usual_forms(zip(counts.words, counts.counts.tolist(), strict=True)), id(counts))
+
+    def class_words(self, check: ClassCheck, counts: WordFrequencies | None) -> "ClassWords":
+        """Words by class. Raises ``ModelError`` if the tagger cannot be used."""
+        from tasks.filling.surrogates.class_check import ClassWords
+        from tasks.filling.surrogates.values import SurrogateValues
+        from tasks.masking.taggers.entity_tagger import load_tagger
+
+        def make() -> ClassWords:
+            return ClassWords(load_tagger(check.tagger, self.threads), SurrogateValues(), self.usual_forms(counts))
+
+        return self._once(make, "classes", check.tagger.model_dump_json(), id(counts))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a fill: the never-masked words of the technique, and word frequencies."""
+
+    opened: OpenedFiller
+    kept: KeptWords
+    counts: WordFrequencies | None
+
+    @property
+    def frequencies(self) -> WordFrequencies:
+        """The word counts, for a method that needs them."""
+        assert self.counts is not None, "the method says that it needs them"
+        return self.counts
+
+    @property
+    def candidates(self) -> "CandidateWords":
+        """The words that a masked language model can write."""
+        return self.opened.candidates(self.counts)
+
+    def casing(self, *, is_cased: bool) -> Casing:
+        """The casing of a filler's words; ``is_cased``: whether the filler decides on capitals by its sentence."""
+        counts = self.counts
+        small = small_words(zip(counts.words, counts.counts.tolist(), strict=True)) if counts and is_cased else set()
+        return Casing(self.opened.usual_forms(counts), filler_is_cased=is_cased, small=small)
+
+    def off_list(
+        self, frequencies: WordFrequencies, languages: "PlaceLanguages | None"
+    ) -> dict[str | None, WordFrequencies]:
+        """Words not on the list of never-masked words, for each language if fills follow languages, else for ``None``.
+
+        Raises ``CorpusError`` if a language has no word left.
+        """
+        words: dict[str | None, WordFrequencies] = {None: frequencies}
+        if languages is not None:
+            shares = languages.shares(frequencies.words)
+            words = {language: frequencies.shared(share) for language, share in shares.items()}
+        left = {language: each.shared(self.kept.off_list(each.words, language)) for language, each in words.items()}
+        for language, each in left.items():
+            if not each.words:
+                raise CorpusError(
+                    f"every word of the word counts{f' of language {language!r}' if language else ''} is on the list of"
+                    " never-masked words: nothing to draw; give --word-counts of more text"
+                )
+        return left

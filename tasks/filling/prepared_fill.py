@@ -1,0 +1,180 @@
+"""A prepared fill: method, words and learned state, ready to fill its corpus and other lines."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.corpora.text_lines import read_lines
+from tasks.filling.fill import DEFAULT_WORK_FOLDER, CorpusFiles, FillFiles
+from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.fillers.filler_folder import refuse_misfit
+from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
+from tasks.filling.opened_filler import OpenedFiller, Words
+from tasks.filling.settings import FillingMethod
+from tasks.masking.settings import TechniqueSettings
+from tasks.parts import Work
+from tasks.privacy.settings import ReleaseSettings
+from tasks.records.cell import Cell
+
+if TYPE_CHECKING:
+    from tasks.filling.masked_lm.weighing import PreparedWeighing
+    from tasks.filling.place_languages import PlaceLanguages
+
+
+@dataclass(frozen=True)
+class Learned:
+    """State that a method learns before the first line."""
+
+    frequencies: WordFrequencies | None = None
+    """Word frequencies, if they differ from the word counts."""
+    weighing: "PreparedWeighing | None" = None
+    """Weights for a masked language model's scores."""
+    word_factors: dict[str, float] | None = None
+    """From folded words to terms for a causal language model's scores, in nats."""
+    languages: "PlaceLanguages | None" = None
+    """Languages of places and words, if fills follow them."""
+    measured: dict[str, Any] = field(default_factory=dict)
+    """Figures for the report."""
+
+    def also(self, frequencies: WordFrequencies, **measured: object) -> "Learned":
+        """A copy with other frequencies and their figures."""
+        return replace(self, frequencies=frequencies, measured={**self.measured, **measured})
+
+
+@dataclass(frozen=True)
+class MaskedLines:
+    """Masked lines with their masked spans."""
+
+    lines: list[str]
+    spans: list[list[MaskedSpan]]
+
+
+@dataclass(frozen=True)
+class PlantedLines(MaskedLines):
+    """Lines of an attack whose masked words are counted with the corpus's, if the method counts words. The attack
+    releases only figures. So these counts have separate noise, are never stored, and use no budget of the corpus."""
+
+    documents: list[str]
+    """Document of each line."""
+    corpus_documents: str | None
+    """File with the document of each line of the corpus."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Inputs that a fill learns from."""
+
+    files: FillFiles
+    """Files that the method reads."""
+    cell: Cell
+    release: ReleaseSettings
+    """Limits of releases of the corpus, for noisy counts."""
+    work_folder: str
+    """Folder that stores learned weights for later fills."""
+    planted: PlantedLines | None = None
+    """Lines of an attack, counted with the corpus."""
+
+    @cached_property
+    def masked(self) -> Sequence[str]:
+        """All lines of the masked text, for learning before the first line is filled."""
+        return list(read_lines(self.files.input))
+
+    def lines(self) -> Iterable[str]:
+        """The lines of the masked text, read during filling unless ``masked`` has them."""
+        return self.__dict__.get("masked") or read_lines(self.files.input)
+
+
+@dataclass(frozen=True)
+class PreparedFill:
+    """Everything that workers need to fill lines. Each worker builds its own filler from it."""
+
+    method: FillingMethod
+    words: Words
+    learned: Learned
+    seed: int
+    secret: bytes
+    """Secret of the draws, empty unless they follow the masked words. Computed once for all workers: a sidecar that is
+    replaced meanwhile would give different draws."""
+
+    @property
+    def randomness(self) -> MarkerRandomness:
+        """Randomness of the filler; by the seed alone with matched classes, since only surrogates follow originals."""
+        return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
+
+    def part_filler(self) -> PartFiller:
+        """The filler for parts of a text, on one device."""
+        filler, casing = self.method.build(self)
+        if self.method.matches_classes:
+            from tasks.filling.surrogates.class_check import checked
+
+            filler = checked(self, filler, casing)
+        return PartFiller(filler, casing, self.method.merges_markers, self.learned.languages)
+
+    def work(self) -> Work:
+        """The function that fills a part, on one device."""
+        return self.part_filler().fill
+
+    def fill(self, part: Part) -> list[str]:
+        """Fills of lines outside the corpus, such as made-up sentences of a page or canaries of an audit."""
+        return self.part_filler().fill(part).lines
+
+
+def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) -> PreparedFill:
+    """Read the inputs of a fill, and learn from the corpus.
+
+    Raises ``ParameterError`` if the method does not run with the kind of filler, and ``CorpusError`` if a file cannot
+    be read.
+    """
+    files = corpus.files
+    if files.filler:
+        refuse_misfit(method, files.filler)
+    words = Words(opened, KeptWords.read(files.kept_words), opened.counts(method))
+    secret = fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b""
+    return PreparedFill(
+        method, words, method.learn(words, corpus), 1 if corpus.cell.seed is None else corpus.cell.seed, secret
+    )
+
+
+def mask_lines(
+    technique: TechniqueSettings, lines: Sequence[str], word_counts: str | None, threads: int
+) -> MaskedLines:
+    """Mask lines by a technique."""
+    from tasks.masking.technique import MaskingTally
+
+    loaded, markers = technique.build(word_counts, threads), technique.markers
+    found = list(loaded.mask(lines, markers.style, MaskingTally(), with_spans=True, merge=markers.merge))
+    return MaskedLines([line for line, _ in found], [list(spans) for _, spans in found])
+
+
+def prepare_like_corpus(
+    method: FillingMethod,
+    masked: Path,
+    files: CorpusFiles,
+    cell: Cell,
+    opened: OpenedFiller,
+    planted: PlantedLines | None = None,
+) -> PreparedFill:
+    """The fill of the corpus in the folder ``masked``, for other lines.
+
+    A method that counts masked words counts the corpus and ``planted``. Without ``planted`` it uses ``prior: domain``,
+    and the sidecar is not read.
+    """
+    counts = method.counts_masked_words and planted is not None
+    if method.counts_masked_words and not counts:
+        method = method.model_copy(update={"prior": "domain", "counts": None})
+    given = FillFiles(
+        input=str(masked / "text.txt"),
+        output="-",
+        filler=files.filler if method.uses_filler else None,
+        kept_words=str(masked / "kept_words.txt"),
+        word_counts=files.word_counts,
+        generic=files.generic,
+        sidecar=str(masked / "sidecar.jsonl") if counts else None,
+        documents=planted.corpus_documents if planted else None,
+    )
+    corpus = Corpus(given.read_by(method), cell, ReleaseSettings(), DEFAULT_WORK_FOLDER, planted if counts else None)
+    return prepare_fill(method, corpus, opened)

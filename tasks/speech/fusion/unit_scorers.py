@@ -1,0 +1,166 @@
+"""Scorers that know every unit's score at once: words, the internal language model, language models over units.
+
+A language model over units is a folder of kind ``transformer`` or ``ngram`` whose vocabulary is the recogniser's units,
+in order. It needs no look-ahead. A model of other units would give meaningless scores, so it is refused.
+"""
+
+import numpy as np
+import torch
+
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError, ModelError
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.language_models import NextWords
+from tasks.language_model.sequence_tree import SequenceTree
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.speech.recogniser.units import WORD_BEGIN, Units
+from tasks.speech.search.predictor_states import PredictorStates
+from tasks.speech.search.scorer import NodeValues, UnitScorer
+
+
+class SpelledUnits:
+    """Letters of each unit, and whether it begins a word."""
+
+    def __init__(self, units: Units) -> None:
+        """Raises ``ModelError`` if a unit spans two words."""
+        self.letters = [str(units.decode([index])) for index in range(len(units.pieces))]
+        self.has_letters = np.array([bool(letters) for letters in self.letters])
+        marked = np.array([piece.startswith(WORD_BEGIN) for piece in units.pieces])
+        self.begins = marked & (self.has_letters | np.array([piece == WORD_BEGIN for piece in units.pieces]))
+        across = sum(" " in letters for letters in self.letters)
+        across += sum(WORD_BEGIN in piece[1:] for piece in units.pieces)
+        if across:
+            raise ModelError(
+                f"{across} units of the recogniser span two words; a language model of words cannot be fused with it"
+            )
+
+
+class WordCounts(UnitScorer):
+    """Number of words; a word begins with its first letter."""
+
+    def __init__(self, units: SpelledUnits) -> None:
+        self._units = units
+
+    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
+        """Start with a tree that has only the root."""
+        super().start(tree, states)
+        self._inside = NodeValues(bool)
+
+    def extend(self, first: int) -> None:
+        """Add the new nodes from ``first`` on."""
+        super().extend(first)
+        parents, units = self._tree.parent[first:], self._tree.unit[first:]
+        inside = self._inside[parents] & ~self._units.begins[units]
+        self._inside.set(first, inside | self._units.has_letters[units])
+
+    def bounds(self, nodes: np.ndarray) -> np.ndarray:
+        """1 for each unit that begins a word after each node, else 0 (N, V - 1)."""
+        begins = self._units.begins | ~self._inside[nodes][:, None]
+        return (self._units.has_letters & begins).astype(np.float32)
+
+    def _after(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
+        begins = self._units.begins[units] | ~self._inside[nodes]
+        found: np.ndarray = self._values[nodes] + (self._units.has_letters[units] & begins)
+        return found
+
+
+class ZeroEncoder(UnitScorer):
+    """The transducer's internal language model, which fusion subtracts: predictor and joiner without a signal, over
+    units only (Variani et al. 2020, section 4.2)."""
+
+    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
+        """Start with a tree that has only the root."""
+        super().start(tree, states)
+        self._states = states
+
+    def extend(self, first: int) -> None:
+        """Score the nodes from ``first`` on."""
+        self._states.ensure(np.unique(self._tree.parent[first:]))
+        super().extend(first)
+
+    @torch.inference_mode()
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each unit after each node (N, V - 1)."""
+        outputs = self._states.outputs(nodes)
+        logits = self._states.join(torch.zeros_like(outputs), outputs)[:, : self._tree.units]
+        return torch.log_softmax(logits, dim=1).cpu().numpy()
+
+
+class UnitModel(UnitScorer):
+    """A language model over the recogniser's units."""
+
+    def __init__(self, model: NextWords, pieces: list[str]) -> None:
+        """Raises ``ModelError`` if the model's units are not the recogniser's."""
+        check_units(model.vocabulary, pieces)
+        self._model = model
+        special = len(SPECIAL_TOKENS)
+        self._columns = np.array([*range(special, special + len(pieces)), *range(special)], dtype=np.int64)
+
+    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
+        """Start with a tree that has only the root."""
+        super().start(tree, states)
+        self._history = NodeValues(np.int64)
+        self._model.start(self._columns)
+
+    def extend(self, first: int) -> None:
+        """Score the nodes from ``first`` on."""
+        super().extend(first)
+        parents, units = self._tree.parent[first:], self._tree.unit[first:]
+        self._history.set(first, self._model.extend(self._history[parents], units + len(SPECIAL_TOKENS)))
+
+    def _log_probabilities(self, nodes: np.ndarray) -> torch.Tensor:
+        return torch.log_softmax(self._model.scores(self._history[nodes]), dim=1)
+
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each unit after each node (N, V - 1)."""
+        return self._log_probabilities(nodes)[:, : self._tree.units].numpy()
+
+    def end(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each sequence as a whole sentence (N,)."""
+        return super().end(nodes) + self._log_probabilities(nodes)[:, self._tree.units + END_ID].double().numpy()
+
+
+def unit_vocabulary(pieces: list[str]) -> Vocabulary:
+    """The vocabulary of a language model over units; a unit named like a special token gets more brackets."""
+    names = (f"<{piece}>" if piece in SPECIAL_TOKENS else piece for piece in pieces)
+    return Vocabulary((*SPECIAL_TOKENS, *names))
+
+
+def is_of_units(vocabulary: Vocabulary) -> bool:
+    """Whether a vocabulary is of units: some tokens have the marker of a word's beginning."""
+    return any(token.startswith(WORD_BEGIN) for token in vocabulary.tokens)
+
+
+def check_units(vocabulary: Vocabulary, pieces: list[str]) -> None:
+    """Raise ``ModelError`` if a language model's units are not the recogniser's."""
+    if vocabulary.hash != unit_vocabulary(pieces).hash:
+        raise ModelError(
+            f"the language model is over {len(vocabulary) - len(SPECIAL_TOKENS)} tokens that are not the "
+            f"{len(pieces)} units of the recogniser in their order; give a model over the units of this recogniser"
+        )
+
+
+def encode_units(path: str, units: Units) -> EncodedText:
+    """A text file as unit ids after the special tokens, numbered as by ``unit_vocabulary``.
+
+    Raises ``CorpusError`` if no line has a word.
+    """
+    tokens: list[int] = []
+    offsets, lines, empty = [0], [], 0
+    for number, found in enumerate(units.encode_all(list(read_lines(path))), start=1):
+        if not found:
+            empty += 1
+            continue
+        tokens += [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in found), END_ID]
+        offsets.append(len(tokens))
+        lines.append(number)
+    if not lines:
+        raise CorpusError(f"text {path!r} holds no word; a language model needs text")
+    return EncodedText(
+        tokens=np.array(tokens, dtype=np.int32),
+        offsets=np.array(offsets, dtype=np.int64),
+        lines=np.array(lines, dtype=np.int64),
+        empty_lines=empty,
+        marker_like=0,
+        markers_are_targets=True,
+    )

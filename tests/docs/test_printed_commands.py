@@ -1,0 +1,397 @@
+"""Commands that the pages print: the real parser parses each, and each runs as printed or has a reason why not.
+
+``pytest -rP tests/docs/test_printed_commands.py`` lists the commands that are not run here, with their reasons.
+"""
+
+import gzip
+import json
+import re
+import shlex
+import subprocess
+import sys
+from contextlib import chdir
+from functools import cache
+from mailbox import mbox
+from pathlib import Path
+
+import pytest
+import yaml
+from reviewed_corpus import make_corpus
+from tiny_language_models import save_transformer
+
+from tasks import cli
+from tasks.corpora.words import word_spans
+from tasks.parameters.parameter_file import read_parameters
+from tasks.review.reading import Reading
+from tasks.review.record import Mark
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "end_to_end"))
+import test_two_drivers as tiny
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += [path for folder in ("how-to", "tutorials") for path in sorted((ROOT / "docs" / folder).glob("*.md"))]
+NAMES = {page.relative_to(ROOT).as_posix().removeprefix("docs/").removesuffix(".md"): page for page in PAGES}
+PROGRAMS = "palimpsest|make|dvc|git|python|pip|hf|ray|srun|kubectl|prefect|mlflow|export|source|set|mkdir"
+COMMAND = re.compile(rf"^ {{4,}}((?:\w+=\S+ )*(?:{PROGRAMS}) .*)$", re.MULTILINE)
+INLINE = re.compile(r"`(palimpsest [^`\n]+)`")
+
+IN_A_FOLDER = ("masking", "detectors", "how-to/own-list", "how-to/own-detector", "how-to/add-technique", "how-to/nbest")
+"""Pages whose commands run in a folder with the files that the page names."""
+IN_A_FOLDER_SLOW = ("audit", "corpora", "filling", "languages", "word_error_rate")
+"""They load several models, or score many candidates."""
+IN_A_CHECKOUT = ("flows", "how-to/gpu", "how-to/hub-models", "how-to/install", "how-to/own-text")
+"""Pages whose commands run in a checkout with the default parameters, where nothing has run."""
+IN_AN_EXPERIMENT = ("how-to/failed-stage", "how-to/upgrade", "how-to/delete")
+"""Pages whose commands run in a finished experiment on a mailbox: that of the tutorial."""
+
+NOT_RUN = {
+    r"INDEX": "needs a GPU and the index of a CUDA build",
+    r"pip (install|wheel|download)|git (clone|pull)|hf download|make install": "needs a network",
+    r"make demo|make (test|lint|goldens|bench)": "runs for minutes or hours; CI runs test and lint",
+    r"make docs": "tests/docs/test_site.py builds the site",
+    r"^README: palimpsest (init|run|release)": "tests/flows/test_init_command.py runs the three commands as printed",
+    r"^releases: palimpsest (add|run|review|release)": "tests/privacy/test_release_recipe.py runs the recipe",
+    r"^cluster: ": "needs a cluster: Ray, Slurm, Kubernetes, or servers on another host",
+    r"review [\w/]+( --terminal| --reviewer \w+)?( --second)?$": "waits for a person, whom a test replaces",
+    r"review .* --import": "needs a file that an annotation tool wrote; tests/review/test_exchange.py has some",
+    r"\b(make up|up (mlflow|prefect)|make down)$": "starts or stops servers; tests/dashboards/services does so",
+    r"palimpsest serve|^flows: (prefect|PALIMPSEST_FOLDER|set -a|export)": "needs a Prefect server",
+    r"^releases: palimpsest ledger": "runs in the tutorial's test",
+    r"MLFLOW_TRACKING_URI|mlflow gc": "needs a server or its data base; tests/results and tests/privacy have one",
+    r"\$\{|exp apply|--withdraw NAME|--technique NAME|--model FOLDER|--labelled FOLDER|cp TEXT": "has a placeholder",
+    r"effort=full|^flows: palimpsest run +--(only|set)": "trains models for a long time; its options are parsed",
+    r"^how-to/nbest: palimpsest (add|run)": "is an experiment of its own, whose settings a test reads",
+    r"^speech: |^toxicity: ": "needs recordings or labelled texts that do not ship; tests/speech, tests/toxicity",
+    r"^corpora: palimpsest fill": "the same command as in filling, with Parquet; tests/corpora has the format",
+    r"--labels|generate-mixed|compare-mixed|conclusion|pretrain|add data/raw/talk|languages: palimpsest perplexity": (
+        "needs text of two languages; tests/languages, tests/mixed_text"
+    ),
+    r"palimpsest profile": "replaces params.yaml; tests/profiles writes each profile",
+    r"doctor --profile paper": "ends with 1, since the paper's corpora are missing",
+    r"^how-to/own-text: palimpsest run": "is the run of README",
+    r"PALIMPSEST_DEBUG": "shows a defect, and there is none",
+    r"^tutorials/(demo|mail): ": "test_the_tutorial_ends_in_a_release runs it",
+    r"^audit: palimpsest advise": "runs in the tutorial's test",
+    r"source .venv": "is a matter of the shell",
+}
+"""Commands that no test here runs, by a pattern in ``PAGE: COMMAND``, and the reason."""
+
+
+def commands(page: str) -> list[str]:
+    """The lines of a page's code blocks that a shell would run, without their comments."""
+    text = NAMES[page].read_text(encoding="utf-8").replace("\\\n", " ")
+    found = (re.split(r"\s+# |\s{3,}(?=[a-z])", line)[0].strip() for line in COMMAND.findall(text))
+    return [re.sub(" {2,}", " ", one) for one in found]
+
+
+def not_run(page: str, command: str) -> str | None:
+    """The reason why a command is not run."""
+    return next((why for pattern, why in NOT_RUN.items() if re.search(pattern, f"{page}: {command}")), None)
+
+
+def run_commands(page: str) -> list[str]:
+    """Commands of a page that its test runs."""
+    return [command for command in commands(page) if not not_run(page, command)]
+
+
+@cache
+def parser_of(name: str):
+    """The parser of a command, or None where there is none of that name."""
+    module = cli.load_command(name)
+    return cli.command_parser(name, module) if module else None
+
+
+def wrong(command: str) -> str | None:
+    """The word of a command that does not exist. A command inside a sentence may lack what is required."""
+    _, name, *words = shlex.split(command)
+    if name.startswith("-") or name.isupper():  # an option of the program, or a word for any command
+        return None
+    if parser_of(name) is None:
+        return name
+    known = re.findall(r"--[\w-]+", parser_of(name).format_help())
+    return next((one for word in words if word.startswith("--") and (one := word.split("=")[0]) not in known), None)
+
+
+def test_a_command_or_an_option_that_does_not_exist_is_found():
+    assert wrong("palimpsest mask --input a.txt --output b.txt") is None
+    assert wrong("palimpsest maks --input a.txt") == "maks"
+    assert wrong("palimpsest mask --inptu=a.txt") == "--inptu"
+
+
+@pytest.mark.parametrize("page", NAMES)
+def test_printed_commands_parse(page):
+    printed = commands(page)
+    for whole in printed:
+        for command in re.split(r" && ", whole):
+            words = shlex.split(re.sub(r"^(\w+=\S+ )+", "", command))
+            if words[0] == "palimpsest" and "$" not in command:
+                assert parser_of(words[1]), command
+                parser_of(words[1]).parse_args(words[2:])
+            elif words[0] == "make":
+                targets = [word for word in words[1:] if "=" not in word]
+                known = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+                assert set(targets) <= set(known), command
+    assert not [one for one in INLINE.findall(NAMES[page].read_text(encoding="utf-8")) if wrong(one)]
+    if page == "README":
+        assert len(printed) > 4
+
+
+def test_every_command_runs_or_has_a_reason():
+    run = {"review", *IN_A_FOLDER, *IN_A_FOLDER_SLOW, *IN_A_CHECKOUT, *IN_AN_EXPERIMENT}
+    reasons: dict[str, list[str]] = {}
+    for page in NAMES:
+        for command in commands(page):
+            why = not_run(page, command)
+            assert why or page in run, f"{page}: {command}"
+            if why:
+                reasons.setdefault(why, []).append(f"{page}: {command}")
+    for why, held in sorted(reasons.items()):
+        print(f"Not run, {why}:", *held, sep="\n    ")
+    assert not set(NOT_RUN.values()) - set(reasons), "a reason that no command needs"
+    assert not [page for page in run if not run_commands(page)], "a page without a command to run"
+
+
+def blocks(page: str, language: str = "") -> list[str]:
+    """Code blocks of a page: indented ones, or fenced ones of a language."""
+    text = NAMES[page].read_text(encoding="utf-8")
+    if language:
+        return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return ["\n".join(line[4:] for line in one.splitlines()) for one in re.findall(r"(?:^    .*\n|^\n)+", text, re.M)]
+
+
+@pytest.mark.parametrize("page", ["how-to/nbest", "how-to/own-list", "how-to/own-detector", "how-to/hub-models"])
+def test_the_settings_of_a_page_are_valid(page, tmp_path):
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    found = [yaml.safe_load(one) for one in blocks(page) if re.match(r"\s*\w+:\n", one)]
+    assert found
+    for section in (pair for one in found for pair in one.items()):
+        parameters[section[0]] = parameters.get(section[0], {}) | section[1]
+    if page == "how-to/nbest":  # the speech of the default corpus is not compared
+        parameters["speech"] = yaml.safe_load((ROOT / "params.yaml").read_text())["speech"] | parameters["speech"]
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+    assert read_parameters(tmp_path / "params.yaml")
+
+
+def make_folder(folder: Path) -> None:
+    """The files that pages name: text, labels, lists, a small language model and a tagger with random weights."""
+    lines = tiny.sentences(40, ["Elizabeth Warren", "James Wilson"], seed=1)
+    write = {"mail.txt": lines, "other_mail.txt": tiny.sentences(40, ["Maria Garcia"], seed=2), "talk.txt": lines}
+    write["our_words.txt"] = sorted(
+        {word for line in lines for word in line.lower().strip(".").split()} - {"elizabeth"}
+    )
+    write["released.txt"] = [line.replace("Elizabeth", "Mary") for line in lines]
+    labels = [{"text": line, "spans": []} for line in lines]
+    for record in labels:
+        start = record["text"].index("with ") + 5
+        record["spans"] = [{"start": start, "end": len(record["text"]) - 1, "label": "PERSON"}]
+    write["labelled.jsonl"] = write["mail.jsonl"] = list(map(json.dumps, labels))
+    spoken = [{"utterance_id": f"u{number}", "text": line} for number, line in enumerate(lines)]
+    write["test/manifest.jsonl"] = [json.dumps({**one, "audio": "a.wav", "seconds": 1.0}) for one in spoken]
+    write["found.jsonl"] = list(map(json.dumps, spoken))
+    hypotheses = [{"text": "turn left hear", "score": -4.1}, {"text": "turn left here", "score": -4.2}]
+    lists = json.dumps({"utterance_id": "u1", "reference": "turn left here", "hypotheses": hypotheses})
+    for name, text in write.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+    (folder / "data/raw").mkdir(parents=True)
+    (folder / "data/raw/calls_test.jsonl.gz").write_bytes(gzip.compress(lists.encode()))
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table({"text": lines}), folder / "mail.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"text": lines}), folder / "filled.parquet")
+    save_transformer(folder / "models/adapted", positions=64)
+    make_tagger(folder / "models/our_bert")
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    own = [yaml.safe_load(one) for one in blocks("how-to/own-detector") if "models/our_bert" in one]
+    parameters["masking"] |= own[0]["masking"]
+    (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
+
+
+def make_tagger(folder: Path) -> None:
+    """A BERT with random weights and the labels of ``how-to/own-detector``."""
+    tiny.make_tiny_filler(folder)
+    from transformers import BertConfig, BertForTokenClassification
+
+    configuration = BertConfig.from_pretrained(folder)
+    configuration.num_labels = 4
+    configuration.id2label = dict(enumerate(["O", "B-PATIENT", "B-WARD", "B-DRUG"]))
+    configuration.label2id = {label: number for number, label in configuration.id2label.items()}
+    BertForTokenClassification(configuration).save_pretrained(folder)
+
+
+def outside_package(folder: Path) -> None:
+    """The module of ``how-to/add-technique`` with its entry point, as if installed."""
+    (folder / "capitals.py").write_text(blocks("how-to/add-technique", "python")[0], encoding="utf-8")
+    information = folder / "capitals-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: capitals\nVersion: 1\n", encoding="utf-8")
+    page = NAMES["how-to/add-technique"].read_text(encoding="utf-8")
+    group, point = re.search(r'\[project\.entry-points\."(.+)"\]\n +(.+)', page).groups()
+    point = point.replace('"', "")
+    (information / "entry_points.txt").write_text(f"[{group}]\n{point}\n", encoding="utf-8")
+
+
+def in_a_folder(page: str, folder: Path) -> None:
+    make_folder(folder)
+    for command in run_commands(page):
+        assert cli.main(shlex.split(command)[1:]) == 0, command
+
+
+@pytest.mark.parametrize("page", [page for page in IN_A_FOLDER if page != "how-to/add-technique"])
+def test_commands_run_in_a_folder(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    in_a_folder(page, tmp_path)
+
+
+def test_commands_run_on_a_review(tmp_path, monkeypatch):
+    """Four of six lines have been read, in a corpus of the name that the page has."""
+    monkeypatch.chdir(make_corpus(tmp_path))
+    for kind in ("corpora", "masked"):
+        Path("data/private", kind, "mail").rename(Path("data/private", kind, "chat"))
+    reading = Reading("chat", "every_tagger", "Ada", 20.0)
+    for _ in range(4):
+        reading.save(reading.next_line(), [], 9.0)
+    for command in run_commands("review"):
+        assert cli.main(shlex.split(command)[1:]) == 0, command
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", IN_A_FOLDER_SLOW)
+def test_commands_run_in_a_folder_slowly(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "masked.txt").write_text("We met [PERSON] in [LOCATION] yesterday.\n", encoding="utf-8")
+    in_a_folder(page, tmp_path)
+
+
+def test_an_added_technique_runs(tmp_path):
+    make_folder(tmp_path)
+    outside_package(tmp_path)
+    (command,) = run_commands("how-to/add-technique")
+    shell(command, tmp_path, PYTHONPATH=str(tmp_path))
+    assert (tmp_path / "masked.txt").is_file()
+
+
+def shell(command: str, folder: Path, expect: int = 0, **variables: str) -> str:
+    """Run a printed line in a shell; its output."""
+    known = {**tiny.environment(), "PALIMPSEST_PREFECT_PORT": "0", **variables}
+    done = subprocess.run(command, shell=True, cwd=folder, env=known, capture_output=True, text=True)
+    assert done.returncode == expect, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+PEOPLE = ("Elizabeth Warren", "James Wilson", "Maria Garcia", "Robert Brown")
+
+
+def make_mailbox(path: Path) -> None:
+    """Three hundred made-up sentences in sixty messages."""
+    lines = [f"{one[:-1]} and {PEOPLE[number % 4]}." for number, one in enumerate(tiny.sentences(300, ["us"], seed=3))]
+    box = mbox(path)
+    for start in range(0, 300, 5):
+        body = "\n".join(lines[start : start + 5])
+        box.add(f"From: a@example.org\nContent-Type: text/plain; charset=utf-8\n\n{body}\n".encode())
+    box.close()
+
+
+def shrink(folder: Path) -> None:
+    """Sizes of a tiny experiment, below the corpus that ``init`` named: one filled cell, attacked."""
+    own = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    parameters = tiny.PARAMETERS | {"corpora": {"mail": own["corpora"]["mail"]}, "release": own["release"]}
+    cleaning = {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30}
+    parameters["corpora"]["mail"]["cleaning"] = cleaning
+    parameters["masking"] = tiny.PARAMETERS["masking"] | {"every_tagger": {"kind": "every_tagger"}}
+    parameters["filling"] = tiny.PARAMETERS["filling"] | {"surrogate": {"kind": "surrogate"}}
+    less = {key: [] for key in ("speech_datasets", "recognisers", "taggers", "detectors", "gold_sets")}
+    fills = [{"methods": ["surrogate"], "audited": ["surrogate"]}]
+    parameters["compare"] = (
+        tiny.PARAMETERS["compare"] | less | {"techniques": ["allow_list", "every_tagger"], "fills": fills}
+    )
+    tiny.with_parameters(folder, parameters)
+
+
+def commit(folder: Path) -> None:
+    git = "git -c user.name=x -c user.email=x@example.org"
+    shell(f"git add --all && {git} commit --quiet --allow-empty --message state", folder)
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A checkout of what is here, with a mailbox, committed."""
+    folder = tiny.make_checkout(tmp_path_factory.mktemp("printed") / "a checkout")
+    make_mailbox(folder / "mail.mbox")
+    (folder / "data/raw/mail.txt").unlink()
+    for name in ("params.yaml", "cells.yaml"):
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    shell("python -m tasks.files.private_folders", folder)  # as 'make install' does
+    commit(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def experiment(checkout, tmp_path_factory):
+    """A checkout where the steps 2 to 4 of the tutorial ran, as printed; ``init`` is followed by smaller sizes."""
+    folder = copied(checkout, tmp_path_factory.mktemp("run"))
+    looked, begun, run = commands("tutorials/mail")[:3]
+    assert "300 sentences" in shell(looked, folder)
+    assert "mail: " in shell(begun, folder)
+    shrink(folder)
+    assert "Can it be released now?" in shell(run, folder)
+    return folder
+
+
+def copied(folder: Path, place: Path) -> Path:
+    """A copy for one test, at the same depth."""
+    subprocess.run(["cp", "-a", str(folder), str(place / "copy")], check=True)
+    return place / "copy"
+
+
+def read_all_lines(folder: Path) -> None:
+    """A person reads each line on the page, and marks the names."""
+    known = {word for name in PEOPLE for word in name.split()}
+    with chdir(folder):
+        reading = Reading("mail", "every_tagger", "Ada", read_parameters().release.unmasked_direct)
+        while (line := reading.next_line()) is not None:
+            text = reading.lines[line]
+            marks = [Mark(*span, "PERSON", True) for span in word_spans(text) if text[slice(*span)] in known]
+            reading.save(line, marks, 9.0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", IN_A_CHECKOUT)
+def test_commands_run_in_a_checkout(page, checkout, tmp_path):
+    folder = copied(checkout, tmp_path)
+    if page == "how-to/own-text":
+        lines = tiny.sentences(60, ["us"], seed=5)
+        (folder / "mail.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        rows = "".join(f"{number // 2},{line}\n" for number, line in enumerate(lines))
+        (folder / "tickets.csv").write_text(f"customer,description\n{rows}", encoding="utf-8")
+    for command in run_commands(page):
+        shell(command, folder)
+        commit(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2700)
+@pytest.mark.parametrize("page", IN_AN_EXPERIMENT)
+def test_commands_run_in_an_experiment(page, experiment, tmp_path):
+    folder = copied(experiment, tmp_path)
+    for command in run_commands(page):
+        shell(command, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2700)
+def test_the_tutorial_ends_in_a_release(experiment, tmp_path):
+    """Steps 5 to 7 as printed, after a review of all lines, then the commands of the last table."""
+    folder = copied(experiment, tmp_path)
+    reviewed, release, *shared = commands("tutorials/mail")[3:]
+    assert parser_of("review").parse_args(shlex.split(reviewed)[2:])
+    read_all_lines(folder)
+    shell(release, folder)
+    assert (folder / "releases/mail-1/DOSSIER.md").is_file()
+    shell(f"git config user.name x && git config user.email x@example.org && dvc remote add -d r {tmp_path}/r", folder)
+    advised = [one for one in commands("audit") if "advise" in one]
+    for command in (*advised, *shared, *INLINE.findall(NAMES["tutorials/mail"].read_text().split("## Later")[1])):
+        shell(command, folder)
