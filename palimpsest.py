@@ -275,14 +275,14 @@ def _run(
     command: StageCommand[Any, _Files], settings: Settings, files: _Files, cell: Cell, threads: int | None
 ) -> Report:
     """Run the stage as its command does, without its output for a terminal."""
-    from tasks import telemetry
+    from tasks import process_environment
     from tasks.command import Invocation
     from tasks.settings.resources import ResourceSettings
     from tasks.threads import available_cores
 
-    telemetry.switch_off()
+    process_environment.set_variables()
     with _private_folder() as work, contextlib.redirect_stdout(io.StringIO()):
-        resources = ResourceSettings(threads=threads or available_cores(), parallel_stages=1, work_folder=work)
+        resources = ResourceSettings(threads=threads or available_cores(), work_folder=work)
         return Invocation(command, settings, files, cell, resources).run()
 
 

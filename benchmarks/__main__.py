@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks import telemetry
+from tasks import process_environment
 from tasks.records.stage_report import environment, write_json
 
 MODULES = (
@@ -50,7 +50,7 @@ def main() -> int:
     unknown = sorted(set(arguments.modules) - set(MODULES))
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(MODULES)}")
-    telemetry.switch_off()
+    process_environment.set_variables()
     machine = {key: environment()[key] for key in ("processor", "cores", "system", "python")}
     rows = []
     for module in arguments.modules or MODULES:

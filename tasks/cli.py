@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from tasks import telemetry
+from tasks import process_environment
 from tasks.errors import PASSING, PalimpsestError, may_pass
 from tasks.files.private_folders import close_private_folders
 
@@ -199,7 +199,7 @@ def _close_output() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; return the exit status (0 done, 1 user error, 2 wrong usage, 70 defect, 75 may pass)."""
-    telemetry.switch_off()
+    process_environment.set_variables()
     # Memory holds private text: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:

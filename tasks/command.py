@@ -96,8 +96,6 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Settings defined by the files, without a parameter file."""
     files_of_settings: Callable[[AnySettings], list[str]] = no_files
     """Files that the settings name; inputs like any other."""
-    every_core: bool = False
-    """Whether the default number of threads is all cores."""
     epilog: str = ""
 
     @property
@@ -143,8 +141,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
             + ", named at the end of this help, or below resources",
         )
-        threads = "every core" if self.every_core else "1"
-        common.add_argument("--threads", type=int, help=f"threads (default: resources.threads, else {threads})")
+        common.add_argument("--threads", type=int, help="threads (default: resources.threads, else one for each core)")
         common.add_argument(
             "--report", metavar="FILE", help="write what was measured, in numbers; '-': standard output"
         )
@@ -241,7 +238,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         return checked
 
     def _resources(self, arguments: argparse.Namespace, read: ResourceSettings | None) -> ResourceSettings:
-        values = {"threads": available_cores() if self.every_core else 1, "parallel_stages": 1}
+        values = {"threads": available_cores()}
         if read:
             values = read.model_dump(exclude_unset=True)
         if arguments.threads is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tasks import telemetry
+from tasks import process_environment
 from tasks.errors import PalimpsestError, ResourceError, StageError
 from tasks.files.atomic_file import PRIVATE_MODE, private_work_folder
 from tasks.settings.resources import ClusterSettings, ResourceSettings
@@ -50,7 +50,7 @@ def connect(cluster: ClusterSettings) -> ModuleType:
         ) from None
     if ray.is_initialized():
         return ray
-    telemetry.switch_off()
+    process_environment.set_variables()
     named = f"resources.cluster.address {cluster.address!r}"
     try:
         if cluster.address != "auto":
@@ -186,7 +186,7 @@ class PartWorker:
         made = _read(self._folder / _MADE)
         os.chdir(made["folder"])
         sys.path[:] = made["path"]
-        telemetry.switch_off()
+        process_environment.set_variables()
         there = made["surroundings"]
         if not there["on_gpu"]:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""

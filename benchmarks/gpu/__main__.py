@@ -78,9 +78,9 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where gpu-NAME.json goes")
     parser.add_argument("--part", choices=PARTS, help="run one part in this process and print its numbers as JSON")
     arguments = parser.parse_args()
-    from tasks import telemetry
+    from tasks import process_environment
 
-    telemetry.switch_off()
+    process_environment.set_variables()
     if arguments.device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch

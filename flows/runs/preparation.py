@@ -89,7 +89,7 @@ def prepared_run(
         with open_repository(root) as repository:
             plan = make_plan(repository, selection)
         check_step_names(resources, plan.steps)
-        run = Run(root, plan, resources, jobs or resources.parallel_stages, lock)
+        run = Run(root, plan, resources, jobs or resources.stages_at_once, lock)
         try:
             yield run
         finally:

@@ -44,7 +44,7 @@ def _finding(name: str, detail: str, *, suffices: bool, remedy: str) -> Finding:
 
 
 def _threads(parameters: Parameters) -> Finding:
-    threads, stages, cores = parameters.resources.threads, parameters.resources.parallel_stages, available_cores()
+    threads, stages, cores = parameters.resources.threads, parameters.resources.stages_at_once, available_cores()
     remedy = (
         f"set resources.threads and resources.parallel_stages so that their product is {cores} at most; more makes "
         "each stage slower"

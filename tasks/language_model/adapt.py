@@ -154,6 +154,5 @@ COMMAND = TrainingCommand(
     labels=("dataset", "technique", "filler", "method"),
     seed=None,
     defaults=kind_of_files,
-    every_core=True,
     ranks=ranks_of_adaptation,
 )

@@ -147,5 +147,4 @@ COMMAND = StageCommand(
     section="evaluation",
     labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
-    every_core=True,
 )

@@ -2,9 +2,13 @@
 
 from typing import Annotated, Literal
 
+import psutil
 from pydantic import Field
 
 from tasks.settings.base import Settings
+from tasks.threads import available_cores
+
+_BYTES_OF_STAGE = 5 << 29
 
 
 class ConcurrencySettings(Settings):
@@ -46,8 +50,9 @@ class ResourceSettings(Settings):
 
     threads: int = Field(ge=1)
     """Threads of one stage; recorded in reports, since the order of a sum can change its last digits."""
-    parallel_stages: int = Field(ge=1)
-    """Number of stages that ``palimpsest run`` runs in parallel."""
+    parallel_stages: int | None = Field(default=None, ge=1)
+    """Number of stages that ``palimpsest run`` runs in parallel; ``null``: as many as cores and memory have room for,
+    at ``threads`` cores and 2.5 GiB for each."""
     concurrency: dict[str, ConcurrencySettings] = Field(default_factory=dict)
     """Further limits, by the Prefect tag of the steps: ``{gpu: {limit: 1, steps: [adapt, pretrain]}}``."""
     time_limits: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
@@ -80,3 +85,9 @@ class ResourceSettings(Settings):
     """Private folder of unfinished work; ``null``: in ``.palimpsest``."""
     cluster: ClusterSettings | None = None
     """Cluster for stages, and parts of them, on several machines; ``null``: this machine."""
+
+    @property
+    def stages_at_once(self) -> int:
+        """``parallel_stages``, or the number of stages that this machine has room for."""
+        room = min(available_cores() // self.threads, psutil.virtual_memory().available // _BYTES_OF_STAGE)
+        return self.parallel_stages or max(room, 1)

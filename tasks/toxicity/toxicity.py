@@ -179,5 +179,4 @@ COMMAND = StageCommand(
     section={},
     cell=("seed",),
     labels=("dataset", "technique", "filler", "method"),
-    every_core=True,
 )

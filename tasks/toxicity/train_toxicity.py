@@ -219,5 +219,4 @@ COMMAND = StageCommand(
     section={},
     cell=("seed",),
     labels=("dataset",),
-    every_core=True,
 )

@@ -177,11 +177,11 @@ def _rank_main(run: Callable[[], Result], folder: str) -> Result:
     """Run the command in one process; a user error is written to a file for the waiting process."""
     from tqdm import tqdm
 
-    from tasks import cli, telemetry
+    from tasks import cli, process_environment
 
     # By default progress bars share a semaphore among processes, which would survive when this one is killed.
     tqdm.set_lock(threading.RLock())
-    telemetry.switch_off()
+    process_environment.set_variables()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         return run()

@@ -33,6 +33,7 @@ def project(tmp_path, monkeypatch):
 
 def on_machine(monkeypatch, cores, gpus=()):
     monkeypatch.setattr("tasks.doctor.machine_findings.available_cores", lambda: cores)
+    monkeypatch.setattr("tasks.settings.resources.available_cores", lambda: cores)
     monkeypatch.setattr("tasks.doctor.machine_findings.gpu_names", lambda: list(gpus))
 
 
@@ -159,6 +160,8 @@ def test_more_devices_than_there_are_are_said(project, monkeypatch, capsys):
 
 def test_each_thing_has_a_line_and_what_is_missing_its_remedy(project, monkeypatch, capsys):
     on_machine(monkeypatch, 1)
+    text = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(text.replace("{threads: 1}", "{threads: 1, parallel_stages: 2}"))
     assert main(["doctor"]) == 1
     lines = capsys.readouterr().out.splitlines()
     place = lines.index("MISSING  machine  threads: 1 for each of 2 stages at once, 1 cores")

@@ -1,5 +1,6 @@
 """Settings by step: time limits, tags with limits, times between tries."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,18 @@ from tasks.settings.resources import ResourceSettings
 
 def resources(**values: Any) -> ResourceSettings:
     return check_settings(ResourceSettings, {"threads": 1, "parallel_stages": 1, **values}, "resources")
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "threads", "stages"), [(8, 64, 1, 8), (8, 64, 4, 2), (8, 11, 1, 4), (2, 64, 4, 1), (2, 1, 1, 1)]
+)
+def test_as_many_stages_run_at_once_as_cores_and_memory_have_room_for(
+    cores: int, gib: int, threads: int, stages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.settings.resources.available_cores", lambda: cores)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=gib << 30))
+    assert resources(threads=threads, parallel_stages=None).stages_at_once == stages
+    assert resources(threads=threads, parallel_stages=3).stages_at_once == 3
 
 
 def test_the_first_limit_that_fits_counts() -> None:

@@ -117,5 +117,4 @@ COMMAND = FuseCommand(
     section={"search": "speech.search", "fusion": "speech.fusion", "word_errors": "speech.word_errors"},
     labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
-    every_core=True,
 )

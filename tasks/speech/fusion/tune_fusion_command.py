@@ -74,5 +74,4 @@ COMMAND = StageCommand(
     section={"search": "speech.search", "fusion": "speech.fusion"},
     labels=("dataset",),
     seed=None,
-    every_core=True,
 )

@@ -157,6 +157,5 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     defaults=partial(usual_kind, "ngram"),
-    every_core=True,
     ranks=ranks_of_transformer,
 )

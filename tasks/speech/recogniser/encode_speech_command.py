@@ -89,5 +89,4 @@ COMMAND = StageCommand(
     files=EncodingFiles,
     section={},
     labels=("dataset",),
-    every_core=True,
 )

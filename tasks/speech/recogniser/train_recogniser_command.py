@@ -74,6 +74,5 @@ COMMAND = TrainingCommand(
     settings=TrainedRecogniser,
     files=RecogniserFiles,
     section="speech.recogniser",
-    every_core=True,
     ranks=ranks_of_recogniser,
 )

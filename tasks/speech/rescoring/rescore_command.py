@@ -125,5 +125,4 @@ COMMAND = StageCommand(
     section={"rescoring": "speech.rescoring", "word_errors": "speech.word_errors"},
     labels=("dataset", "technique", "filler", "method", "seed"),
     seed=None,
-    every_core=True,
 )

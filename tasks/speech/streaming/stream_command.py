@@ -208,5 +208,4 @@ COMMAND = StageCommand(
     files=StreamFiles,
     section={},
     labels=("dataset",),
-    every_core=True,
 )

@@ -130,5 +130,4 @@ COMMAND = StageCommand(
     files=WhisperFiles,
     section={},
     labels=("dataset",),
-    every_core=True,
 )
