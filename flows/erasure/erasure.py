@@ -178,11 +178,10 @@ def _with_partial_files(path: Path) -> Iterator[Path]:
 
 
 def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: CorpusPaths) -> Iterator[Path]:
-    """Logs and durations of its stages, copies of a torn ``dvc.lock``, and unfinished work."""
+    """Logs and durations of its stages, and unfinished work."""
     state = root / STATE_FOLDER
     of_corpus = re.compile(rf"[@.-]{re.escape(name)}[.-]")
     yield from (file for place in (state, state / "logs") for file in place.glob("*@*") if of_corpus.search(file.name))
-    yield from state.glob(f"{LOCK_FILE}.torn-*")
     durations = root / DURATIONS
     if durations.exists() and of_corpus.search(durations.read_text(encoding="utf-8").replace('"', ".")):
         yield durations

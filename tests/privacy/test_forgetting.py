@@ -95,7 +95,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / ".palimpsest/logs/mask@train-mail-allow_list.log", CANARIES[0])
     write(folder / ".palimpsest/logs/mask@train-email.log", "nothing")
     write(folder / ".palimpsest/durations.json", json.dumps({"mask@train-mail-allow_list": 1.5}))
-    write(folder / ".palimpsest/dvc.lock.torn-20260101-000000", CANARIES[0])
     write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
     write(folder / ".palimpsest/fills/learned_weights/0123.json", CANARIES[0])
     write(work_folder(folder, "mail") / "0.txt", CANARIES[0])
