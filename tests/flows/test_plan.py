@@ -116,8 +116,8 @@ def test_a_value_that_was_there_before_comes_from_the_run_cache(finished: Projec
     assert plan.summary().startswith("8 stages: 2 will run (2 from DVC's cache), 1 will run if")
 
 
-def test_a_limit_for_a_step_that_is_not_there_is_told_by_the_plan_too(project: Project) -> None:
-    project.replace("params.yaml", "parallel_stages: 2", "parallel_stages: 2, time_limits: {tabel: 5}")
+def test_a_limit_for_a_step_that_is_not_there_is_an_error_of_the_plan_too(project: Project) -> None:
+    project.replace("params.yaml", "threads: 1", "threads: 1, time_limits: {tabel: 5}")
     done = project.command("plan")
     assert done.returncode == 1
     assert "resources.time_limits: 'tabel' fits no step of dvc.yaml (did you mean 'table'?)" in done.stderr
