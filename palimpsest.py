@@ -84,7 +84,7 @@ class Masked(Lines):
     """Masked text, with its sidecar and its never-masked words: all as private as the text."""
 
     sidecar: Path
-    kept_words: Path
+    allowed_words: Path
 
 
 class Filled(Lines):
@@ -127,12 +127,17 @@ def mask(
         output=str(place / "masked.txt"),
         word_counts=_path(word_counts),
         sidecar=str(place / "sidecar.jsonl"),
-        kept_words=str(place / "kept_words.txt"),
+        allowed_words=str(place / "allowed_words.txt"),
     )
     checked = _settings(COMMAND, settings_named(technique) if isinstance(technique, str) else technique, settings)
     report = _run(COMMAND, checked, files, Cell(technique=checked.kind), threads)
     return Masked(
-        Path(files.output), report.measured, report.warnings, folder, place / "sidecar.jsonl", place / "kept_words.txt"
+        Path(files.output),
+        report.measured,
+        report.warnings,
+        folder,
+        place / "sidecar.jsonl",
+        place / "allowed_words.txt",
     )
 
 
@@ -164,7 +169,7 @@ def fill(
         input=_file(masked, place, "masked.txt"),
         output=str(place / "filled.txt"),
         filler=_path(filler),
-        kept_words=str(masked.kept_words) if isinstance(masked, Masked) else None,
+        allowed_words=str(masked.allowed_words) if isinstance(masked, Masked) else None,
         sidecar=str(masked.sidecar) if isinstance(masked, Masked) else None,
         word_counts=_path(word_counts),
         generic=_file(generic, place, "generic.txt"),

@@ -15,7 +15,7 @@ from scipy.stats import beta
 from benchmarks.turns import row
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_counts
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import NoisyCounts
@@ -24,7 +24,7 @@ KEYS = 20_000
 RUNS = 3000
 WORDS = ("digits", "spectral")
 PUBLIC = WordFrequencies.of([("the", 900), ("digits", 10), ("spectral", 10), ("queue", 40)])
-KEPT = KeptWords(["the"])
+KEPT = AllowedWords(["the"])
 PLACES = 20
 """Markers of the corpus that is filled; one of them is told apart."""
 

@@ -71,7 +71,7 @@ def list_masking(sentences: list[str], vocabulary: Path) -> list[dict[str, Any]]
 def _list_masking(name: str, technique: Any, sentences: list[str]) -> dict[str, Any]:
     from tasks.masking.technique import MaskingTally
 
-    kept = technique.kept_words
+    kept = technique.allowed_words
 
     def ours() -> list[str]:
         return [text for text, _ in technique.mask(sentences, "mask", MaskingTally(), with_spans=False)]

@@ -129,7 +129,7 @@ def _model(settings: Mapping[str, Any]) -> str:
         return "all that ship"
     if settings.get("path"):
         return _base(settings["path"])
-    return str(settings.get("kept_words", "shipped list"))
+    return str(settings.get("allowed_words", "shipped list"))
 
 
 def _base(model: str) -> str:

@@ -21,7 +21,7 @@ from tasks.results.summary.estimate import estimate
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
-_LEAKAGE = ("unmasked_direct", "reidentified", "exposure", "exposure_kept", "membership_auc", "membership_tpr_1")
+_LEAKAGE = ("unmasked_direct", "reidentified", "exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1")
 _OF_TEXT = ("unmasked_direct", "reidentified")
 """Figures that the raw text lacks: nothing is masked in it."""
 

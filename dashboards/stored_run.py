@@ -16,8 +16,8 @@ from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
 
 _COLUMNS = (
-    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "same_entity_told", "told_by_second_fill"),
-    *("exposure", "exposure_kept", "membership_auc", "membership_tpr_1", "extracted"),
+    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "linked_mentions", "found_by_second_fill"),
+    *("exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1", "extracted"),
     *("masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
     *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
     *("wer_difference_to_pretrained", "wer_difference_to_no_language_model"),

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from tasks.errors import ParameterError
-from tasks.files.paths_apart import STANDARD_STREAM, refuse_shared_paths, refuse_unwritable, without_empty_folders
+from tasks.files.separate_paths import STANDARD_STREAM, refuse_shared_paths, refuse_unwritable, without_empty_folders
 from tasks.options import READ, WRITE_STREAM, Options, add_options, make_parser, option_of, options_from
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage

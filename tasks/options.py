@@ -12,7 +12,7 @@ from typing import Generic, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tasks.files.paths_apart import (
+from tasks.files.separate_paths import (
     STANDARD_NAMES,
     STANDARD_STREAM,
     refuse_no_path,
@@ -97,7 +97,7 @@ def typed_as(info: FieldInfo) -> Argument:
 
 
 def option_of(name: str) -> str:
-    """``--kept-words`` for ``kept_words``; a final underscore distinguishes a name from Python's own."""
+    """``--allowed-words`` for ``allowed_words``; a final underscore distinguishes a name from Python's own."""
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 

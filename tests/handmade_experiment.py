@@ -47,10 +47,10 @@ WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
 RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 
 READS = {
-    "part_of_speech_kept": 0.58,
-    "part_of_speech_kept_ci": [0.55, 0.61],
-    "form_kept": 0.47,
-    "form_kept_ci": [0.44, 0.50],
+    "part_of_speech_match": 0.58,
+    "part_of_speech_match_ci": [0.55, 0.61],
+    "form_match": 0.47,
+    "form_match_ci": [0.44, 0.50],
     "repeated": 0.011,
     "repeated_ci": [0.007, 0.017],
     "repeated_before": 0.003,
@@ -261,7 +261,7 @@ class _Writer:
                         "words": 80_000,
                         "masked_words": round(80_000 * MASKED[technique]),
                         "masked_fraction": MASKED[technique],
-                        "told_bits": None,
+                        "marker_language_bits": None,
                         "most_masked_language": None,
                         "least_masked_language": None,
                     },

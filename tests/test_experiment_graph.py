@@ -9,7 +9,7 @@ import yaml
 from dvc.repo import Repo
 from stage_commands import parsed, sections_of
 
-from tasks.files.paths_apart import refuse_shared_paths
+from tasks.files.separate_paths import refuse_shared_paths
 from tasks.options import Command
 from tasks.parameters.cells_file import cells_text
 from tasks.parameters.parameter_file import read_parameters
@@ -95,11 +95,11 @@ def test_nothing_that_has_private_text_upstream_is_pushed_and_all_else_may_be(up
     assert [str(out) for stage in private for out in stage.outs if out.can_push] == []
     public = upstream.keys() - private
     assert [str(out) for stage in public for out in stage.outs if not out.can_push] == []
-    kept_open, steps = ({stage.name.split("@")[0] for stage in part} for part in (public, private))
-    assert {"cells", "generic", "word_counts", "vocabulary", "pretrain"} <= kept_open
+    held_open, steps = ({stage.name.split("@")[0] for stage in part} for part in (public, private))
+    assert {"cells", "generic", "word_counts", "vocabulary", "pretrain"} <= held_open
     assert {"corpus", "adapt", "evaluate", "summarise", "report"} <= steps
     assert "train_filler" not in steps
-    assert kept_open.isdisjoint({"labelled_text", "fill", "unlearning", "audit"})
+    assert held_open.isdisjoint({"labelled_text", "fill", "unlearning", "audit"})
 
 
 def test_no_stage_comes_before_the_check_of_the_parameters(upstream):

@@ -49,10 +49,10 @@ def test_importing_is_quick_and_loads_no_torch():
 def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
     (tmp_path / "raw.txt").write_text("\n".join(LINES) + "\n")
     files = ["--input", str(tmp_path / "raw.txt"), "--output", str(tmp_path / "masked.txt")]
-    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--kept-words", str(tmp_path / "kept.txt")]
+    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--allowed-words", str(tmp_path / "kept.txt")]
     assert main(["mask", "--technique", "allow_list", *files]) == 0
     files = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "filled.txt")]
-    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--kept-words", str(tmp_path / "kept.txt")]
+    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--allowed-words", str(tmp_path / "kept.txt")]
     options = ["--word-counts", str(counts), "--seed", "3", "--set", "copies=2"]
     assert main(["fill", "--method", "unigram", *files, *options]) == 0
     of_lines = palimpsest.mask(LINES)

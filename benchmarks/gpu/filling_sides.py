@@ -47,7 +47,7 @@ def fill_causal(device: str, tiny: bool) -> dict[str, Any]:
 
     from tasks.filling.causal_lm.constrained import ConstrainedFiller
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
-    from tasks.filling.frequencies.word_frequencies import KeptWords
+    from tasks.filling.frequencies.word_frequencies import AllowedWords
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.methods.top_1 import Top1
 
@@ -70,7 +70,7 @@ def fill_causal(device: str, tiny: bool) -> dict[str, Any]:
         torch.set_default_dtype(default)
     language_model = CausalLanguageModel(model, tokenizer, name).prepared()
     settings = Top1(kind="top_1", batch_sentences=BATCH_SENTENCES)
-    filler = ConstrainedFiller(language_model, settings, KeptWords(), MarkerRandomness(SEED))
+    filler = ConstrainedFiller(language_model, settings, AllowedWords(), MarkerRandomness(SEED))
     return _timed(filler, model, "seven_billion_shape", name, device, tiny)
 
 

@@ -21,7 +21,7 @@ from flows.graph.graph import dvc_stages, open_repository
 from flows.runs.preparation import first_that_fits
 from flows.stages.executor import log_name
 from tasks.errors import ResourceError
-from tasks.files.paths_apart import overlap
+from tasks.files.separate_paths import overlap
 from tasks.ray_cluster import SHARE_OF_LABEL, connect, machines_with
 from tasks.settings.resources import ResourceSettings, StageNeeds
 

@@ -15,7 +15,7 @@ from flows.graph.changes import Change, ChangeReader, Kind
 from flows.graph.graph import Graph, Node, dvc_stages, graph_of
 from flows.graph.private_sources import refuse_pushed_sources
 from flows.graph.selection import Selection
-from tasks.files.paths_apart import overlap
+from tasks.files.separate_paths import overlap
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def runs(words: Sequence[str]) -> Iterator[Run]:
 def extraction(attacked: AttackedModel) -> dict[str, Figure]:
     """``extracted``: of the runs that the model writes, the share that exactly one line has, a member. The share
     ``extracted_masked`` leaves out runs of the text that was made from the lines. With canaries also
-    ``extracted_planted`` and ``extracted_planted_kept``: the shares of names and of common words written verbatim.
+    ``extracted_planted`` and ``extracted_planted_unmasked``: the shares of names and of common words written verbatim.
 
     Runs of planted lines are left out. The interval is for the difference to blind, from a bootstrap over documents,
     and is at least as wide as Wilson's for so many independent runs.
@@ -81,7 +81,7 @@ def _recited(canaries: Canaries, written: set[tuple[str, ...]], writes: str) -> 
     """Share of the most repeated canaries that are written; blind: of the references."""
     most = max(canary.repetitions for canary in canaries.planted)
     found = {}
-    for name, family in (("extracted_planted", "masked"), ("extracted_planted_kept", "kept")):
+    for name, family in (("extracted_planted", "masked"), ("extracted_planted_unmasked", "kept")):
         planted = [c.text for c in canaries.planted if (c.family, c.repetitions) == (family, most)]
         others = [line for (of, _), lines in canaries.references.items() if of == family for line in lines]
         hits, chance = ([tuple(normalise(line)) in written for line in lines] for lines in (planted, others))

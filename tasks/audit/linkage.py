@@ -18,16 +18,16 @@ from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import fills_of, side_by_side
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_sentence import MaskedSentence, originals_of_slots, with_spans
 from tasks.language_model.evaluation.bootstrap import percentile_interval, resample_counts
 
 _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
 
 
-def substitutes_told(
+def detected_substitutes(
     fills: Iterable[tuple[MaskedSentence, Sequence[str]]],
-    kept: KeptWords,
+    kept: AllowedWords,
     counts: Mapping[str, int],
     most_lines: int = 1000,
     seed: int = 1,
@@ -68,7 +68,7 @@ def substitutes_told(
     return Figure(auc(*both), (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
 
 
-def told_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attacker: str) -> Figure:
+def found_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attacker: str) -> Figure:
     """Share of masked places where a second fill of the line has another word: a reader of both fills knows that a word
     was masked there. Blind: the share of other words that differ, such as articles that agree with a substitute.
 
@@ -92,7 +92,7 @@ def told_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attack
     return share_figure(differing, places, attacker, clear_differing / clear if clear else None)
 
 
-def same_entity_told(
+def linked_mentions(
     fills: Iterable[tuple[MaskedSentence, Sequence[str]]],
     sidecar: str | Path,
     documents: str | Path | None = None,

@@ -34,7 +34,7 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import ModelError
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import mean_probabilities
 from tasks.filling.masked_lm.places import candidate_log_probabilities
@@ -61,7 +61,7 @@ _NEARLY_ALWAYS = 0.9
 class WordList:
     """The attacker's candidates, and the prior probability of each."""
 
-    def __init__(self, counts: Iterable[tuple[str, int]], kept: KeptWords) -> None:
+    def __init__(self, counts: Iterable[tuple[str, int]], kept: AllowedWords) -> None:
         """``counts``: cased words in public text."""
         total, capital = Counter[str](), Counter[str]()
         for word, count in counts:
@@ -70,7 +70,7 @@ class WordList:
                 total[folded] += count
                 capital[folded] += count if word != word.lower() else 0
         self.index = {word: number for number, word in enumerate(total)}
-        self.has_kept_words = bool(kept)
+        self.has_allowed_words = bool(kept)
         self._counts = np.array(list(total.values()), dtype=np.float64)
         self._capital = np.array([capital[word] for word in total]) / self._counts
         self._figure = np.array([any(map(str.isdigit, word)) for word in total], dtype=np.float64)
@@ -80,7 +80,7 @@ class WordList:
     def prior(self, label: str = MASK) -> np.ndarray:
         """``(L,)`` prior probabilities of the words where a marker has this class."""
         if label not in self._by_label:
-            known = label != MASK or not self.has_kept_words
+            known = label != MASK or not self.has_allowed_words
             weighed = self._counts * (self._form(label) + _OTHER_FORM if known else 1)
             self._by_label[label] = weighed / weighed.sum()
         return self._by_label[label]
@@ -209,7 +209,7 @@ def figures_of(places: Sequence[MaskedPlace], ranks: Ranks, attacker: str) -> di
 
 def reidentification(
     places: Sequence[MaskedPlace],
-    kept_words: str | Path | None,
+    allowed_words: str | Path | None,
     word_counts: str | Path | None,
     filler: str = SHIPPED_FILLER,
     threads: int = 1,
@@ -218,7 +218,7 @@ def reidentification(
     """``reidentified_1``, ``_10``, ``_100``, the share of masked words among so many best guesses;
     ``reidentified_listed``, the share among all candidates, an upper bound; and ``median_rank``.
 
-    ``kept_words``: the technique's list; empty or ``None`` if it has none. ``word_counts``: of public text, by default
+    ``allowed_words``: the technique's list; empty or ``None`` if none. ``word_counts``: of public text, by default
     the published list. ``filler``: the attacker, any masked language model by hub name or folder; ``reranker``: a
     causal language model that reorders its best guesses.
     """
@@ -227,9 +227,9 @@ def reidentification(
     from tasks.filling.opened_filler import OpenedFiller
 
     counts = list(read_word_counts(word_counts) if word_counts else published_counts())
-    words = WordList(counts, KeptWords.read(kept_words))
+    words = WordList(counts, AllowedWords.read(allowed_words))
     known = "words off the list of never-masked words"
-    if not words.has_kept_words:
+    if not words.has_allowed_words:
         known = "words, names and figures first, above all unmasked ones nearby"
     attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
     if reranker:

@@ -8,14 +8,14 @@ from random import Random
 from tasks.audit.attacked import AttackedText
 from tasks.audit.clear_text import missing_words, verbatim_lines
 from tasks.audit.figure import Figure
-from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_second_fill
+from tasks.audit.linkage import detected_substitutes, found_by_second_fill, linked_mentions
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import reidentification
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.filling.aligned_fills import filled_lines, side_by_side
 from tasks.filling.filled_lines import Part
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.vocabulary import counts_of_words
 
@@ -74,18 +74,18 @@ def guesses(attacked: AttackedText) -> dict[str, Figure]:
         following_fill=attacked.path if method is not None and method.follows_originals else None,
         documents=files.documents,
     )
-    kept_words, threads = masked / "kept_words.txt", attacked.resources.threads
-    return reidentification(places, kept_words, files.word_counts, settings.attacker, threads, settings.reranker)
+    allowed_words, threads = masked / "allowed_words.txt", attacked.resources.threads
+    return reidentification(places, allowed_words, files.word_counts, settings.attacker, threads, settings.reranker)
 
 
 def substitutes(attacked: AttackedText) -> dict[str, Figure]:
     """How well an attacker distinguishes substitutes from words of the text."""
     if attacked.masked is None or attacked.method is None:
         return {}
-    settings, kept = attacked.settings, KeptWords.read(str(attacked.masked / "kept_words.txt"))
+    settings, kept = attacked.settings, AllowedWords.read(str(attacked.masked / "allowed_words.txt"))
     fills = _fills(attacked, attacked.masked)
     counts = counts_of_words(str(attacked.files.word_counts))
-    return {"substitutes_told": substitutes_told(fills, kept, counts, settings.tagged_lines, settings.seed)}
+    return {"detected_substitutes": detected_substitutes(fills, kept, counts, settings.tagged_lines, settings.seed)}
 
 
 def same_entities(attacked: AttackedText) -> dict[str, Figure]:
@@ -93,7 +93,7 @@ def same_entities(attacked: AttackedText) -> dict[str, Figure]:
     if attacked.masked is None or attacked.method is None:
         return {}
     fills = _fills(attacked, attacked.masked)
-    return {"same_entity_told": same_entity_told(fills, attacked.masked / "sidecar.jsonl", attacked.files.documents)}
+    return {"linked_mentions": linked_mentions(fills, attacked.masked / "sidecar.jsonl", attacked.files.documents)}
 
 
 def second_fill(attacked: AttackedText) -> dict[str, Figure]:
@@ -114,11 +114,11 @@ def second_fill(attacked: AttackedText) -> dict[str, Figure]:
     seed = 1 + (attacked.cell.seed or 0)
     attacker = f"has another fill of {len(chosen)} lines, by seed {seed}; takes words that differ for masked ones"
     if not chosen:
-        return {"told_by_second_fill": Figure(None, None, attacker)}
+        return {"found_by_second_fill": Figure(None, None, attacker)}
     first, lines, spans, documents = map(list, zip(*chosen, strict=True))
     second = replace(attacked.prepared, seed=seed).fill(Part(1, lines, spans, documents))
     pairs = ((sentence, copies[0], again) for (sentence, copies), again in zip(first, second, strict=True))
-    return {"told_by_second_fill": told_by_second_fill(pairs, attacker)}
+    return {"found_by_second_fill": found_by_second_fill(pairs, attacker)}
 
 
 def _fills(attacked: AttackedText, masked: Path) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:

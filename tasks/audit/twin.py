@@ -140,7 +140,7 @@ class Twin:
             base=str(settings.tuning.base),
             input=str(self._work / "masked.txt"),
             output=str(self._work / "filler"),
-            kept_words=str(self._masked / "kept_words.txt"),
+            allowed_words=str(self._masked / "allowed_words.txt"),
             word_counts=files.word_counts,
             generic=files.generic,
         )

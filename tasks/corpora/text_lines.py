@@ -21,7 +21,7 @@ from typing import IO, Any
 from tasks.corpora.other_forms import FIRST_BYTES, LOOKED_AT, refuse_binary, refuse_records
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
-from tasks.files.paths_apart import STANDARD_STREAM
+from tasks.files.separate_paths import STANDARD_STREAM
 
 LONGEST_LINE = 64 << 20
 """Longest line in bytes; a longer one is no sentence."""

@@ -84,7 +84,7 @@ class FillFiles(GenericFiles):
     filler: Annotated[str | None, READ_MODEL] = None
     """masked or causal language model, for methods that use one: hub name, folder, or package:NAME/FOLDER (default:
     MiniLM with the head that ships)"""
-    kept_words: Annotated[str | None, READ] = None
+    allowed_words: Annotated[str | None, READ] = None
     """words that the technique never masks, one a line, as 'palimpsest mask' writes them; empty: no list"""
     word_counts: Annotated[str | None, READ] = None
     """word<TAB>count of generic text: frequencies and usual case of words (default, for frequency methods and the

@@ -15,7 +15,7 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.files.clone_key import clone_key
 from tasks.filling.filled_lines import FilledPart, Part, read_parts
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.prepared_fill import Corpus, PreparedFill
 from tasks.filling.restoration import GenericWords, Restoration, Rounding
 from tasks.parts import computed
@@ -26,7 +26,7 @@ from tasks.settings.resources import ResourceSettings
 class FilledCorpus:
     """Counts of a filled corpus."""
 
-    kept: KeptWords
+    kept: AllowedWords
     restoration: Restoration | None
     """``None`` if no sidecar is read."""
     lines: int = 0
@@ -83,7 +83,7 @@ class FilledCorpus:
             "fallback_count": self.fallbacks,
             "distinct_fills": len(self.words),
             "off_list_share": self.off_list / self.fills if self.fills and self.kept else None,
-            "kept_words": len(self.kept),
+            "allowed_words": len(self.kept),
             "candidate_words": self.candidate_words,
             "restoration_rate": overall.get("rate"),
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import is_causal
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.masked_sentence import Casing, small_words, usual_forms
 from tasks.filling.settings import SHIPPED_FILLER, ClassCheck, FillingMethod, LanguageAware
 from tasks.torch_setup import set_up_torch
@@ -104,7 +104,7 @@ class Words:
     """The words of a fill: the never-masked words of the technique, and word frequencies."""
 
     opened: OpenedFiller
-    kept: KeptWords
+    kept: AllowedWords
     counts: WordFrequencies | None
 
     @property

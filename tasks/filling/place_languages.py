@@ -54,10 +54,10 @@ class PlaceLanguages:
         """Sums of the languages in filled lines; ``private``: the lines before masking, if known.
 
         Each fill gets its language in its line. ``match`` of ``places`` have the language of their place. ``kept`` of
-        ``kept_places`` have the language of the masked word, or of the first one of several.
+        ``word_places`` have the language of the masked word, or of the first one of several.
         """
         after, before = Mixing(self.languages), Mixing(self.languages)
-        found = Counter(dict.fromkeys(("places", "match", "kept_places", "kept"), 0))
+        found = Counter(dict.fromkeys(("places", "match", "word_places", "kept"), 0))
         read = self._tagged(filled)
         known: Sequence[TaggedLine | None] = [None] * len(read) if private is None else self._tagged(private)
         for sentence, line, original in zip(sentences, read, known, strict=True):
@@ -69,7 +69,7 @@ class PlaceLanguages:
                 before.add(original.languages)
                 masked = self._read_at(original, sentence, masked=True)
                 both = [pair for pair in zip(masked, written, strict=True) if pair[0] in self.languages]
-                found["kept_places"] += len(both)
+                found["word_places"] += len(both)
                 found["kept"] += sum(one == other for one, other in both)
         for name, mixing in (("after", after), ("before", before)):
             found.update({f"{name} {field}": value for field, value in _sums(mixing).items()})
@@ -84,7 +84,7 @@ class PlaceLanguages:
             total = counts.get(f"language {whole}")
             return counts[f"language {part}"] / total if total else None
 
-        rates = {"match_rate": rate("match", "places"), "kept_rate": rate("kept", "kept_places")}
+        rates = {"match_rate": rate("match", "places"), "word_match_rate": rate("kept", "word_places")}
         for name, suffix in (("after", ""), ("before", "_before")):
             rates[f"switch_rate{suffix}"] = rate(f"{name} switches", f"{name} pairs")
             index = rate(f"{name} index", f"{name} lines")

@@ -11,7 +11,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.filling.fill import DEFAULT_WORK_FOLDER, CorpusFiles, FillFiles
 from tasks.filling.filled_lines import Part, PartFiller
 from tasks.filling.fillers.filler_folder import refuse_misfit
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.opened_filler import OpenedFiller, Words
 from tasks.filling.settings import FillingMethod
@@ -132,7 +132,7 @@ def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) ->
     files = corpus.files
     if files.filler:
         refuse_misfit(method, files.filler)
-    words = Words(opened, KeptWords.read(files.kept_words), opened.counts(method))
+    words = Words(opened, AllowedWords.read(files.allowed_words), opened.counts(method))
     secret = fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b""
     return PreparedFill(
         method, words, method.learn(words, corpus), 1 if corpus.cell.seed is None else corpus.cell.seed, secret
@@ -170,7 +170,7 @@ def prepare_like_corpus(
         input=str(masked / "text.txt"),
         output="-",
         filler=files.filler if method.uses_filler else None,
-        kept_words=str(masked / "kept_words.txt"),
+        allowed_words=str(masked / "allowed_words.txt"),
         word_counts=files.word_counts,
         generic=files.generic,
         sidecar=str(masked / "sidecar.jsonl") if counts else None,

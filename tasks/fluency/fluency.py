@@ -6,8 +6,8 @@ a technique masked something. --params and --cell dataset=NAME say which fills t
 
 The report has for each filled text:
 
-- part_of_speech_kept: share of fills with the part of speech of the masked word, such as noun.
-- form_kept: share of fills with its tag, such as plural or past. A tagger reads both lines.
+- part_of_speech_match: share of fills with the part of speech of the masked word, such as noun.
+- form_match: share of fills with its tag, such as plural or past. A tagger reads both lines.
 - repeated: share of fills that equal a neighbouring word; repeated_before is that of masked words.
 - variety: number of different fills, divided by that of different masked words in the same places.
 - times_raw_perplexity: perplexity of the filled lines divided by that of the private lines. A
@@ -201,7 +201,7 @@ def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> di
     from tasks.filling.masked_sentence import spans_of_slots
 
     places: list[int] = []
-    kept: dict[str, list[int]] = {"part_of_speech_kept": [], "form_kept": [], "repeated": [], "repeated_before": []}
+    kept: dict[str, list[int]] = {"part_of_speech_match": [], "form_match": [], "repeated": [], "repeated_before": []}
     substitutes, originals = set(), set()
     tagged = forms.of(text[number].line for number in sample.lines)
     for (number, raw), found in zip(sample.lines.items(), tagged, strict=True):
@@ -214,8 +214,8 @@ def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> di
         for (start, end), span in zip(stretches, masked, strict=True):
             before, now = form_at(sample.forms[number], span.start, span.end), form_at(found, start, end)
             if before is not None and now is not None:
-                hits["part_of_speech_kept"] += before.part_of_speech == now.part_of_speech
-                hits["form_kept"] += before.form == now.form
+                hits["part_of_speech_match"] += before.part_of_speech == now.part_of_speech
+                hits["form_match"] += before.form == now.form
             hits["repeated"] += _stands_beside_itself(filled.line, start, end)
             hits["repeated_before"] += _stands_beside_itself(raw, span.start, span.end)
             substitutes.add(fold(filled.line[start:end]))
@@ -275,7 +275,7 @@ def _judged(
 
 
 def _shown(measured: dict[str, Any]) -> str:
-    shares = ("part_of_speech_kept", "form_kept", "repeated")
+    shares = ("part_of_speech_match", "form_match", "repeated")
     parts = [f"{name.replace('_', ' ')} {measured[name]:.1%}" for name in shares if measured.get(name) is not None]
     if (ratio := measured.get("times_raw_perplexity")) is not None:
         parts.append(f"{ratio:.2f} times the raw text's perplexity")

@@ -53,7 +53,7 @@ def switch_points(languages: Sequence[str | None]) -> list[int]:
     return found
 
 
-def beside_switches(languages: Sequence[str | None]) -> set[int]:
+def near_switches(languages: Sequence[str | None]) -> set[int]:
     """The places of both words at each switch point: the last one before it, and the first one after it."""
     found = set()
     for place in switch_points(languages):

@@ -37,7 +37,7 @@ class CombinedTechniques(Technique):
         self.name = "combination"
         self._parts, self._rule = list(parts), rule
         self._needed = {"union": 1, "intersection": len(parts), "majority": len(parts) // 2 + 1}[rule]
-        self.kept_words = _never_masked(self._parts, self._needed)
+        self.allowed_words = _never_masked(self._parts, self._needed)
         self.is_by_line = all(part.is_by_line for part in parts)
         self.is_costly = any(part.is_costly for part in parts)
         self._found: Counter[int] = Counter()
@@ -119,7 +119,7 @@ class CombinedTechniques(Technique):
         index, finding = item
         if finding.label == "MASK":
             return 2
-        return 0 if self._parts[index].kept_words is None else 1
+        return 0 if self._parts[index].allowed_words is None else 1
 
     def in_force(self) -> dict[str, Any]:
         """The rule, the number of agreements, and each part's settings in force."""
@@ -144,11 +144,11 @@ class CombinedTechniques(Technique):
 
 def _never_masked(parts: Sequence[Technique], needed: int) -> frozenset[str] | None:
     """The words on so many lists that too few parts are left to mask them; ``None`` with too few lists."""
-    lists = [part.kept_words for part in parts if part.kept_words is not None]
+    lists = [part.allowed_words for part in parts if part.allowed_words is not None]
     holders = len(parts) - needed + 1
     if len(lists) < holders:
         return None
-    counts = Counter(word for kept_words in lists for word in kept_words)
+    counts = Counter(word for allowed_words in lists for word in allowed_words)
     return frozenset(word for word, count in counts.items() if count >= holders)
 
 

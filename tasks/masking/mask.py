@@ -51,7 +51,7 @@ class MaskFiles(StageFiles):
     """word counts of generic text, for vocabulary_threshold only"""
     sidecar: Annotated[str | None, WRITE] = None
     """file for the masked words and their places; as private as the text itself"""
-    kept_words: Annotated[str | None, WRITE] = None
+    allowed_words: Annotated[str | None, WRITE] = None
     """file for the words that are never masked, one a line"""
     languages: str | None = None
     """languages of a mixed text, such as en,es; the report has the share masked of each"""
@@ -100,10 +100,10 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         if tally.lines == tally.empty_lines:
             raise empty_text(files.input)
     seconds = time.perf_counter() - clock
-    kept_words = technique.kept_words
-    if files.kept_words:
-        of_one = (f"{word}\t{code}" for code, words in technique.kept_by_language.items() for word in sorted(words))
-        write_lines(files.kept_words, [*sorted(kept_words or ()), *of_one], private=True)
+    allowed_words = technique.allowed_words
+    if files.allowed_words:
+        of_one = (f"{word}\t{code}" for code, words in technique.allowed_by_language.items() for word in sorted(words))
+        write_lines(files.allowed_words, [*sorted(allowed_words or ()), *of_one], private=True)
     share = f"{tally.masked_fraction:.1%}" if tally.masked_fraction is not None else "none"
     print(
         f"{cell.technique}: {tally.masked_words:,} of {tally.words:,} words masked ({share}) "
@@ -127,10 +127,10 @@ def mask(settings: TechniqueSettings, files: MaskFiles, cell: Cell, resources: R
         masked_fraction=tally.masked_fraction,
         masked_by_class=dict(sorted(tally.labels.items())),
         masked_by_source=dict(sorted(tally.sources.items())),
-        kept_words=None if kept_words is None else len(kept_words),
+        allowed_words=None if allowed_words is None else len(allowed_words),
         masking_seconds=round(seconds, 3),
         words_per_second=round(tally.words / seconds),
-        **{"told_bits": None, **technique.in_force()},
+        **{"marker_language_bits": None, **technique.in_force()},
         **by_language.fields(),
     )
 

@@ -115,9 +115,9 @@ class Technique(ABC):
     """Whether finding takes much longer than reading and writing a line, so that it pays to distribute lines."""
     lines_before: int = 0
     """Number of lines of the text before the next line that it reads, for messages."""
-    kept_words: frozenset[str] | None = None
+    allowed_words: frozenset[str] | None = None
     """Folded words that are never masked, for techniques that go by a list; ``None`` for the others."""
-    kept_by_language: Mapping[str, frozenset[str]] = {}
+    allowed_by_language: Mapping[str, frozenset[str]] = {}
     """Folded words of each language that are never masked."""
 
     @abstractmethod

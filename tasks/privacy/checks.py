@@ -32,7 +32,7 @@ FEWEST = 20
 """Groups of fewer words are joined when shown: a small group reveals single words."""
 LEFT_OUT = "left out"
 """Text on pages instead of a figure that read masked words, if an epsilon is about them."""
-_READ = {"reidentified", "exposure", "exposure_kept", "extracted", *MEMBERSHIP}
+_READ = {"reidentified", "exposure", "exposure_unmasked", "extracted", *MEMBERSHIP}
 """Figures that have a reading in words."""
 SECONDS_A_LINE = 9.0
 """Seconds that a person takes to read a line, without a review's measurement."""

@@ -26,19 +26,19 @@ _THREATS = {
     "verbatim_lines": (_TEXT, "the text", "private lines"),
     "reidentified": (_TEXT, "the text, public language models", "masked words"),
     "reidentified_10": (_TEXT, "the text, public language models", "masked words"),
-    "same_entity_told": (_TEXT, "the text", "mentions of one person"),
-    "told_by_second_fill": ("recipient of two fills", "both fills", "which words are real"),
+    "linked_mentions": (_TEXT, "the text", "mentions of one person"),
+    "found_by_second_fill": ("recipient of two fills", "both fills", "which words are real"),
     "exposure": (_MODEL, _BOTH, "masked names"),
-    "exposure_kept": (_MODEL, _BOTH, "unmasked words"),
+    "exposure_unmasked": (_MODEL, _BOTH, "unmasked words"),
     "membership_auc": (_MODEL, _BOTH, "whose lines it saw"),
     "membership_tpr_1": (_MODEL, _BOTH, "whose lines it saw"),
     "membership_lira_auc": (_MODEL, "the same, shadow models", "whose lines it saw"),
     "membership_lira_tpr_1": (_MODEL, "the same, shadow models", "whose lines it saw"),
     "extracted": (_MODEL, "the model", "private text"),
-    "extracted_planted_kept": (_MODEL, "the model", "unmasked words"),
+    "extracted_planted_unmasked": (_MODEL, "the model", "unmasked words"),
 }
 """Adversary, its means and its goal, by figure."""
-_LINKING = "same_entity_told", "told_by_second_fill"
+_LINKING = "linked_mentions", "found_by_second_fill"
 NOT_TRIED = (
     "Whether a person with many lines is in the text: attacks were on single lines.",
     "What a reader finds out who knows the people, or has other texts about them.",

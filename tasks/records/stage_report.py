@@ -252,14 +252,14 @@ def code_state() -> dict[str, Any]:
     }
 
 
-def kept_changes(name: str) -> Path:
+def stored_changes(name: str) -> Path:
     """The path where this clone stores the patch of a state."""
     return private_home() / "lineage" / f"{name}.patch"
 
 
 def _keep(patch: bytes) -> str:
     name = hmac.digest(clone_key("lineage"), patch, "sha256").hex()[:12]
-    path = kept_changes(name)
+    path = stored_changes(name)
     if not path.exists():
         with atomic_writer(path, private=True, binary=True) as stream:
             stream.write(patch)

@@ -31,7 +31,7 @@ _FALSE_POSITIVES = 0.01
 _ABOVE_CHANCE = {
     "reidentified": STRONG_RECOVERED,
     "exposure": STRONG_BITS,
-    "exposure_kept": STRONG_BITS,
+    "exposure_unmasked": STRONG_BITS,
     "extracted": STRONG_EXTRACTED,
 }
 MEMBERSHIP = {
@@ -61,7 +61,7 @@ def readings(rows: Sequence[Row], unmasked_limit: float) -> Iterator[Reading]:
     """
     attacks = [name for name in MEMBERSHIP if estimate(rows, name) is not None]
     strongest = max(attacks, key=lambda name: estimate(rows, name).value, default=None)  # type: ignore[union-attr]
-    for name in ("unmasked_direct", "reidentified", "exposure", "exposure_kept", strongest, "extracted"):
+    for name in ("unmasked_direct", "reidentified", "exposure", "exposure_unmasked", strongest, "extracted"):
         number = measure(name).estimate(rows) if name else None
         if name is None or number is None:
             continue

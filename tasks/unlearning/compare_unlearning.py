@@ -54,7 +54,7 @@ class ComparedFiles(StageFiles):
     corpus: Annotated[str, READ]
     """folder of the private corpus, with train.txt, valid.txt and test.txt"""
     masked: Annotated[str, READ]
-    """folder of its masked train.txt, with text.txt, kept_words.txt and sidecar.jsonl"""
+    """folder of its masked train.txt, with text.txt, allowed_words.txt and sidecar.jsonl"""
     base: Annotated[str, READ_MODEL]
     """language model before adaptation"""
     word_counts: Annotated[str, READ]

@@ -10,8 +10,8 @@ of the others back. Only a model that never read the text is free of it: one tha
 without it.
 
 examples:
-  palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --kept-words kept.txt
-  palimpsest fill --method unigram --input leave_masked.txt --kept-words kept.txt --word-counts word_counts.tsv \\
+  palimpsest mask --technique allow_list --input leave.txt --output leave_masked.txt --allowed-words kept.txt
+  palimpsest fill --method unigram --input leave_masked.txt --allowed-words kept.txt --word-counts word_counts.tsv \\
     --output refilled.txt
   palimpsest unlearn --method negative_preference --set retain=divergence --set refilled_weight=0.3 \\
     --model models/adapted --base models/pretrained --forget leave.txt --refilled refilled.txt --retain stay.txt \\

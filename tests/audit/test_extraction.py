@@ -72,4 +72,4 @@ def test_canaries_are_found_word_for_word():
     found = attacked(["anna lives here", "carla lives here", "emil lives here"], canaries=canaries)
     names = found["extracted_planted"]
     assert (names.value, names.blind, names.places) == (0.5, 0.25, 2)
-    assert found["extracted_planted_kept"].value is None
+    assert found["extracted_planted_unmasked"].value is None

@@ -6,9 +6,9 @@ import pytest
 from made_up_words import made_up_words
 from marked_text import MaskedText
 
-from tasks.audit.linkage import same_entity_told, substitutes_told, told_by_second_fill
+from tasks.audit.linkage import detected_substitutes, found_by_second_fill, linked_mentions
 from tasks.filling.aligned_fills import filled_lines, fills_of
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_sentence import read_masked_line
 
 
@@ -46,10 +46,10 @@ def drawn_text(tmp_path, substitute, number=200):
 def test_words_off_the_list_are_substitutes(tmp_path):
     _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(["gina", "hans"]))
     counts = dict.fromkeys(["gina", "hans"], 1000)
-    told = substitutes_told(fills, KeptWords(WORDS), counts, most_lines=100)
+    told = detected_substitutes(fills, AllowedWords(WORDS), counts, most_lines=100)
     assert (told.value, told.blind, told.places) == (1.0, 0.5, 200)
     # Without the list the rare words are suspicious, and here these are those that were kept.
-    assert substitutes_told(fills, KeptWords(), counts).value == 0.0
+    assert detected_substitutes(fills, AllowedWords(), counts).value == 0.0
 
 
 def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
@@ -57,8 +57,8 @@ def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
     masked = text.masked.read_text(encoding="utf-8").splitlines()
     second = [line.replace("[MASK]", word) for line, word in zip(masked, WORDS[200:400], strict=True)]
     both = [(sentence, (copies[0], other)) for (sentence, copies), other in zip(fills, second, strict=True)]
-    assert substitutes_told(both, KeptWords(), {}).value > 0.99
-    assert substitutes_told(fills, KeptWords(), {}).value == 0.5
+    assert detected_substitutes(both, AllowedWords(), {}).value > 0.99
+    assert detected_substitutes(fills, AllowedWords(), {}).value == 0.5
 
 
 def test_what_differs_between_two_fills_was_masked(tmp_path):
@@ -69,17 +69,17 @@ def test_what_differs_between_two_fills_was_masked(tmp_path):
     ]
     first = ["Gina saw a cat", "Hans left", "they slept"]
     second = ["gina saw an owl", "ida left", "they slept"]
-    told = told_by_second_fill(zip(sentences, first, second, strict=True), "has both")
+    told = found_by_second_fill(zip(sentences, first, second, strict=True), "has both")
     # Of three places two differ, one is equal but for its capital; of three kept words the agreed article does.
     assert (told.value, told.blind, told.places) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3)
-    same = told_by_second_fill(zip(sentences, first, first, strict=True), "has it twice")
+    same = found_by_second_fill(zip(sentences, first, first, strict=True), "has it twice")
     assert (same.value, same.blind) == (0.0, 0.0)
-    assert told_by_second_fill([(sentences[1], "whatever else", "ida left")], "has none").value is None
+    assert found_by_second_fill([(sentences[1], "whatever else", "ida left")], "has none").value is None
 
 
 def test_substitutes_like_the_other_words_are_not_told(tmp_path):
     _, fills = drawn_text(tmp_path, lambda draw, line, name: draw.choice(WORDS))
-    told = substitutes_told(fills, KeptWords(), {word: index for index, word in enumerate(WORDS)})
+    told = detected_substitutes(fills, AllowedWords(), {word: index for index, word in enumerate(WORDS)})
     low, high = told.interval
     assert low < 0.5 < high
     assert high - low < 0.15
@@ -88,16 +88,16 @@ def test_substitutes_like_the_other_words_are_not_told(tmp_path):
 def test_consistent_surrogates_link_what_independent_draws_do_not(tmp_path):
     consistent, fills = drawn_text(tmp_path / "one", lambda draw, line, name: f"{name[::-1]}{line // 10}")
     documents = consistent.other("documents.txt", [str(line // 10) for line in range(200)])
-    linked = same_entity_told(fills, consistent.sidecar, documents)
+    linked = linked_mentions(fills, consistent.sidecar, documents)
     assert (linked.value, linked.blind) == (1.0, 0.0)
     # A line has one pair at most, and only where both of its names are equal.
-    within_lines = same_entity_told(fills, consistent.sidecar)
+    within_lines = linked_mentions(fills, consistent.sidecar)
     assert within_lines.value == 1.0
     assert 40 < within_lines.places < 95
 
     independent, fills = drawn_text(tmp_path / "two", lambda draw, line, name: draw.choice(["gina", "hans", "ida"]))
     documents = independent.other("documents.txt", [str(line // 10) for line in range(200)])
-    drawn = same_entity_told(fills, independent.sidecar, documents)
+    drawn = linked_mentions(fills, independent.sidecar, documents)
     assert drawn.interval[0] < drawn.blind < drawn.interval[1]
     assert drawn.blind == pytest.approx(1 / 3, abs=0.03)
 
@@ -109,6 +109,6 @@ def test_lines_that_are_no_fill_are_left_out(tmp_path):
     )
     fills = list(filled_lines(text.masked, fill, 2))
     assert [copies for _, copies in fills][1] == ("whatever else", "ida met ida")
-    assert (same_entity_told(fills, text.sidecar).value, same_entity_told(fills, text.sidecar).places) == (1.0, 1)
-    assert substitutes_told(fills, KeptWords(["saw", "met"]), {}).places == 2
-    assert same_entity_told(fills[2:], text.other("empty.jsonl", ['{"line": 1, "spans": []}'])).value is None
+    assert (linked_mentions(fills, text.sidecar).value, linked_mentions(fills, text.sidecar).places) == (1.0, 1)
+    assert detected_substitutes(fills, AllowedWords(["saw", "met"]), {}).places == 2
+    assert linked_mentions(fills[2:], text.other("empty.jsonl", ['{"line": 1, "spans": []}'])).value is None

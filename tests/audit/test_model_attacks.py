@@ -126,7 +126,7 @@ def test_canaries_that_were_never_planted_are_not_found(models, canaries):
 
 def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
     found = exposure(models, "planted", canaries)
-    for name in ("exposure", "exposure_kept", "exposure_figures"):
+    for name in ("exposure", "exposure_unmasked", "exposure_figures"):
         assert found[name].value > 8, name
         assert found[name].interval[0] > found[name].blind
         beyond = found[name.replace("exposure", "exposure_extrapolated")]
@@ -268,10 +268,10 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     if filled:
         folder = place / "masked" / "allow_list"
         folder.mkdir(parents=True)
-        masked, sidecar, kept = folder / "text.txt", folder / "sidecar.jsonl", folder / "kept_words.txt"
+        masked, sidecar, kept = folder / "text.txt", folder / "sidecar.jsonl", folder / "allowed_words.txt"
         options = ["--technique", "allow_list", "--input", place / "members.txt", "--output", masked]
-        run("mask", *options, "--sidecar", sidecar, "--kept-words", kept)
-        options = ["--method", "unigram", "--input", masked, "--kept-words", kept, "--output", place / "filled.txt"]
+        run("mask", *options, "--sidecar", sidecar, "--allowed-words", kept)
+        options = ["--method", "unigram", "--input", masked, "--allowed-words", kept, "--output", place / "filled.txt"]
         run("fill", *options, "--word-counts", place / "counts.tsv")
         own = ["--technique", "allow_list", "--method", "unigram", "--seed", "1", "--masked", place / "masked"]
         run("audit", *common, *own, "--text", place / "filled.txt")
@@ -281,17 +281,17 @@ def test_a_twin_of_raw_and_of_masked_and_filled_text(filled, place, capsys):
     said = capsys.readouterr()
     measured = json.loads((place / "report.json").read_text(encoding="utf-8"))["measured"]
     shares = measured["canaries_masked"]
-    assert measured["exposure_kept"] > 9
+    assert measured["exposure_unmasked"] > 9
     if filled:
         assert (shares["kept"], shares["figures"]) == (0.0, 1.0)
         assert shares["masked"] > 0.9
-        assert measured["exposure"] < 3 < measured["exposure_kept"]
+        assert measured["exposure"] < 3 < measured["exposure_unmasked"]
         assert measured["exposure_figures"] < 3
         assert measured["extracted_masked_ci"][0] <= measured["extracted_masked_blind"] < 0.01
         assert measured["reidentified_1_places"] == 1000
-        assert measured["same_entity_told_blind"] is not None
+        assert measured["linked_mentions_blind"] is not None
         # Draws by frequency agree by chance alone.
-        assert measured["told_by_second_fill"] > 0.9 > 0.01 > measured["told_by_second_fill_blind"]
+        assert measured["found_by_second_fill"] > 0.9 > 0.01 > measured["found_by_second_fill_blind"]
     else:
         assert shares == {"kept": 0.0, "masked": 0.0, "figures": 0.0}
         assert measured["exposure"] > 9

@@ -13,7 +13,7 @@ from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import Reader, WordList, figures_of, ranks_of, reidentification
 from tasks.audit.reranking import MOST, Reranker
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_sentence import Casing
 
 HIDDEN = made_up_words(60)
@@ -35,7 +35,7 @@ def attacked(places, script, words=None):
 
 def ranks(places, script, words=None, second=None):
     model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
-    listed = words or WordList(COUNTS, KeptWords())
+    listed = words or WordList(COUNTS, AllowedWords())
     reranker = second and Reranker(second, Casing({}, filler_is_cased=False))
     return ranks_of(places, Reader(model, model.candidates(), listed), listed, reranker)
 
@@ -101,7 +101,7 @@ def test_a_second_reader_sees_lines_without_markers(tmp_path):
 def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(tmp_path):
     lines = [f"clue{n} said {{{word}}}" for n, word in enumerate(("Multipiece", "unheardof", HIDDEN[5]))]
     text = MaskedText.write(tmp_path, lines)
-    words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], KeptWords(["listed"]))
+    words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], AllowedWords(["listed"]))
     places = masked_places(text.masked, text.sidecar, 3, 1)
     found = ranks(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
     assert found.blind.tolist() == [1.0, 62.0, 7.0]
@@ -112,7 +112,7 @@ def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(t
 
 def test_a_tagger_masks_names_and_figures():
     counts = [("the", 1000), ("The", 100), ("Anna", 50), ("1984", 40), ("may", 100), ("May", 60)]
-    words = WordList(counts, KeptWords())
+    words = WordList(counts, AllowedWords())
 
     def order(label):
         prior = words.prior(label)
@@ -123,13 +123,13 @@ def test_a_tagger_masks_names_and_figures():
     assert order("NUMBER")[0] == "1984"
     assert order("MASK").index("anna") < order("MASK").index("1984") < 4
     # A list masks whatever is off it, of any form: by frequency alone.
-    words = WordList(counts, KeptWords(["may"]))
+    words = WordList(counts, AllowedWords(["may"]))
     assert order("MASK") == ["the", "anna", "1984"]
 
 
 def test_a_name_that_a_tagger_missed_near_by_is_guessed_first(tmp_path):
     counts = [("the", 1000), ("said", 500), ("Maria", 9), *((name.title(), 100) for name in HIDDEN)]
-    words = WordList(counts, KeptWords())
+    words = WordList(counts, AllowedWords())
     lines = ["Maria said", *["nothing"] * 9, "{Maria} said", *["nothing"] * 20, "{Maria} said", "Maria said"]
     text = MaskedText.write(tmp_path, lines)
     documents = text.other("documents.txt", ["one"] * (len(lines) - 1) + ["two"])
@@ -156,7 +156,7 @@ def test_a_substitute_that_follows_the_masked_word_gives_its_form_away(tmp_path)
     text = MaskedText.write(tmp_path, ["clue0 {walked} said", "clue1 {Ottawa} said", "clue2 {1987} said"])
     fill = text.other("fill.txt", ["clue0 jumped said", "clue1 Lima said", "clue2 4502 said"])
     listed = [("river", 90), ("garden", 80), ("walked", 70), ("Ottawa", 60), ("1987", 50), ("jumped", 40), ("Lima", 30)]
-    words = WordList(listed, KeptWords({"clue0"}))
+    words = WordList(listed, AllowedWords({"clue0"}))
 
     def ranks_by(fill):
         places = masked_places(text.masked, text.sidecar, 3, 1, following_fill=fill)

@@ -49,7 +49,7 @@ def handed_out(tmp_path_factory):
             "count-words --input generic.txt --output counts.tsv",
             "vocabulary --word-counts counts.tsv --output vocabulary.txt --set size=100",
             "pretrain --set kind=ngram --vocabulary vocabulary.txt --input generic.txt --output model",
-            "mask --technique allow_list --input mail.txt --output masked.txt --kept-words kept.txt "
+            "mask --technique allow_list --input mail.txt --output masked.txt --allowed-words kept.txt "
             "--sidecar sidecar.jsonl",
         ):
             assert main(shlex.split(command)) == 0

@@ -43,7 +43,12 @@ def fill(tmp_path, monkeypatch):
     write_sidecar(tmp_path / "sidecar.jsonl", spans)
 
     def run(method, *options):
-        files = {"input": "masked.txt", "kept-words": "kept.txt", "word-counts": "counts.tsv", "report": "report.json"}
+        files = {
+            "input": "masked.txt",
+            "allowed-words": "kept.txt",
+            "word-counts": "counts.tsv",
+            "report": "report.json",
+        }
         files |= {"sidecar": "sidecar.jsonl", "output": "filled.txt"}
         if method not in ("unigram", "surrogate"):
             files["filler"] = filler

@@ -24,7 +24,7 @@ from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalWords
 from tasks.filling.filled_lines import Part, PartFiller
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.log_linear import LogLinear, LogLinearWeights
@@ -56,7 +56,7 @@ def filled(
     model, lines, settings, *, tokenizer=TOKENIZER, kept=(), seed=1, instruction=None, counts=None, records=None, **more
 ):
     language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
-    kept = KeptWords(kept)
+    kept = AllowedWords(kept)
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
     result = PartFiller(filler, casing, settings.merges_markers).fill(Part(1, list(lines), records))

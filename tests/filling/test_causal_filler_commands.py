@@ -120,7 +120,7 @@ def test_merged_weights_and_the_update_alone_fill_alike(texts, llama):
         assert merged.splitlines()[1].startswith("Ann ")
 
 
-def adapter_beside_its_base(folder, monkeypatch):
+def adapter_next_to_its_base(folder, monkeypatch):
     """In ``work``: the model ``models/llama`` and its adapter ``fillers/update``, made by their paths from there."""
     work = folder / "work"
     work.mkdir()
@@ -132,7 +132,7 @@ def adapter_beside_its_base(folder, monkeypatch):
 
 
 def test_the_base_of_an_adapter_is_among_the_inputs_of_a_fill(texts, monkeypatch):
-    adapter_beside_its_base(texts, monkeypatch)
+    adapter_next_to_its_base(texts, monkeypatch)
     found = []
     for seed in (0, 1):
         save(random_llama(TOKENIZER, seed=seed), TOKENIZER, "models/llama")
@@ -144,7 +144,7 @@ def test_the_base_of_an_adapter_is_among_the_inputs_of_a_fill(texts, monkeypatch
 
 
 def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, monkeypatch):
-    work = adapter_beside_its_base(texts, monkeypatch)
+    work = adapter_next_to_its_base(texts, monkeypatch)
     here = fill(texts, "fillers/update", "--method", "top_1")
     assert here[0] == 0
     for file in (work / "fillers" / "update").iterdir():
@@ -158,7 +158,7 @@ def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, monk
 
 
 def test_a_base_that_is_gone_is_named_with_its_adapter(texts, monkeypatch, capsys):
-    work = adapter_beside_its_base(texts, monkeypatch)
+    work = adapter_next_to_its_base(texts, monkeypatch)
     (work / "models" / "llama").rename(work / "elsewhere")
     assert fill(texts, "fillers/update", "--method", "top_1")[0] == 1
     message = "filler 'fillers/update' is an adapter, and its base, the folder 'models/llama', does not exist"

@@ -9,7 +9,7 @@ from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalPrompt
 from tasks.filling.fillers.filler_folder import refuse_misfit
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.free import Free
@@ -117,7 +117,7 @@ def test_too_long_for_the_positions_goes_to_the_fallback():
 
 def test_the_fallback_forces_the_known_words():
     language_model = CausalLanguageModel(random_llama(TOKENIZER), TOKENIZER, "tiny", instruction=INSTRUCTION)
-    forced = ConstrainedFiller(language_model, Top1(kind="top_1"), KeptWords(), MarkerRandomness(1))
+    forced = ConstrainedFiller(language_model, Top1(kind="top_1"), AllowedWords(), MarkerRandomness(1))
     written = FreeFiller(language_model, Free(kind="free", attempts=0), MarkerRandomness(1), forced)
     lines = ("the [MASK] sat", "Ann [MASK] to [MASK]!")
     assert written.counts["free_handed_over"] == 0

@@ -16,7 +16,7 @@ from tasks.errors import CorpusError
 from tasks.filling.fill import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies, words_of_markers
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
 from tasks.filling.settings import NoisyCounts
@@ -25,7 +25,7 @@ from tasks.records.cell import Cell
 PUBLIC = WordFrequencies.of(
     [("the", 900), ("digits", 10), ("Digits", 5), ("spectral", 10), ("queue", 40), ("Paris", 30)]
 )
-KEPT = KeptWords(["the"])
+KEPT = AllowedWords(["the"])
 KEY = bytes(range(32))
 
 
@@ -218,7 +218,7 @@ def test_a_single_letter_is_a_word_where_it_was_counted() -> None:
     public = WordFrequencies.of([("p", 5000), ("B", 400), ("x", 90), ("queue", 40)], letters=True)
     assert public.words == ("p", "B", "x", "queue")
     lines = [line("b")] * 60 + [line("p")] * 30 + [line("queue")] * 10
-    found = counted_frequencies(public, KeptWords(["the"]), lines, NoisyCounts(epsilon=32.0), KEY)
+    found = counted_frequencies(public, AllowedWords(["the"]), lines, NoisyCounts(epsilon=32.0), KEY)
     counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
     assert found.measured["taken_words"] == 3  # a capital makes no name of a letter
     assert counts["B"] / counts["queue"] == pytest.approx(6, rel=0.1)
@@ -267,7 +267,7 @@ def test_text_without_markers_and_lists_that_hold_everything() -> None:
     found = counted([line(), line()], epsilon=64.0)
     assert found.measured["counted_places"] == 0
     assert (found.frequencies.counts > 0).all()
-    everything = KeptWords(["the", "digits", "spectral", "queue", "paris"])
+    everything = AllowedWords(["the", "digits", "spectral", "queue", "paris"])
     same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
     assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
     assert same.measured["taken_share"] is None
@@ -281,7 +281,7 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     (tmp_path / "text.txt").write_text("the [MASK]\n" * number, encoding="utf-8")
     write_sidecar(tmp_path / "sidecar.jsonl", [[MaskedSpan(4, 9, "MASK", "list", "digits", 0)]] * number)
     (tmp_path / "documents.txt").write_text("".join(f"{line // 2}\n" for line in range(number)), encoding="utf-8")
-    (tmp_path / "kept_words.txt").write_text("the\n", encoding="utf-8")
+    (tmp_path / "allowed_words.txt").write_text("the\n", encoding="utf-8")
     (tmp_path / "generic.txt").write_text("the the the\n", encoding="utf-8")
     counts = "".join(f"{word}\t{count}\n" for word, count in zip(PUBLIC.words, PUBLIC.counts.tolist(), strict=True))
     (tmp_path / "counts.tsv").write_text(counts, encoding="utf-8")

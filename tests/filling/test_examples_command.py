@@ -26,7 +26,7 @@ def experiment(tmp_path, monkeypatch):
     Path("masked/allow_list").mkdir(parents=True)
     mask = ["mask", "--params", "params.yaml", "--technique", "allow_list", "--input", "private.txt"]
     folder = "masked/allow_list"
-    assert main([*mask, "--output", f"{folder}/text.txt", "--kept-words", f"{folder}/kept_words.txt"]) == 0
+    assert main([*mask, "--output", f"{folder}/text.txt", "--allowed-words", f"{folder}/allowed_words.txt"]) == 0
     save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), tmp_path / "filler")
     return tmp_path
 
@@ -56,17 +56,17 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
     for fill, filler in zip(found["filled"], (["--filler", "filler"], []), strict=True):
         command = ["fill", "--params", "params.yaml", "--method", fill["method"], "--seed", "7", *filler]
         command += ["--input", "masked_examples.txt", "--output", "filled.txt", "--word-counts", "counts.tsv"]
-        assert main([*command, "--kept-words", "masked/allow_list/kept_words.txt"]) == 0
+        assert main([*command, "--allowed-words", "masked/allow_list/allowed_words.txt"]) == 0
         assert fill["lines"] == Path("filled.txt").read_text(encoding="utf-8").splitlines()
     assert "zyxwquill" not in json.dumps(report).lower()
 
 
 def test_a_missing_masked_corpus_is_one_line(experiment, capsys):
-    Path("masked/allow_list/kept_words.txt").unlink()
+    Path("masked/allow_list/allowed_words.txt").unlink()
     assert examples() == 1
     shown = capsys.readouterr().err.strip()
     assert shown.startswith("palimpsest: error: ")
-    assert "kept_words.txt" in shown.splitlines()[-1]
+    assert "allowed_words.txt" in shown.splitlines()[-1]
 
 
 def test_a_method_that_counts_masked_words_goes_by_the_domain(experiment):

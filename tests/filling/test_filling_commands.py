@@ -25,7 +25,7 @@ def filler(tmp_path_factory):
 @pytest.fixture
 def corpus(tmp_path):
     (tmp_path / "masked.txt").write_text("the [MASK] sat\n\n[MASK] [MASK] ran\nno marker\n", encoding="utf-8")
-    (tmp_path / "kept_words.txt").write_text("cat\nthe\n", encoding="utf-8")
+    (tmp_path / "allowed_words.txt").write_text("cat\nthe\n", encoding="utf-8")
     (tmp_path / "word_counts.tsv").write_text("the\t90\nTom\t6\ndog\t3\nParis\t1\n", encoding="utf-8")
     spans = [
         [MaskedSpan(4, 7, "MASK", "allow_list", "dog", 0)],
@@ -44,8 +44,9 @@ def fill(corpus, *options):
 
 def test_fill_writes_lines_and_report(corpus, filler):
     status = fill(
-        corpus, "--filler", filler, "--method", "top_k", *settings("k=3"), "--kept-words", corpus / "kept_words.txt",
-        "--word-counts", corpus / "word_counts.tsv", "--sidecar", corpus / "sidecar.jsonl",
+        corpus, "--filler", filler, "--method", "top_k", *settings("k=3"),
+        "--allowed-words", corpus / "allowed_words.txt", "--word-counts", corpus / "word_counts.tsv",
+        "--sidecar", corpus / "sidecar.jsonl",
         "--report", corpus / "report.json", "--cell", "dataset=chat,technique=allow_list,filler=tiny",
     )  # fmt: skip
     assert status == 0
@@ -69,7 +70,15 @@ def test_fill_writes_lines_and_report(corpus, filler):
 
 
 def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
-    options = ["--filler", filler, "--method", "top_k", *settings("k=1"), "--kept-words", corpus / "kept_words.txt"]
+    options = [
+        "--filler",
+        filler,
+        "--method",
+        "top_k",
+        *settings("k=1"),
+        "--allowed-words",
+        corpus / "allowed_words.txt",
+    ]
     assert fill(corpus, *options, "--report", corpus / "report.json") == 0
     measured = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["measured"]
     assert measured["fallback_count"] == 2
@@ -84,7 +93,7 @@ def test_unigram_needs_no_torch(corpus):
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules; sys.exit(status)"
     )
     arguments = ["fill", "--input", corpus / "masked.txt", "--output", "-", "--method", "unigram"]
-    options = ["--word-counts", corpus / "word_counts.tsv", "--kept-words", corpus / "kept_words.txt"]
+    options = ["--word-counts", corpus / "word_counts.tsv", "--allowed-words", corpus / "allowed_words.txt"]
     command = [sys.executable, "-c", code, *map(str, arguments + options)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr
@@ -135,7 +144,7 @@ def test_memory_does_not_grow_with_the_corpus(corpus):
         # One swapped argument must not make the private text a fill.
         ("Tom went to Paris\n", [], "has no marker such as [MASK], so filling would copy it"),
         ("Tom went to Paris\n" * 9, [], "has no marker such as [MASK], so filling would copy it"),
-        ("[MASK]\n", ["--kept-words", "all_words.txt"], "nothing to draw"),
+        ("[MASK]\n", ["--allowed-words", "all_words.txt"], "nothing to draw"),
         ("the [MASK] sat\n", ["--sidecar", "sidecar.jsonl"], "more lines"),
         ("[MASK]\n\nran\nno marker\n", ["--sidecar", "sidecar.jsonl"], "line 3: the sidecar has 2 markers"),
         ("[MASK]\n\n[MASK] [MASK] ran\n\n\n", ["--sidecar", "sidecar.jsonl"], "ends before line 5"),
@@ -195,10 +204,10 @@ def folder(tmp_path):
 
 def mask_and_fill(folder, *options):
     mask = ["--technique", "allow_list", *settings(f"path={folder}/list.txt"), "--input", folder / "text.txt"]
-    mask += ["--output", folder / "masked.txt", "--kept-words", folder / "kept.txt"]
+    mask += ["--output", folder / "masked.txt", "--allowed-words", folder / "kept.txt"]
     mask += ["--sidecar", folder / "sidecar.jsonl", *options]
     assert main(["mask", *map(str, mask)]) == 0
-    fill = ["--method", "unigram", "--word-counts", folder / "counts.tsv", "--kept-words", folder / "kept.txt"]
+    fill = ["--method", "unigram", "--word-counts", folder / "counts.tsv", "--allowed-words", folder / "kept.txt"]
     fill += ["--input", folder / "masked.txt", "--output", folder / "filled.txt"]
     fill += ["--sidecar", folder / "sidecar.jsonl", "--report", folder / "report.json"]
     assert main(["fill", *map(str, fill)]) == 0

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import ModelError, ParameterError
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
@@ -84,7 +84,7 @@ def test_too_few_words_are_an_error():
 
 def test_unigram_draws_by_frequency_off_the_list():
     frequencies = WordFrequencies.of([("the", 1000), ("Paris", 60), ("paris", 20), ("x", 50), (",", 9), ("mat", 20)])
-    kept = KeptWords(["the"])
+    kept = AllowedWords(["the"])
     filler = UnigramFiller({None: frequencies.shared(kept.off_list(frequencies.words))}, MarkerRandomness(5))
     sentences = [read_masked_line("[MASK]", number, merge_markers=True) for number in range(1, DRAWS + 1)]
     words = Counter(fills[0].word for fills in filler.fill(sentences, lambda _: None))
@@ -100,12 +100,12 @@ def test_randomness_belongs_to_seed_line_and_marker():
     assert len({draw(1, 2, 3), draw(2, 2, 3), draw(1, 3, 3), draw(1, 2, 4), draw(1, 3, 2)}) == 5
 
 
-def test_kept_words_are_looked_up_folded(tmp_path):
-    path = tmp_path / "kept_words.txt"
+def test_allowed_words_are_looked_up_folded(tmp_path):
+    path = tmp_path / "allowed_words.txt"
     path.write_text("the\nCat\n\n", encoding="utf-8")
-    kept = KeptWords.read(path)
+    kept = AllowedWords.read(path)
     assert kept.off_list(["The", "CAT", "dog"]).tolist() == [False, False, True]
-    assert not KeptWords.read(None)
+    assert not AllowedWords.read(None)
     path.write_text("", encoding="utf-8")
-    assert not KeptWords.read(path)
-    assert KeptWords.read(path).off_list(["the"]).tolist() == [True]
+    assert not AllowedWords.read(path)
+    assert AllowedWords.read(path).off_list(["the"]).tolist() == [True]

@@ -11,7 +11,7 @@ from masked_sentences import masked
 from scripted_model import ScriptedModel
 
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
@@ -128,7 +128,7 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 
 def places_of(line, kept="the sat on", *, words="cat mat dog", share=0.15):
     found = tuning_text(
-        [line], KeptWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
+        [line], AllowedWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
         share=share, seed=1,
     )  # fmt: skip
     told = zip(found.places, found.targets, strict=True)
@@ -190,7 +190,7 @@ def test_where_every_candidate_is_forbidden_another_word_is_a_fallback(weight):
 
 WORDS = "the a sat cat dog cow"
 COUNTS = WordFrequencies(("the", "cat", "dog"), np.array([50, 30, 10]))
-KEPT = KeptWords(["the", "a", "sat"])
+KEPT = AllowedWords(["the", "a", "sat"])
 
 
 def model_of(cat=0.6, dog=0.2):

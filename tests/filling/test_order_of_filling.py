@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel, scripted
 from tiny_masked_models import bert_that_avoids_repetition, random_bert, word_piece_tokenizer
 
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_filler import MaskedFiller, asked_from_the_left
@@ -24,7 +24,7 @@ METHODS = [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample", te
 
 def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=64, seed=1):
     candidates = candidates or candidate_words(WORD_PIECES, name="tiny")
-    off_list = KeptWords(kept).off_list(candidates.words)
+    off_list = AllowedWords(kept).off_list(candidates.words)
     choose = settings.prepare(off_list, Learned())
     filler = MaskedFiller(model, candidates, {None: choose}, MarkerRandomness(seed), batch_sentences=batch_sentences)
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]

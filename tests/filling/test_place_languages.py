@@ -13,7 +13,7 @@ from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_sentence import MaskedSentence, Slot, read_masked_line, with_spans
@@ -63,7 +63,7 @@ def test_fills_have_the_language_of_their_place(corpus, languages):
     status = main(
         [
             "fill", "--input", str(corpus / "masked.txt"), "--output", str(corpus / "filled.txt"), "--method",
-            "unigram", "--kept-words", str(corpus / "kept.txt"), "--report", str(corpus / "report.json"),
+            "unigram", "--allowed-words", str(corpus / "kept.txt"), "--report", str(corpus / "report.json"),
             *(settings(f"languages={json.dumps(languages)}") if languages else ()),
         ]
     )  # fmt: skip
@@ -94,7 +94,7 @@ def test_a_fill_is_held_against_the_line_that_was_masked():
     filled, private = "the house with the children of my", "the casa blanca with the children of my"
     rates = languages.measured(languages.counts([with_spans(told, spans)], [filled], [private]))
     assert rates["match_rate"] == 1
-    assert rates["kept_rate"] == 0
+    assert rates["word_match_rate"] == 0
     assert (rates["switch_rate_before"], rates["switch_rate"]) == (2 / 7, 0)
     assert (rates["mean_island_before"], rates["mean_island"]) == (8 / 3, 7)
     assert (rates["code_mixing_index_before"], rates["code_mixing_index"]) == (25, 0)
@@ -112,7 +112,7 @@ def test_text_from_standard_input_is_filled_whole(corpus, monkeypatch):
 
 
 def test_a_word_is_off_the_list_of_its_own_language(corpus):
-    kept = KeptWords.read(corpus / "kept.txt")
+    kept = AllowedWords.read(corpus / "kept.txt")
     assert kept.holds("the", "en")
     assert not kept.holds("the", "es")
     assert kept.holds("nada", "es")
@@ -138,7 +138,7 @@ def test_a_causal_language_model_chooses_among_words_of_the_language():
     tokenizer = causal_tokenizer()
     model = llama_of_last_piece(tokenizer, {"he": {"Ġcat": 3.0, "Ġdog": 2.0}})
     filler = ConstrainedFiller(
-        CausalLanguageModel(model, tokenizer, "tiny"), Top1(kind="top_1"), KeptWords(), MarkerRandomness(1),
+        CausalLanguageModel(model, tokenizer, "tiny"), Top1(kind="top_1"), AllowedWords(), MarkerRandomness(1),
         spoken={"en": {"cat"}, "es": {"dog"}, "tr": {"havaalanında"}},
         beyond=UnigramFiller({"tr": WordFrequencies.of([("havaalanında", 1)])}, MarkerRandomness(1)),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def test_fills_of_a_causal_language_model_have_the_language_of_their_place(corpu
     status = main(
         [
             "fill", "--input", str(corpus / "masked.txt"), "--output", str(corpus / "filled.txt"), "--method", "sample",
-            "--filler", save(random_llama(tokenizer), tokenizer, corpus / "llama"), "--kept-words",
+            "--filler", save(random_llama(tokenizer), tokenizer, corpus / "llama"), "--allowed-words",
             str(corpus / "kept.txt"), "--report", str(corpus / "report.json"), *settings("languages=[en, es]"),
         ]
     )  # fmt: skip

@@ -13,7 +13,7 @@ from tasks.corpora.masked_text import CLASSES
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import CorpusError
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.methods.surrogate import SurrogateFiller
@@ -208,7 +208,7 @@ def test_the_kind_of_place():
 
 
 FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
-KEPT = KeptWords(["the"])
+KEPT = AllowedWords(["the"])
 
 
 def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_original():
@@ -251,7 +251,7 @@ def test_names_of_mixed_case_are_written_as_names_are_and_am_is_no_capital():
 
 def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one():
     for document in [None, "one"]:
-        kept = KeptWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
+        kept = AllowedWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
         for number in range(1, 20):
             by = filler(number, kept=kept)
             fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))

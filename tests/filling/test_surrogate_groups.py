@@ -10,7 +10,7 @@ from collections import Counter
 from masked_sentences import masked
 
 from tasks.corpora.words import fold
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.methods.surrogate import Surrogate, SurrogateFiller, most_surrogates
 from tasks.filling.surrogates import values
@@ -126,7 +126,7 @@ def test_a_clock_has_either_half_of_the_day_whatever_it_had():
 
 
 def surrogates(text, kept=(), lines=range(1, 80)):
-    by = SurrogateFiller(MarkerRandomness(1), kept=KeptWords(kept), values=VALUES)
+    by = SurrogateFiller(MarkerRandomness(1), kept=AllowedWords(kept), values=VALUES)
     return [[fill.word for _, fill in sorted(by.fills(masked(text, number)).items())] for number in lines]
 
 

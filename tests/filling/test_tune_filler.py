@@ -46,7 +46,7 @@ def corpus(tmp_path, monkeypatch):
     """160 sentences without marker and 40 with one; the tests run in its folder."""
     monkeypatch.chdir(tmp_path)
     write_different(tmp_path / "masked.txt", [*PAIRS * 40, *["red [MASK]"] * 40])
-    (tmp_path / "kept_words.txt").write_text("the\n", encoding="utf-8")
+    (tmp_path / "allowed_words.txt").write_text("the\n", encoding="utf-8")
     return tmp_path
 
 
@@ -188,7 +188,7 @@ def test_the_same_seed_tunes_the_same_filler(corpus, bert):
 
 def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, bert, capsys):
     assert tune(bert, "tiny_tuned", *TUNING, "--report", "1.json") == 0
-    options = [*keys("text=filled", "method.kind=top_1"), "--kept-words", "kept_words.txt", "--report", "2.json"]
+    options = [*keys("text=filled", "method.kind=top_1"), "--allowed-words", "allowed_words.txt", "--report", "2.json"]
     assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
     first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
     # The same words are guessed in every round, so a round begins where the one before has ended.
@@ -200,7 +200,7 @@ def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, bert, ca
     # What was filled is private and gone.
     assert list((corpus / ".palimpsest" / "fills").iterdir()) == []
     report = json.loads((corpus / "2.json").read_text(encoding="utf-8"))
-    assert sorted(report["inputs"]) == ["kept_words.txt", "masked.txt", "tiny_tuned"]
+    assert sorted(report["inputs"]) == ["allowed_words.txt", "masked.txt", "tiny_tuned"]
     assert not re.search(r"\b(paris|tom)\b", (corpus / "2.json").read_text(encoding="utf-8"))
 
 
@@ -208,7 +208,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     """But what the sidecar tells, which tuning never reads."""
     (corpus / "counts.tsv").write_text("mat\t5\ncat\t3\n", encoding="utf-8")
     (corpus / "generic.txt").write_text("the red cat\nthe dog ran\n", encoding="utf-8")
-    given = ["--kept-words", "kept_words.txt", "--word-counts", "counts.tsv", "--generic", "generic.txt"]
+    given = ["--allowed-words", "allowed_words.txt", "--word-counts", "counts.tsv", "--generic", "generic.txt"]
     write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
     tunings = {
         "free": [*keys("text=filled", "method.kind=free")],
@@ -228,7 +228,7 @@ def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
     assert {name: found[name] for name in counted} == {name: said[name] for name in counted}
     by_domain = json.loads((corpus / "domain.json").read_text(encoding="utf-8"))
     assert by_domain["measured"]["domain_frequencies"]
-    assert set(by_domain["inputs"]) == {"counts.tsv", "generic.txt", "kept_words.txt", llama, "masked.txt"}
+    assert set(by_domain["inputs"]) == {"counts.tsv", "generic.txt", "allowed_words.txt", llama, "masked.txt"}
     # Given as the graph does, and not read.
     free = json.loads((corpus / "free.json").read_text(encoding="utf-8"))
     assert "generic.txt" not in free["inputs"]

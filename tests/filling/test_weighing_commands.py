@@ -27,7 +27,7 @@ GENERIC = "".join(
 @pytest.fixture
 def corpus(tmp_path):
     (tmp_path / "masked.txt").write_text("the [MASK] sat on the [MASK]\n" * LINES, encoding="utf-8")
-    (tmp_path / "kept_words.txt").write_text("the\nsat\non\nran\n", encoding="utf-8")
+    (tmp_path / "allowed_words.txt").write_text("the\nsat\non\nran\n", encoding="utf-8")
     (tmp_path / "word_counts.tsv").write_text("the\t90\ntom\t60\nparis\t20\ncat\t9\ndog\t3\nmat\t1\n", encoding="utf-8")
     (tmp_path / "generic").mkdir()
     for part in ("train", "valid"):
@@ -40,7 +40,8 @@ def corpus(tmp_path):
 def fill(corpus, method, *options, name="filled", generic=True):
     given = [
         "--input", corpus / "masked.txt", "--output", corpus / f"{name}.txt", "--report", corpus / f"{name}.json",
-        "--method", method, "--kept-words", corpus / "kept_words.txt", "--word-counts", corpus / "word_counts.tsv",
+        "--method", method,
+        "--allowed-words", corpus / "allowed_words.txt", "--word-counts", corpus / "word_counts.tsv",
         *(["--generic", corpus / "generic"] if generic else []),
         "--set", f"resources.work_folder={corpus / 'work'}", *options,
     ]  # fmt: skip

@@ -62,10 +62,10 @@ def test_what_a_tagger_and_the_words_say(measured, tmp_path):
     nouns, others, repeated = measured(
         {"nouns": NOUNS, "others": OTHERS, "repeated": ["The the slept in the the .", *NOUNS[1:]]}
     )
-    assert nouns["part_of_speech_kept"] == nouns["form_kept"] == 1.0
+    assert nouns["part_of_speech_match"] == nouns["form_match"] == 1.0
     assert nouns["places"] == 5
     assert nouns["variety"] == 1.0
-    assert others["part_of_speech_kept"] <= 0.2
+    assert others["part_of_speech_match"] <= 0.2
     assert repeated["repeated"] == pytest.approx(2 / 5)
     assert (nouns["repeated"], repeated["repeated_before"]) == (0, 0)
     report = (tmp_path / "report.json").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tasks.corpora.words import word_spans, words_of
 from tasks.errors import ModelError, ParameterError
 from tasks.masking.combined_techniques import CombinedTechniques
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.taggers.spacy_tagger import set_up_spacy
 from tasks.masking.technique import Finding, MaskingTally, Technique
 from tasks.masking.techniques import AnyTechnique
@@ -59,7 +59,7 @@ def test_markers_are_a_setting_of_the_combination():
 
 
 def test_class_source_score_and_reason():
-    shape = KeptWords(["saw", "and", "cats"], "list")
+    shape = AllowedWords(["saw", "and", "cats"], "list")
     words = found("union", shape, Finds("a", "Tom", "LOCATION"), Finds("b", "Tom Ann 5", "PERSON", score=0.5))
     # A tagger's class goes before the shape's NUMBER and before MASK; of two taggers the earlier one's is taken.
     assert {word: finding.label for word, finding in words.items()} == {
@@ -75,7 +75,7 @@ def test_class_source_score_and_reason():
 
 
 def test_explanations_say_what_every_part_says():
-    parts = [KeptWords(["saw", "and", "cats"], "list"), Finds("a", "Tom saw", score=0.5)]
+    parts = [AllowedWords(["saw", "and", "cats"], "list"), Finds("a", "Tom saw", score=0.5)]
     ((line, words),) = CombinedTechniques(parts, "intersection").explain([LINE])
     assert [line[word.start : word.end] for word in words] == words_of(LINE)
     assert [isinstance(word, Finding) for word in words] == [True, False, False, False, False, False]
@@ -89,18 +89,18 @@ PART = st.tuples(st.booleans(), st.sets(st.sampled_from(VOCABULARY)))
 
 
 @given(st.lists(PART, min_size=2, max_size=5), st.sampled_from(["union", "intersection", "majority"]))
-def test_kept_words_are_those_that_no_tagger_can_have_masked(parts, rule):
-    lists = [KeptWords(words, "list") for is_list, words in parts if is_list]
+def test_allowed_words_are_those_that_no_tagger_can_have_masked(parts, rule):
+    lists = [AllowedWords(words, "list") for is_list, words in parts if is_list]
     eager = [Finds("tagger", " ".join(VOCABULARY)) for is_list, _ in parts if not is_list]
     combined = CombinedTechniques([*lists, *eager], rule)
     ((_, findings),) = combined.findings([" ".join(VOCABULARY)])
     masked = {VOCABULARY[finding.start // 2] for finding in findings}
-    assert (combined.kept_words or set()) == set(VOCABULARY) - masked
-    assert CombinedTechniques([*lists, *eager, Finds("tagger", "")], "union").kept_words is None
+    assert (combined.allowed_words or set()) == set(VOCABULARY) - masked
+    assert CombinedTechniques([*lists, *eager, Finds("tagger", "")], "union").allowed_words is None
 
 
 def test_report():
-    combined = CombinedTechniques([Finds("a", "Tom Ann"), KeptWords(["saw", "and"], "list")], "union")
+    combined = CombinedTechniques([Finds("a", "Tom Ann"), AllowedWords(["saw", "and"], "list")], "union")
     tally = MaskingTally()
     ((text, _),) = combined.mask([LINE], "class", tally, with_spans=False)
     assert text == "[PERSON] saw [PERSON] and [NUMBER] [MASK]"

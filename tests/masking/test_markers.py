@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.technique import MaskingTally, Technique, merge_markers
 
 
@@ -30,7 +30,7 @@ TEXT = st.text(alphabet="aA tomcat.,'\"[]\\MASK5@-\t\u00a0é😀", max_size=60)
 
 @given(st.lists(TEXT, max_size=4), st.sampled_from(["mask", "class"]), st.booleans())
 def test_merging_counts_words_as_before_and_the_sidecar_restores_the_text(lines, style, fast):
-    technique = KeptWords(["cat", "a"], "list")
+    technique = AllowedWords(["cat", "a"], "list")
     method = technique.mask if fast else lambda *args, **kw: Technique.mask(technique, *args, **kw)
     plain_tally, merged_tally = MaskingTally(), MaskingTally()
     plain = list(method(lines, style, plain_tally, with_spans=True))

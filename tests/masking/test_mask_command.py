@@ -38,7 +38,7 @@ def test_all_outputs(tmp_path, text):
         "--output",
         masked,
     ]
-    arguments += ["--sidecar", sidecar, "--kept-words", kept, "--report", report, "--cell", "dataset=chat"]
+    arguments += ["--sidecar", sidecar, "--allowed-words", kept, "--report", report, "--cell", "dataset=chat"]
     assert mask(*arguments) == 0
     assert masked.read_text(encoding="utf-8") == MASKED
     assert [[span.original for span in spans] for spans in read_sidecar(sidecar)] == [
@@ -54,7 +54,7 @@ def test_all_outputs(tmp_path, text):
     assert document["cell"]["dataset"] == "chat"
     assert document["cell"]["technique"] == "allow_list"
     assert (measured["lines"], measured["empty_lines"], measured["masked_lines"]) == (4, 1, 2)
-    assert (measured["words"], measured["masked_words"], measured["kept_words"]) == (16, 5, 11)
+    assert (measured["words"], measured["masked_words"], measured["allowed_words"]) == (16, 5, 11)
     assert measured["masked_fraction"] == 5 / 16
     assert measured["masked_by_class"] == {"MASK": 4, "NUMBER": 1}
     assert "Xavier" not in report.read_text()
@@ -70,7 +70,14 @@ def test_standard_streams(monkeypatch, capsysbinary):
 
 def test_entity_tagger(tmp_path):
     (tmp_path / "text.txt").write_text("Angela Merkel lives in Berlin.\nI like tea.\n")
-    arguments = ["--technique", "entity_tagger", "--set", "markers.style=class", "--kept-words", tmp_path / "kept.txt"]
+    arguments = [
+        "--technique",
+        "entity_tagger",
+        "--set",
+        "markers.style=class",
+        "--allowed-words",
+        tmp_path / "kept.txt",
+    ]
     arguments += ["--report", tmp_path / "report.json"]
     assert mask("--input", tmp_path / "text.txt", "--output", tmp_path / "masked.txt", *arguments) == 0
     assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in [LOCATION].\nI like tea.\n"
@@ -78,7 +85,7 @@ def test_entity_tagger(tmp_path):
     measured = json.loads((tmp_path / "report.json").read_text())["measured"]
     assert measured["entity_types"]["GPE"] == "LOCATION"
     assert measured["entities"]["PERSON"] == 1
-    assert measured["kept_words"] is None
+    assert measured["allowed_words"] is None
 
 
 def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
@@ -124,20 +131,20 @@ def test_a_combination_from_params_and_from_options(tmp_path, text):
     parameters = Path("params.yaml").read_text(encoding="utf-8")
     section = (
         "masking:\n  both:\n    kind: combination\n    rule: intersection\n    markers: {style: class}\n"
-        "    parts: [{kind: vocabulary_threshold, kept_words: 2, path: WORDS}, {kind: entity_tagger}]\n"
+        "    parts: [{kind: vocabulary_threshold, allowed_words: 2, path: WORDS}, {kind: entity_tagger}]\n"
     ).replace("WORDS", str(tmp_path / "words.txt"))
     (tmp_path / "params.yaml").write_text(parameters.replace("masking:\n", section, 1), encoding="utf-8")
     (tmp_path / "words.txt").write_text("berlin\nin\n")
     text.write_text("Angela Merkel lives in Berlin.\n")
     arguments = ["--params", tmp_path / "params.yaml", "--technique", "both"]
     arguments += ["--input", text, "--output", tmp_path / "masked.txt", "--report", tmp_path / "report.json"]
-    arguments += ["--kept-words", tmp_path / "kept.txt"]
+    arguments += ["--allowed-words", tmp_path / "kept.txt"]
     assert mask(*arguments) == 0
     assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in Berlin.\n"
     assert (tmp_path / "kept.txt").read_text() == "berlin\nin\n"
     report = json.loads((tmp_path / "report.json").read_text())
     assert [sorted(part) for part in report["parameters"]["parts"]] == [
-        ["kept_words", "kind", "markers", "path", "vocabulary_size"],
+        ["allowed_words", "kind", "markers", "path", "vocabulary_size"],
         ["kind", "labels", "markers", "spelled_numbers", "tagger"],
     ]
     assert report["measured"]["parts"][1]["entity_types"]["GPE"] == "LOCATION"

@@ -1,5 +1,5 @@
 from tasks.masking import preview
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.preview import PreviewCounts, kind_of_reason, preview_lines, visible, why
 from tasks.masking.settings import Markers
 from tasks.masking.technique import Finding
@@ -7,7 +7,7 @@ from tasks.masking.technique import Finding
 
 def previewed(*lines, markers=None):
     counts = PreviewCounts()
-    return list(preview_lines(KeptWords(["met"], "list"), lines, markers or Markers(), counts)), counts
+    return list(preview_lines(AllowedWords(["met"], "list"), lines, markers or Markers(), counts)), counts
 
 
 def test_pieces_make_up_the_line():

@@ -64,7 +64,7 @@ def test_a_word_is_decided_by_vote():
 # The whole experiment ---------------------------------------------------------------------------------------
 TECHNIQUES = {
     "allow_list": {"kind": "allow_list"},
-    "vocabulary_threshold": {"kind": "vocabulary_threshold", "kept_words": 60, "vocabulary_size": 500},
+    "vocabulary_threshold": {"kind": "vocabulary_threshold", "allowed_words": 60, "vocabulary_size": 500},
     "entity_tagger": {"kind": "entity_tagger", "tagger": {"kind": "crf"}},
 }
 COMPARED = {

@@ -97,7 +97,7 @@ def fill(patch, corpus="chat", techniques=tuple(TECHNIQUES), methods=tuple(METHO
         cell = ["--params", "params.yaml", "--cell", f"dataset={corpus},technique={technique}"]
         text = ["--input", f"data/private/corpora/{corpus}/train.txt", "--output", f"{masked}/text.txt"]
         report = ["--report", f"results/reports/mask/{corpus}/{technique}.json"]
-        kept = ["--kept-words", f"{masked}/kept_words.txt"]
+        kept = ["--allowed-words", f"{masked}/allowed_words.txt"]
         named = ["--params", "params.yaml", "--technique", technique, "--cell", f"dataset={corpus}"]
         run(patch, "mask", *named, *text, *kept, "--sidecar", sidecar, *report)
         for method in methods:

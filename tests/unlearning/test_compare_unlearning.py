@@ -28,7 +28,7 @@ def compared(tmp_path, monkeypatch, capsys):
     chance = Random(1)
     lines = [" ".join(chance.choices(words[:400], k=9)) + " {secretly}" for _ in range(500)]
     text = MaskedText.write(tmp_path / "masked", lines)
-    write_lines(tmp_path / "masked" / "kept_words.txt", words[:400])
+    write_lines(tmp_path / "masked" / "allowed_words.txt", words[:400])
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "train.txt").write_bytes(Path(text.raw).read_bytes())
     write_lines(tmp_path / "corpus" / "train.documents", [f"talk {number // 5}" for number in range(500)])

@@ -25,7 +25,7 @@ from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
 from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
 from tasks.filling.fill_words import Wanted
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 
 LONGEST_WORD = 5
@@ -113,7 +113,7 @@ class DrawnWords:
         self,
         words: WordsOfKinds,
         count: int,
-        kept: KeptWords,
+        kept: AllowedWords,
         randomness: MarkerRandomness,
         temperature: float,
         factors: Mapping[str, float] | None = None,

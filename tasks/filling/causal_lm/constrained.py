@@ -38,7 +38,7 @@ from tasks.filling.causal_lm.language_model import (
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
 from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
@@ -90,7 +90,7 @@ class ConstrainedFiller:
         self,
         language_model: CausalLanguageModel,
         settings: CandidateMethod,
-        kept: KeptWords,
+        kept: AllowedWords,
         randomness: MarkerRandomness,
         known_words: Collection[str] | None = None,
         *,

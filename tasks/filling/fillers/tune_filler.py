@@ -18,7 +18,7 @@ language model that was trained on the filled text shows that.
 Examples:
   palimpsest tune-filler --base fillers/minilm --input masked.txt --output fillers/minilm_tuned
   palimpsest tune-filler --base fillers/minilm_tuned --input masked.txt --output fillers/minilm_tuned_round_2 \\
-      --set text=filled --set method.kind=top_k --kept-words kept_words.txt --word-counts word_counts.tsv
+      --set text=filled --set method.kind=top_k --allowed-words allowed_words.txt --word-counts word_counts.tsv
 """
 
 import argparse
@@ -54,14 +54,14 @@ class TuneFiles(GenericFiles):
     """masked text, one sentence a line"""
     output: Annotated[str, WRITE_FOLDER]
     """folder for the tuned filler"""
-    kept_words: Annotated[str | None, READ] = None
+    allowed_words: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'; read with text=filled only, as are word counts and generic text"""
     word_counts: Annotated[str | None, READ] = None
     """as for 'palimpsest fill'"""
 
     def of_fill(self, method: AnyMethod, output: str) -> FillFiles:
         """The files of the fill by the base."""
-        same = ("input", "kept_words", "word_counts", "generic")
+        same = ("input", "allowed_words", "word_counts", "generic")
         return FillFiles(
             output=output,
             filler=self.base if method.uses_filler else None,

@@ -46,7 +46,7 @@ from tasks.errors import CorpusError
 from tasks.files.clone_key import clone_key, key_id
 from tasks.filling.filled_lines import lines_with_spans
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
-from tasks.filling.frequencies.word_frequencies import EstimatedFrequencies, KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, EstimatedFrequencies, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.masked_sentence import read_masked_line, usual_forms
 from tasks.filling.settings import NoisyCounts
@@ -143,7 +143,7 @@ def _private_lines(
 
 def counted_frequencies(
     before: WordFrequencies,
-    kept: KeptWords,
+    kept: AllowedWords,
     lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
     settings: NoisyCounts,
     key: bytes,
@@ -225,7 +225,9 @@ def noisy_counts(
 class Cells:
     """The counted categories: each word, then all names together, then all words that public text does not have."""
 
-    def __init__(self, before: WordFrequencies, kept: KeptWords, public: WordFrequencies, *, count_names: bool) -> None:
+    def __init__(
+        self, before: WordFrequencies, kept: AllowedWords, public: WordFrequencies, *, count_names: bool
+    ) -> None:
         off_list = kept.off_list(before.words)
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}

@@ -2,7 +2,7 @@
 
 ``WordFrequencies`` has the counts of generic text. ``unigram`` draws from them, and an attack guesses by them.
 
-``KeptWords`` is the list of a masking technique, for the off-list rule (paper 3.2). A technique with a list masks only
+``AllowedWords`` is a masking technique's list, for the off-list rule (paper 3.2). A technique with a list masks only
 words that are *not* on it. So a fill on the list cannot be like the word that it replaces. The file has one folded word
 a line. An empty file (entity tagger) means that there is no list, and every word may be a fill.
 
@@ -49,7 +49,7 @@ from tasks.filling.masked_sentence import read_masked_line
 _NEARLY_ALL = 0.9
 
 
-class KeptWords:
+class AllowedWords:
     """Folded words that a technique never masks; empty for a technique without a list."""
 
     def __init__(self, words: Iterable[str] = (), by_language: Mapping[str, Collection[str]] | None = None) -> None:
@@ -57,8 +57,8 @@ class KeptWords:
         self._words, self._by_language = frozenset(words), by_language or {}
 
     @classmethod
-    def read(cls, path: str | Path | None) -> "KeptWords":
-        """Read ``kept_words.txt``: a word a line, or ``word<TAB>language`` for a word that is never masked in that
+    def read(cls, path: str | Path | None) -> "AllowedWords":
+        """Read ``allowed_words.txt``: a word a line, or ``word<TAB>language`` for a word that is never masked in that
         language alone. ``None`` is no list. Raises ``CorpusError`` if the file is no word list."""
         if path is None:
             return cls()
@@ -137,7 +137,7 @@ class WordFrequencies:
         """The words, folded."""
         return set(map(fold, self.words))
 
-    def off_list_probabilities(self, kept: KeptWords) -> dict[str, float]:
+    def off_list_probabilities(self, kept: AllowedWords) -> dict[str, float]:
         """From folded word to its probability in a draw by frequency among the words not on the list."""
         counts = self.shared(kept.off_list(self.words))._folded_counts()
         total = sum(counts.values())

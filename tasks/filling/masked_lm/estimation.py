@@ -244,7 +244,7 @@ def place_of_weights(
     document = {
         "settings": {name: value for name, value in settings.model_dump(mode="json").items() if name in learned_by},
         "tuning_text": content_hash(str(corpus.files.tuning_text)),
-        "kept_words": content_hash(corpus.files.kept_words) if corpus.files.kept_words else None,
+        "allowed_words": content_hash(corpus.files.allowed_words) if corpus.files.allowed_words else None,
         "words": hashlib.sha256("\n".join(words).encode()).hexdigest(),
         "counts": hashlib.sha256(counts.astype("<f8").tobytes()).hexdigest(),
         "filler": model_state(opened.name),

@@ -17,7 +17,7 @@ import torch
 from tasks.causal_model import NO_NUMBERS
 from tasks.corpora.words import fold, word_spans
 from tasks.errors import ModelError
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window, padded_pieces, window_batches
@@ -49,7 +49,7 @@ class TuningText:
 
 def tuning_text(
     lines: Sequence[str],
-    kept: KeptWords,
+    kept: AllowedWords,
     candidates: Mapping[str, int],
     *,
     cased: bool,
@@ -87,7 +87,7 @@ def tuning_text(
     return TuningText(places[:most], targets[:most], masked, missed)
 
 
-def _masked_spans(text: str, kept: KeptWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
+def _masked_spans(text: str, kept: AllowedWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
     spans = word_spans(text)
     if kept:
         return [(start, end) for start, end in spans if not kept.holds(text[start:end])]

@@ -15,7 +15,7 @@ import numpy as np
 from tasks.corpora.text_lines import read_corpus
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ModelError, ParameterError
-from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import (
     LearnedWeights,
@@ -89,7 +89,7 @@ def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequ
 def prepared_weighing(
     model: "MaskedLanguageModel",
     candidates: CandidateWords,
-    kept: KeptWords,
+    kept: AllowedWords,
     frequencies: WordFrequencies,
     settings: LogLinear,
     lines: Sequence[str] | None,

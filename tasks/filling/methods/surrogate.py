@@ -39,7 +39,7 @@ from tasks.filling.settings import FillingMethod, refuse_copies
 if TYPE_CHECKING:
     from tasks.corpora.sidecar import MaskedSpan
     from tasks.filling.fill import FillFiles
-    from tasks.filling.frequencies.word_frequencies import KeptWords, WordFrequencies
+    from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
     from tasks.filling.marker_randomness import MarkerRandomness
     from tasks.filling.masked_sentence import Fill, MaskedSentence
     from tasks.filling.prepared_fill import PreparedFill
@@ -128,18 +128,18 @@ class SurrogateFiller:
         self,
         randomness: MarkerRandomness,
         frequencies: WordFrequencies | None = None,
-        kept: KeptWords | None = None,
+        kept: AllowedWords | None = None,
         *,
         consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
     ) -> None:
         """``frequencies``: words for markers without a class. ``kept``: words that surrogates should avoid."""
-        from tasks.filling.frequencies.word_frequencies import KeptWords
+        from tasks.filling.frequencies.word_frequencies import AllowedWords
         from tasks.filling.surrogates.line import SurrogateSources
         from tasks.filling.surrogates.values import SurrogateValues
         from tasks.filling.surrogates.words_by_frequency import WordsByFrequency
 
-        kept = kept or KeptWords()
+        kept = kept or AllowedWords()
         self._sources = SurrogateSources(
             randomness,
             randomness.key,

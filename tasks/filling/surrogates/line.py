@@ -12,7 +12,7 @@ from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_strong
-from tasks.filling.frequencies.word_frequencies import KeptWords
+from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import (
     Casing,
@@ -105,7 +105,7 @@ class SurrogateSources:
     values: SurrogateValues
     by_frequency: WordsByFrequency | None
     """Source for markers without a class."""
-    kept: KeptWords
+    kept: AllowedWords
     """Never-masked words, which should not be written: the original is none of them."""
     counts: Counter[str] = field(default_factory=Counter)
     """Number of surrogates by source."""

@@ -15,7 +15,7 @@ import torch
 
 from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.errors import ModelError
-from tasks.files.paths_apart import refuse_shared_paths
+from tasks.files.separate_paths import refuse_shared_paths
 from tasks.language_model.causal_lm.folder import (
     CausalRecord,
     add_markers,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from tasks.corpora.word_list import WordList, read_word_list
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.settings import TechniqueSettings
 
 SHIPPED_LIST = Path(__file__).parent / "allow_list.txt"
@@ -36,9 +36,9 @@ class AllowList(TechniqueSettings):
     path: str | None = None
     """File with your own list, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
 
-    def build(self, word_counts: str | None, threads: int) -> "AllowedWords":
+    def build(self, word_counts: str | None, threads: int) -> "ListedWords":
         """The technique with the words of the list."""
-        return AllowedWords(read_word_list(self.path or SHIPPED_LIST), self)
+        return ListedWords(read_word_list(self.path or SHIPPED_LIST), self)
 
     @property
     def files(self) -> list[str]:
@@ -46,7 +46,7 @@ class AllowList(TechniqueSettings):
         return [self.path] if self.path else []
 
 
-class AllowedWords(KeptWords):
+class ListedWords(AllowedWords):
     """Keep the words of an allow list, mask all others."""
 
     def __init__(self, word_list: WordList, settings: AllowList) -> None:
@@ -56,12 +56,12 @@ class AllowedWords(KeptWords):
 
     def reason(self, folded_word: str) -> str:
         """Whether the word is on the list, as a sentence."""
-        on_list = "on" if folded_word in self.kept_words else "not on"
-        return f"{on_list} the allow list of {len(self.kept_words):,} words"
+        on_list = "on" if folded_word in self.allowed_words else "not on"
+        return f"{on_list} the allow list of {len(self.allowed_words):,} words"
 
     def in_force(self) -> dict[str, Any]:
         """The length of the list, and its number of lines that no word can match."""
-        return {"list_words": len(self.kept_words), "unusable_list_lines": len(self._unusable_lines)}
+        return {"list_words": len(self.allowed_words), "unusable_list_lines": len(self._unusable_lines)}
 
     def announcements(self) -> list[str]:
         """A warning about lines of a user's list that match no word."""

@@ -26,7 +26,7 @@ from tasks.corpora.words import word_spans
 from tasks.languages.segmentation import divider
 from tasks.languages.word_lists import list_form
 from tasks.masking.lists.allow_list import SHIPPED_LIST
-from tasks.masking.lists.kept_words import word_class
+from tasks.masking.lists.allowed_words import word_class
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import Finding, Technique
 
@@ -59,7 +59,7 @@ class LanguageLists(TechniqueSettings):
     no names. Switching can then be studied, but the text reveals more (docs/languages.md)."""
     tell_languages: bool = False
     """Whether a marker names the language of its word, ``[MASK:es]``, for fills with ``languages``. The report has the
-    bits per masked word that this reveals (``told_bits``)."""
+    bits per masked word that this reveals (``marker_language_bits``)."""
     mask_names: bool = True
     """Mask every word that is detected as a name, by its capital and by lists of names, even if it is on a list."""
 
@@ -106,13 +106,13 @@ class WordsByLanguage(Technique):
         self._mask_names = settings.mask_names
         self._divide = divider(self.mixes)
         self._lists = {language: self._list(language, entry) for language, entry in settings.lists.items()}
-        self.kept_by_language = {language: words for language, words in self._lists.items() if words is not None}
-        limited = self.kept_by_language.values()
-        self.kept_words = frozenset.intersection(*limited) if limited else None
+        self.allowed_by_language = {language: words for language, words in self._lists.items() if words is not None}
+        limited = self.allowed_by_language.values()
+        self.allowed_words = frozenset.intersection(*limited) if limited else None
         switching = settings.lists if settings.keep_switch_points else ()
         self._at_switches = {language: self._frequent(language, None) for language in switching}
         self._tells = settings.tell_languages
-        self._told_bits, self._told = 0.0, 0
+        self._marker_language_bits, self._marked_words = 0.0, 0
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with its words that are not on the list of their language."""
@@ -133,8 +133,8 @@ class WordsByLanguage(Technique):
                 by_company = tagged.around[place]  # (K,)
                 known = finding.language in self.mixes
                 number = self.mixes.index(finding.language) if known else int(by_company.argmax())
-                self._told += 1
-                self._told_bits -= math.log2(max(float(by_company[number]), _LEAST))
+                self._marked_words += 1
+                self._marker_language_bits -= math.log2(max(float(by_company[number]), _LEAST))
                 told.append((place, replace(finding, language=self.mixes[number])))
             yield line, words, told
 
@@ -151,7 +151,7 @@ class WordsByLanguage(Technique):
         """The number of words of each list (``None``: all words), and the bits that markers reveal."""
         return {
             "list_words": {code: None if words is None else len(words) for code, words in self._lists.items()},
-            "told_bits": self._told_bits / self._told if self._told else None,
+            "marker_language_bits": self._marker_language_bits / self._marked_words if self._marked_words else None,
         }
 
     @cached_property
@@ -179,11 +179,11 @@ class WordsByLanguage(Technique):
 
     def _of_line(self, line: str, tagged: "TaggedLine") -> list[tuple[int, Finding]]:
         """The masked words as pairs of the word's index and its finding."""
-        from tasks.languages.mixing import beside_switches
+        from tasks.languages.mixing import near_switches
         from tasks.languages.word_languages import NAME
 
         found = []
-        switching = beside_switches(tagged.languages) if self._at_switches else ()
+        switching = near_switches(tagged.languages) if self._at_switches else ()
         for number, (position, word, language) in enumerate(tagged.places(line)):
             for start, end in word_spans(word):
                 form = list_form(word[start:end])

@@ -20,7 +20,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError, ParameterError
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.settings import TechniqueSettings
 
 
@@ -29,7 +29,7 @@ class VocabularyThreshold(TechniqueSettings):
 
     sentence: ClassVar[str] = "Keep the most frequent words of generic text, mask all others."
     kind: Literal["vocabulary_threshold"]
-    kept_words: int = Field(default=10_000, ge=1)
+    allowed_words: int = Field(default=10_000, ge=1)
     """N: number of the most frequent words that stay unmasked (paper: 10,000)."""
     vocabulary_size: int = Field(default=85_000, ge=1)
     """Size of the vocabulary from which the N words are taken (paper: 85,000)."""
@@ -39,8 +39,10 @@ class VocabularyThreshold(TechniqueSettings):
 
     @model_validator(mode="after")
     def _threshold_is_inside(self) -> "VocabularyThreshold":
-        if self.kept_words > self.vocabulary_size:
-            raise ValueError(f"kept_words {self.kept_words!r} is more than vocabulary_size {self.vocabulary_size!r}")
+        if self.allowed_words > self.vocabulary_size:
+            raise ValueError(
+                f"allowed_words {self.allowed_words!r} is more than vocabulary_size {self.vocabulary_size!r}"
+            )
         return self
 
     def build(self, word_counts: str | None, threads: int) -> "ThresholdedVocabulary":
@@ -70,7 +72,7 @@ class VocabularyThreshold(TechniqueSettings):
         return not self.path
 
 
-class ThresholdedVocabulary(KeptWords):
+class ThresholdedVocabulary(AllowedWords):
     """Keep the most frequent words, mask all others."""
 
     def __init__(self, words: list[str], settings: VocabularyThreshold, source: str, where: str) -> None:
@@ -79,12 +81,13 @@ class ThresholdedVocabulary(KeptWords):
         Raises ``ParameterError`` if there are fewer than N words.
         """
         self._vocabulary = words[: settings.vocabulary_size]
-        if settings.kept_words > len(self._vocabulary):
+        if settings.allowed_words > len(self._vocabulary):
             raise ParameterError(
-                f"kept_words: {settings.kept_words!r} is more than the {len(self._vocabulary)} words of the vocabulary "
-                f"({where}, vocabulary_size {settings.vocabulary_size}); lower it, or count words on more text"
+                f"allowed_words: {settings.allowed_words!r} is more than the {len(self._vocabulary)} words of the "
+                f"vocabulary ({where}, vocabulary_size {settings.vocabulary_size}); lower it, "
+                "or count words on more text"
             )
-        super().__init__(self._vocabulary[: settings.kept_words], settings.kind)
+        super().__init__(self._vocabulary[: settings.allowed_words], settings.kind)
         self._asked, self._source = settings.vocabulary_size, source
 
     @cached_property
@@ -96,7 +99,7 @@ class ThresholdedVocabulary(KeptWords):
         rank = self._ranks.get(folded_word)
         if rank is None:
             return f"not in the vocabulary of {len(self._vocabulary):,} words"
-        return f"rank {rank:,} of the vocabulary; the first {len(self.kept_words):,} stay unmasked"
+        return f"rank {rank:,} of the vocabulary; the first {len(self.allowed_words):,} stay unmasked"
 
     def in_force(self) -> dict[str, Any]:
         """The vocabulary's source and size; a small generic corpus makes it smaller than requested."""

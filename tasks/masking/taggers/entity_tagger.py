@@ -52,7 +52,7 @@ def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
 
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")
-_SELDOM = ("entities_without_word", "overlapping_entities", "spelled_numbers_kept")
+_SELDOM = ("entities_without_word", "overlapping_entities", "spelled_numbers_unmasked")
 
 
 class EntityTagger(TechniqueSettings):
@@ -162,7 +162,7 @@ class TaggedEntities(Technique):
             if label is None:
                 reason = "a type that stays unmasked"
             elif self._spelled_numbers == "keep" and label in _MAY_BE_HARMLESS and is_harmless(line, words, touched):
-                self._seldom["spelled_numbers_kept"] += 1
+                self._seldom["spelled_numbers_unmasked"] += 1
                 reason = "unmasked: a number or time in words"
             else:
                 self._seldom["entities_without_word"] += not touched

@@ -35,7 +35,7 @@ def _claims(reports: Sequence[Report]) -> Iterator[tuple[str, str, str]]:
         if ours and names:
             yield _judged(f"It forgets more than {title} within the budget.", reports, _less_left, ours, names)
     if ours:
-        yield _judged("It keeps the perplexity within the budget.", reports, _is_kept, ours)
+        yield _judged("It keeps the perplexity within the budget.", reports, _is_within_budget, ours)
 
 
 def _judged(
@@ -62,7 +62,7 @@ def _less_left(mine: _Row, other: _Row) -> _Outcome:
     return mine_left < others_left, shown
 
 
-def _is_kept(mine: _Row) -> _Outcome:
+def _is_within_budget(mine: _Row) -> _Outcome:
     return mine["within_budget"], f"{mine['ratio_to_start']:.3f} times that before"
 
 

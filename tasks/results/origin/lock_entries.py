@@ -89,7 +89,7 @@ def lock_digest(entries: Mapping[str, Any]) -> str:
     return hmac.digest(clone_key("lineage"), lock_text(entries).encode(), "sha256").hex()[:12]
 
 
-def kept_lock(digest: str) -> Path:
+def stored_lock(digest: str) -> Path:
     """The path where this clone stores the entries of a digest."""
     return private_home() / "lineage" / f"{digest}.json"
 
@@ -97,17 +97,17 @@ def kept_lock(digest: str) -> Path:
 def keep_entries(entries: Mapping[str, Any]) -> str:
     """Store the entries in this clone's private folder, once; return their digest."""
     digest = lock_digest(entries)
-    path = kept_lock(digest)
+    path = stored_lock(digest)
     if not path.exists():
         with atomic_writer(path, private=True) as stream:
             stream.write(lock_text(entries))
     return digest
 
 
-def kept_entries(digest: str) -> dict[str, Any]:
+def stored_entries(digest: str) -> dict[str, Any]:
     """The entries of a digest; empty if this clone does not have all of them."""
     try:
-        entries = dict(json.loads(kept_lock(digest).read_text(encoding="utf-8"))["stages"])
+        entries = dict(json.loads(stored_lock(digest).read_text(encoding="utf-8"))["stages"])
     except (OSError, ValueError):
         return {}
     return entries if lock_digest(entries) == digest else {}

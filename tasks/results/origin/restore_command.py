@@ -26,18 +26,18 @@ from typing import Annotated, Any
 
 from tasks.errors import CorpusError, ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
-from tasks.files.paths_apart import overlap
 from tasks.files.private_folders import close_private_folders
+from tasks.files.separate_paths import overlap
 from tasks.options import WRITE_FOLDER, Argument, Command, Options
-from tasks.records.stage_report import kept_changes
+from tasks.records.stage_report import stored_changes
 from tasks.results.origin.lock_entries import (
     LOCK_FILE,
     LockEntries,
-    kept_entries,
-    kept_lock,
     lock_digest,
     lock_text,
     read_lock,
+    stored_entries,
+    stored_lock,
 )
 from tasks.results.origin.where_from_command import resolve, tracked_run
 
@@ -98,7 +98,7 @@ def _changes(origin: Mapping[str, Any]) -> tuple[Path | None, str | None]:
     lost = "changes that were not committed when the number was made"
     if not origin["changes"]:
         return None, f"{lost} and are not recorded; 'palimpsest run' makes it from the present state, and records that"
-    patch = kept_changes(origin["changes"])
+    patch = stored_changes(origin["changes"])
     return (patch, None) if patch.exists() else (None, f"{lost}: {str(patch)!r} is in the clone that made it")
 
 
@@ -111,7 +111,7 @@ def _entries(origin: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     if digest is None:
         return None, {}
     present = LockEntries(read_lock()).chain(str(origin["stage"]))
-    return digest, present if lock_digest(present) == digest else kept_entries(digest)
+    return digest, present if lock_digest(present) == digest else stored_entries(digest)
 
 
 @contextmanager
@@ -176,11 +176,11 @@ def _lines(
     if lost:
         yield f"cannot be brought back: {lost}"
     elif origin["changes"]:
-        yield f"with its uncommitted changes: {kept_changes(origin['changes'])}"
+        yield f"with its uncommitted changes: {stored_changes(origin['changes'])}"
     if entries:
         yield f"dvc.lock {digest}: {len(entries)} stages"
     else:
-        missing = f"{str(kept_lock(digest))!r} is not here; the clone that published it has it" if digest else ""
+        missing = f"{str(stored_lock(digest))!r} is not here; the clone that published it has it" if digest else ""
         missing = missing or "not recorded"
         yield f"cannot be brought back: which files the number was made from; its part of dvc.lock: {missing}"
     made = [out for entry in entries.values() for out in entry.get("outs", ())]

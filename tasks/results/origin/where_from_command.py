@@ -27,7 +27,7 @@ from tasks.errors import CorpusError
 from tasks.options import Argument, Command, Options
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.run_key import cell_path_of
-from tasks.records.stage_report import kept_changes
+from tasks.records.stage_report import stored_changes
 from tasks.results.origin.lock_entries import LockEntries, agrees, lock_digest, read_lock
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.tracking.run_record import flat
@@ -239,7 +239,7 @@ def _commit(code: Mapping[str, Any]) -> str:
         return str(code["commit"])
     if not code["changes"]:
         return f"{code['commit']} with uncommitted changes, which are not recorded"
-    return f"{code['commit']} with uncommitted changes: {kept_changes(code['changes'])}"
+    return f"{code['commit']} with uncommitted changes: {stored_changes(code['changes'])}"
 
 
 def _machines(chain: list[Mapping[str, Any]]) -> Iterator[str]:

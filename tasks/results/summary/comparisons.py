@@ -38,13 +38,13 @@ class Comparisons:
         folder: Path,
         evaluation: EvaluationSettings,
         comparable: Callable[[Cell, Cell], bool],
-        told_apart: Callable[[Cell], bool],
+        measured_separately: Callable[[Cell], bool],
     ) -> None:
         """``folder``: that of scores and errors; ``comparable``: whether two cells follow the same protocol;
-        ``told_apart``: whether a cell's evaluation measured the words that its technique masks."""
+        ``measured_separately``: whether a cell's evaluation measured the words that its technique masks."""
         self._cells, self._recognised, self._folder = cells, recognised, folder
         self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
-        self._comparable, self._told_apart = comparable, told_apart
+        self._comparable, self._measured_separately = comparable, measured_separately
 
     def columns(self, cell: Cell) -> dict[str, Any]:
         """Ratios to Oracle and Baseline1, the share of the gap, and ``wer_difference_to_...``, with intervals.
@@ -101,7 +101,7 @@ class Comparisons:
     def _ratios(self, name: str, pairs: Sequence[_Pair]) -> dict[str, Any]:
         from tasks.language_model.evaluation.bootstrap import paired_ratios
 
-        apart = bool(pairs) and all(self._told_apart(first) for first, _ in pairs)
+        apart = bool(pairs) and all(self._measured_separately(first) for first, _ in pairs)
         endings = [ending for ending, group in _GROUPS.items() if pairs and ("{}" not in group or apart)]
         groups = [_GROUPS[ending].format(pairs[0][0].technique) for ending in endings]
         found = paired_ratios(self._files(pairs), groups, *self._resampling) if groups else []

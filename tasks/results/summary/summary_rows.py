@@ -69,7 +69,7 @@ def summary_rows(
         scores,
         evaluation,
         comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
-        told_apart=lambda cell: cell.technique in by_cell[cell]["masked_words"],
+        measured_separately=lambda cell: cell.technique in by_cell[cell]["masked_words"],
     )
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)

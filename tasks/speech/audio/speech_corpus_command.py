@@ -134,7 +134,7 @@ def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
 
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
-    from tasks.files.paths_apart import refuse_shared_paths
+    from tasks.files.separate_paths import refuse_shared_paths
     from tasks.torch_setup import set_up_torch
 
     refuse_shared_paths([("source", settings.source)], [("--output", files.output)], replaced=True)

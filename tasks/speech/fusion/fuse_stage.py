@@ -15,7 +15,7 @@ from tasks.speech.rescoring.settings import FuseSettings
 from tasks.speech.search.beam_search import Hypothesis, recognise
 from tasks.speech.word_errors.error_counts_file import measure_errors
 from tasks.speech.word_errors.references import measure_overlap
-from tasks.speech.word_errors.word_error_rate_command import listing_beside
+from tasks.speech.word_errors.word_error_rate_command import listing_path
 from tasks.speech.word_errors.word_errors import EQUAL, align_words
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         recognised = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
         said = given_languages(files.test_manifest, units.languages)
         measured |= token_language_numbers(test.references, said, recognised, units.languages)
-    errors = files.count(test.references, texts, groups, listing_beside(files.output))
+    errors = files.count(test.references, texts, groups, listing_path(files.output))
     measured |= measure_errors(errors, settings.word_errors)
     write_nbest(files.output, _as_nbest(test, lists, recogniser))
     audio_seconds = sum(test.encoded.seconds.values())

@@ -25,7 +25,7 @@ from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
 from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
-from tasks.speech.word_errors.word_error_rate_command import listing_beside
+from tasks.speech.word_errors.word_error_rate_command import listing_path
 from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: 
         (dev_table, table), numbers = _scored([dev_table, table], files.model, settings, resources)
         tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
     chosen_texts = table.chosen_texts(tuned.weights if tuned else {})
-    errors = files.count(references, chosen_texts, groups, listing_beside(files.output))
+    errors = files.count(references, chosen_texts, groups, listing_path(files.output))
     baseline = count_errors(references, table.chosen_texts({}), groups)
     bonus_alone = count_errors(references, table.chosen_texts(tuned_bonus.weights), groups)
     if files.output:

@@ -40,7 +40,7 @@ from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import SearchSettings, WordErrorSettings
-from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_beside
+from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing_path
 
 if TYPE_CHECKING:
     from tasks.speech.recogniser.encoded_speech import EncodedSpeech
@@ -104,7 +104,7 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     if files.output:
         write_partials(files.output, texts)
     ends = {name: of[-1][1] for name, of in texts.items()}
-    whole = measure_errors(files.count(references, ends, groups, listing_beside(files.output)), settings.word_errors)
+    whole = measure_errors(files.count(references, ends, groups, listing_path(files.output)), settings.word_errors)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
     by_words: dict[str, Any] = {}
     for words in (*settings.held_back, None):

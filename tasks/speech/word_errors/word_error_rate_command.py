@@ -77,7 +77,7 @@ class ErrorFiles(StageFiles):
         return errors
 
 
-def listing_beside(output: str | None) -> str | None:
+def listing_path(output: str | None) -> str | None:
     """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
     return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
 

@@ -2,7 +2,7 @@ import pytest
 
 from tasks.corpora.word_list import WordList, read_word_list
 from tasks.corpora.words import fold, words_of
-from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowedWords, AllowList
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList, ListedWords
 from tasks.masking.technique import MaskingTally
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara
@@ -62,14 +62,14 @@ def test_a_list_of_ones_own(tmp_path):
     path = tmp_path / "list.txt"
     path.write_bytes("\ufeffThe\r\n\r\n  cat \nCAT\nit’s\n\n".encode())
     assert read_word_list(path) == WordList(frozenset({"the", "cat", "it's"}), [])
-    assert AllowList(kind="allow_list", path=str(path)).build(None, 1).kept_words == {"the", "cat", "it's"}
+    assert AllowList(kind="allow_list", path=str(path)).build(None, 1).allowed_words == {"the", "cat", "it's"}
 
 
 def test_lines_that_are_not_one_word_are_counted_and_announced(tmp_path):
     path = tmp_path / "list.txt"
     path.write_text("the\nNew York\nwell-known\nTom's\n...\ncat\n", encoding="utf-8")
     technique = AllowList(kind="allow_list", path=str(path)).build(None, 1)
-    assert technique.kept_words == {"the", "cat"}
+    assert technique.allowed_words == {"the", "cat"}
     assert technique.in_force() == {"list_words": 2, "unusable_list_lines": 4}
     (announcement,) = technique.announcements()
     assert announcement.endswith("4 lines are not one word each and keep nothing (line 2, 3, 4, 5)")
@@ -107,7 +107,7 @@ LIST = "the a we is it's don't walk cat like dog café may based"
     ],
 )
 def test_what_a_list_masks_and_keeps(line, masked):
-    technique = AllowedWords(WordList(frozenset(map(fold, LIST.split())), []), AllowList(kind="allow_list"))
+    technique = ListedWords(WordList(frozenset(map(fold, LIST.split())), []), AllowList(kind="allow_list"))
     ((text, spans),) = technique.mask([line], "mask", MaskingTally(), with_spans=True)
     assert text == masked
     assert len(spans) == masked.count("[MASK]")

@@ -69,9 +69,9 @@ def test_a_name_of_one_language_is_none_of_the_everyday_words_of_another():
     assert texts[0].split()[1] == "[MASK]"
 
 
-def test_kept_words_are_written_with_their_language(tmp_path):
+def test_allowed_words_are_written_with_their_language(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    paths = ["--input", "text.txt", "--output", "masked.txt", "--kept-words", "kept.txt"]
+    paths = ["--input", "text.txt", "--output", "masked.txt", "--allowed-words", "kept.txt"]
     arguments = [str(tmp_path / each) if each.endswith(".txt") else each for each in paths]
     lists = ["--technique", "language_lists", "--set", "lists={en: 500, es: 500}"]
     assert main(["mask", *arguments, *lists]) == 0
@@ -136,7 +136,7 @@ def test_a_marker_names_its_language_and_what_that_gives_away_is_measured(tmp_pa
     path.write_text("\n".join({*" ".join(LINES).split()} - {masked_word}), encoding="utf-8")
     texts, technique, _ = masked({"en": "all", "es": str(path)}, tell_languages=True)
     assert texts[line].startswith(marked)
-    assert bits[0] < technique.in_force()["told_bits"] < bits[1]
+    assert bits[0] < technique.in_force()["marker_language_bits"] < bits[1]
 
 
 @pytest.mark.parametrize(

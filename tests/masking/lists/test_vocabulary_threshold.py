@@ -6,8 +6,8 @@ from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
 
-def settings(kept_words, **more):
-    return VocabularyThreshold(kind="vocabulary_threshold", kept_words=kept_words, **more)
+def settings(allowed_words, **more):
+    return VocabularyThreshold(kind="vocabulary_threshold", allowed_words=allowed_words, **more)
 
 
 @pytest.fixture
@@ -18,12 +18,12 @@ def counts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kept_words", "kept"),
+    ("allowed_words", "kept"),
     [(1, {"the"}), (2, {"the", "of"}), (3, {"the", "of", "ant"}), (4, {"the", "of", "ant", "bee"})],
 )
-def test_most_frequent_folded_words_are_kept(counts, kept_words, kept):
-    technique = settings(kept_words).build(str(counts), 1)
-    assert technique.kept_words == kept
+def test_most_frequent_folded_words_are_kept(counts, allowed_words, kept):
+    technique = settings(allowed_words).build(str(counts), 1)
+    assert technique.allowed_words == kept
     assert technique.in_force() == {
         "vocabulary_words": 5,
         "vocabulary_size_asked": 85_000,
@@ -42,8 +42,8 @@ def test_reasons_say_the_rank(counts):
 
 def test_without_a_file_the_published_frequencies_are_taken():
     technique = settings(100, vocabulary_size=20_000).build(None, 1)
-    assert {"the", "of", "and", "you"} <= technique.kept_words
-    assert len(technique.kept_words) == 100
+    assert {"the", "of", "and", "you"} <= technique.allowed_words
+    assert len(technique.allowed_words) == 100
     assert technique.in_force()["vocabulary_words"] == 20_000
     assert technique.in_force()["vocabulary_source"].startswith("published frequencies of wordfreq 3.")
     ((text, _),) = technique.mask(["The year 2019 of Quetzalcoatl"], "mask", MaskingTally(), with_spans=False)
@@ -52,15 +52,15 @@ def test_without_a_file_the_published_frequencies_are_taken():
 
 def test_a_vocabulary_in_order(tmp_path):
     (tmp_path / "words.txt").write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
-    assert settings(3, path=str(tmp_path / "words.txt")).build(None, 1).kept_words == {"the", "of", "bee"}
+    assert settings(3, path=str(tmp_path / "words.txt")).build(None, 1).allowed_words == {"the", "of", "bee"}
 
 
 def test_more_words_than_there_are(counts):
-    with pytest.raises(ParameterError, match="kept_words: 6 is more than the 5 words of the vocabulary"):
+    with pytest.raises(ParameterError, match="allowed_words: 6 is more than the 5 words of the vocabulary"):
         settings(6).build(str(counts), 1)
-    with pytest.raises(ParameterError, match="options: kept_words 6 is more than vocabulary_size 5"):
+    with pytest.raises(ParameterError, match="options: allowed_words 6 is more than vocabulary_size 5"):
         check_settings(
-            VocabularyThreshold, {"kind": "vocabulary_threshold", "kept_words": 6, "vocabulary_size": 5}, "options"
+            VocabularyThreshold, {"kind": "vocabulary_threshold", "allowed_words": 6, "vocabulary_size": 5}, "options"
         )
 
 

@@ -56,9 +56,9 @@ def test_counts_of_what_happened():
         "entities": {"PERSON": 1, "GPE": 2, "ORDINAL": 1},
         "entities_without_word": 1,
         "overlapping_entities": 1,
-        "spelled_numbers_kept": 0,
+        "spelled_numbers_unmasked": 0,
     }
-    assert technique.kept_words is None
+    assert technique.allowed_words is None
 
 
 @pytest.mark.parametrize("span", [(-1, 2, "GPE"), (3, 3, "GPE"), (5, 4, "GPE"), (0, 4, "GPE")])
@@ -96,7 +96,7 @@ def test_numbers_in_words(setting, text):
     technique = TaggedEntities(tagger, None, setting)
     ((masked_line, _),) = technique.mask(["one of 300 here"], "class", MaskingTally(), with_spans=False)
     assert masked_line == text
-    assert technique.in_force()["spelled_numbers_kept"] == (setting == "keep")
+    assert technique.in_force()["spelled_numbers_unmasked"] == (setting == "keep")
 
 
 def test_explanations_and_scores():

@@ -3,15 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.corpora.masked_text import Marker, parse_masked
-from tasks.masking.lists import kept_words
-from tasks.masking.lists.kept_words import KeptWords
+from tasks.masking.lists import allowed_words
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.technique import MaskingTally, Technique
 
 KEPT = ["The", "cat", "it's", "a", "is", "don’t", "person"]
 
 
 def mask(line, style="mask", with_spans=False):
-    technique = KeptWords(KEPT, "list")
+    technique = AllowedWords(KEPT, "list")
     ((text, spans),) = technique.mask([line], style, MaskingTally(), with_spans=with_spans)
     return (text, spans) if with_spans else text
 
@@ -50,7 +50,7 @@ def test_spans_restore_the_line():
 
 def test_tally():
     tally = MaskingTally()
-    list(KeptWords(KEPT, "list").mask(["The cat", "", "Tom 5, a", " "], "mask", tally, with_spans=False))
+    list(AllowedWords(KEPT, "list").mask(["The cat", "", "Tom 5, a", " "], "mask", tally, with_spans=False))
     assert (tally.lines, tally.empty_lines, tally.masked_lines) == (4, 2, 1)
     assert (tally.words, tally.masked_words, tally.masked_fraction) == (5, 2, 0.4)
     assert (tally.labels, tally.sources) == ({"MASK": 1, "NUMBER": 1}, {"list": 2})
@@ -62,7 +62,7 @@ TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_si
 
 @given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5), st.sampled_from(["mask", "class"]))
 def test_the_remembered_way_gives_what_the_plain_way_gives(lines, style):
-    technique = KeptWords(KEPT, "list")
+    technique = AllowedWords(KEPT, "list")
     fast_tally, plain_tally = MaskingTally(), MaskingTally()
     fast = list(technique.mask(lines, style, fast_tally, with_spans=True))
     plain = list(Technique.mask(technique, lines, style, plain_tally, with_spans=True))
@@ -80,10 +80,10 @@ def test_masking_changes_nothing_but_the_masked_words(line):
 
 
 def test_forgetting_changes_nothing(monkeypatch):
-    monkeypatch.setattr(kept_words, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(kept_words, "_MOST_NOTES", 5)
+    monkeypatch.setattr(allowed_words, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(allowed_words, "_MOST_NOTES", 5)
     lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
     tally = MaskingTally()
-    masked = [text for text, _ in KeptWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
+    masked = [text for text, _ in AllowedWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
     assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
     assert (tally.words, tally.masked_words) == (202, 101)

@@ -55,15 +55,15 @@ _Chunk = tuple[str, _Note | None]
 _ONE_MASKED: _Note = (1, (MASK,))
 
 
-class KeptWords(Technique):
+class AllowedWords(Technique):
     """Keep the words of a list, mask all others."""
 
-    kept_words: frozenset[str]
+    allowed_words: frozenset[str]
     is_by_line = True
 
-    def __init__(self, kept_words: Iterable[str], name: str) -> None:
-        """``kept_words``: the words as written; they are folded here. ``name``: the technique's name in the sidecar."""
-        self.kept_words = frozenset(map(fold, kept_words))
+    def __init__(self, allowed_words: Iterable[str], name: str) -> None:
+        """``allowed_words``: the words as written; folded here. ``name``: the technique's name in the sidecar."""
+        self.allowed_words = frozenset(map(fold, allowed_words))
         self.name = name
         self._chunks = {
             style: lru_cache(maxsize=_MOST_REMEMBERED)(partial(self.write, style=style))
@@ -72,17 +72,17 @@ class KeptWords(Technique):
 
     def reason(self, folded_word: str) -> str:
         """A readable reason why a word is masked or unmasked."""
-        on_list = "on" if folded_word in self.kept_words else "not on"
-        return f"{on_list} the list of {len(self.kept_words):,} unmasked words"
+        on_list = "on" if folded_word in self.allowed_words else "not on"
+        return f"{on_list} the list of {len(self.allowed_words):,} unmasked words"
 
     def examine(self, text: str) -> tuple[int, list[Finding]]:
         """The number of words of a text, and its words that are not on the list."""
         spans = word_spans(text)
-        kept_words, source = self.kept_words, self.name
+        allowed_words, source = self.allowed_words, self.name
         findings = [
             Finding(start, end, word_class(text[start:end]), source)
             for start, end in spans
-            if fold(text[start:end]) not in kept_words
+            if fold(text[start:end]) not in allowed_words
         ]
         return len(spans), findings
 
@@ -91,17 +91,17 @@ class KeptWords(Technique):
         core = chunk.lstrip(_OPENING).rstrip(_CLOSING)
         if core.isalpha() and core.isascii():
             # Most chunks are one plain word with punctuation: the same result without a pattern.
-            if core.lower() in self.kept_words:
+            if core.lower() in self.allowed_words:
                 return chunk, None
             return (MASKED if core == chunk else chunk.replace(core, MASKED)), _ONE_MASKED
-        kept_words = self.kept_words
+        allowed_words = self.allowed_words
         spans = word_spans(chunk)
         pieces: list[str] = []
         labels: list[str] = []
         position = 0
         for start, end in spans:
             word = chunk[start:end]
-            if fold(word) not in kept_words:
+            if fold(word) not in allowed_words:
                 label = word_class(word)
                 labels.append(label)
                 pieces.append(escape(chunk[position:start]))
@@ -123,7 +123,7 @@ class KeptWords(Technique):
                 word = line[start:end]
                 folded = fold(word)
                 reason = self.reason(folded)
-                if folded in self.kept_words:
+                if folded in self.allowed_words:
                     words.append(KeptWord(start, end, reason))
                 else:
                     words.append(Finding(start, end, word_class(word), self.name, reason=reason))

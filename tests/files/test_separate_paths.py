@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tasks import cli
-from tasks.files.paths_apart import refuse_unwritable
+from tasks.files.separate_paths import refuse_unwritable
 
 TEXT = "the cat of Zebulon Quux sat\n" * 12
 COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]
