@@ -51,7 +51,7 @@ def exposure_figures(
 ) -> dict[str, Figure]:
     """Exposure of each family by repetitions, in bits, and the bound on epsilon if there are coins.
 
-    ``exposure_kept_4`` is for common words planted four times, ``exposure`` for names at the most repetitions, and
+    ``exposure_unmasked_4`` is for common words planted four times, ``exposure`` for names at the most repetitions, and
     ``exposure_extrapolated`` for the same, beyond the number of references. ``gain``: calibrated scores (S,) of
     ``sentences_by_form``; ``by`` names the score.
     """
@@ -75,8 +75,8 @@ def exposure_figures(
                 if (canary.family, canary.repetitions) == (family, times)
             ]
             groups = [(np.array([score for form, score in own if form == of[1]]), references[of]) for of in forms]
-            # The family "masked" and the most repetitions are the defaults: they add nothing to the name.
-            of_family = [family] * (family != "masked")
+            # Masked words and the most repetitions are the defaults: they add nothing to the name.
+            of_family = {"masked": [], "kept": ["unmasked"]}.get(family, [family])
             attack = f"{attacker}; {times} times in the text"
             name = "_".join(["exposure", *of_family, *[str(times)] * (times < most)])
             found[name] = mean_exposure(groups, attack, *chance)

@@ -220,7 +220,7 @@ MEASURES = (
     _remembered("exposure_figures", "Canary exposure: masked numbers, bits", "exposure, numbers"),
     _remembered("exposure_extrapolated", "Canary exposure: masked names, extrapolated, bits", "", _OFFERED),
     _remembered("exposure_unmasked", "Canary exposure: unmasked words, bits", "exposure, unmasked"),
-    _remembered("exposure_kept_1", "Canary exposure: unmasked words inserted once, bits", "exposure, unmasked once"),
+    _remembered("exposure_unmasked_1", "Canary exposure: unmasked words inserted once, bits", "exposure, unmasked once"),
     _leak("exposure_filler", "Canary exposure: masked names in the tuned filler, bits", "", _OFFERED, share=False),
     _leak("exposure_filler_unmasked", "Canary exposure: unmasked words in the tuned filler, bits", "", _OFFERED,
           share=False),
