@@ -1,8 +1,8 @@
 """Write params.yaml for a profile: other sizes, models and corpora, with the same code and graph.
 
 Profiles are files in profiles/. A section that a profile names replaces that section of
-params.yaml. In the section 'compare', only the keys that the profile names are replaced. All other
-sections stay. cells.yaml is written too.
+params.yaml. In the sections 'compare' and 'speech', only the keys that the profile names are
+replaced. All other sections stay. cells.yaml is written too.
 
 Use a clone for a large experiment, as in the example. The results of the default then remain.
 
@@ -65,7 +65,7 @@ def profile_text(name: str, root: str | Path = ".") -> str:
         f"# Profile {name}: params.yaml with the sections of {FOLDER}/{name}.yaml in place of its own.\n"
         "# Every key is explained in tasks/*/*settings.py; an unknown key is an error.\n\n"
     )
-    return introduction + with_sections(base, path.read_text(encoding="utf-8"), by_key=("compare",))
+    return introduction + with_sections(base, path.read_text(encoding="utf-8"), by_key=("compare", "speech"))
 
 
 def with_sections(base: str, replacing: str, by_key: Collection[str]) -> str:

@@ -34,6 +34,7 @@ def test_every_shipped_profile_is_valid():
         "forgetting",
         "four_corpora",
         "paper",
+        "quick",
         "real_speech",
         "smollm2",
         "two_languages",
