@@ -10,7 +10,7 @@ import pytest
 from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.ngram.backoff_model import NgramMixture, weight_of_first
 from tasks.language_model.ngram.kneser_ney import FALLBACK_DISCOUNTS, discounts_of, estimate
-from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.language_model.vocabulary import END_ID, MARKERS, MASK_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
 A, B, C, D = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 4)
 SIZE = len(SPECIAL_TOKENS) + 4
@@ -129,12 +129,23 @@ def test_probabilities_sum_to_one_behind_every_context(encoded, order, markers):
     assert probability(model, [START_ID, A], START_ID) == 0.0
 
 
-def test_other_targets_stand_behind_the_same_contexts(encoded):
-    model, _ = estimate(encoded(random_lines(4, 30)), 3, SIZE)
-    text = encoded(["a b c", "b"])
-    asked = model.log_probabilities(text.tokens, text.offsets, np.full(len(text.tokens), C))
-    expected = [probability(model, [START_ID, *context], C) for context in ([], [A], [A, B], [A, B, C], [], [B])]
-    assert np.exp(asked[text.tokens != START_ID]) == pytest.approx(expected)
+def test_markers_have_the_sum_of_their_probabilities(encoded):
+    lines = [line.replace("d", "[MASK]") for line in random_lines(4, 30)]
+    models = [estimate(encoded(lines[begin:], "token"), order, SIZE)[0] for begin, order in ((0, 3), (15, 2))]
+    text = encoded(["a b [MASK] c", "b"], "token")
+    found = NgramMixture(models, [0.3, 0.7]).marker_log_probabilities(text)
+    markers = [SPECIAL_TOKENS.index(marker) for marker in MARKERS]
+    contexts = ([], [A], [A, B], [A, B, MASK_ID], [A, B, MASK_ID, C], [], [B])
+    expected = [
+        sum(
+            weight * probability(model, [START_ID, *context], marker)
+            for model, weight in zip(models, (0.3, 0.7), strict=True)
+            for marker in markers
+        )
+        for context in contexts
+    ]
+    assert min(expected) > 0
+    assert np.exp(found[text.tokens != START_ID]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded):

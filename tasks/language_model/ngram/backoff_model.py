@@ -5,7 +5,7 @@ The models remain separate, since a single back-off model cannot represent their
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -39,31 +39,26 @@ class BackoffModel:
         """Length of the longest n-gram."""
         return len(self.orders)
 
-    def log_probabilities(
-        self, tokens: np.ndarray, offsets: np.ndarray, targets: np.ndarray | None = None
-    ) -> np.ndarray:
+    def log_probabilities(self, tokens: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Each id's log-probability given the earlier ones of its sentence, in nats (N,); 0 for the first id.
 
         ``tokens`` (N,) holds sentences one after the other, ``offsets`` the start of each and the end of the last.
-        ``targets`` (N,) are other ids to score instead of ``tokens``, in the same contexts.
         """
         tokens = tokens.astype(np.int64)
-        asked = tokens if targets is None else targets.astype(np.int64)
         place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
         index = tokens  # entry of the current order that ends at each position, -1 for none
-        result = self.orders[0].log_probability[asked]
+        result = self.orders[0].log_probability[tokens]
         for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
             if not len(higher.keys):
                 break
             # Entry of the order below that ends before each position, or -1.
             before = np.concatenate([[-1], index[:-1]])
             ends = np.flatnonzero((place >= length - 1) & (before >= 0))
-            contexts = before[ends] * self.vocabulary_size
-            found = find(higher.keys, contexts + asked[ends])
+            found = find(higher.keys, before[ends] * self.vocabulary_size + tokens[ends])
             backed_off = result[ends] + lower.log_backoff[before[ends]]
             result[ends] = np.where(found >= 0, higher.log_probability[found], backed_off)
             index = np.full(len(tokens), -1, dtype=np.int64)
-            index[ends] = found if targets is None else find(higher.keys, contexts + tokens[ends])
+            index[ends] = found
         result[place == 0] = 0.0
         return result
 
@@ -116,18 +111,17 @@ class NgramMixture:
     languages: LanguageFactors | None = None
     """Factors for predicting the language of the next word first; ``None``: not used."""
 
-    def log_probabilities(self, text: EncodedText, targets: np.ndarray | None = None) -> np.ndarray:
-        """The log-probability of each id (N,), or of ``targets`` (N,), in nats; 0 at the start of a sentence."""
+    def log_probabilities(self, text: EncodedText) -> np.ndarray:
+        """The log-probability of each id of a text (N,), in nats; 0 at the start of a sentence."""
         each = [
-            np.log(weight) + model.log_probabilities(text.tokens, text.offsets, targets)
+            np.log(weight) + model.log_probabilities(text.tokens, text.offsets)
             for model, weight in zip(self.models, self.weights, strict=True)
             if weight > 0
         ]
         mixed = np.logaddexp.reduce(each, axis=0)
         if self.languages is not None:
-            asked = text.tokens if targets is None else targets
             own = self.class_probabilities(text, self.languages.classes)
-            mixed += self.languages.correction(self.languages.expected(text), own, asked)
+            mixed += self.languages.correction(self.languages.expected(text), own, text.tokens)
         mixed[text.offsets[:-1]] = 0.0
         return mixed
 
@@ -143,10 +137,11 @@ class NgramMixture:
         )
 
     def marker_log_probabilities(self, text: EncodedText) -> np.ndarray:
-        """The log-probability of all markers together at each id of a text (N,), in nats."""
-        plain = replace(self, languages=None)  # markers have no language
-        each = [plain.log_probabilities(text, np.full(len(text.tokens), marker)) for marker in _MARKER_IDS]
-        return np.logaddexp.reduce(each, axis=0)
+        """The log-probability of all markers together at each id of a text (N,), in nats, without language factors."""
+        is_marker = np.zeros((self.models[0].vocabulary_size, 1))
+        is_marker[_MARKER_IDS] = 1.0
+        with np.errstate(divide="ignore"):  # a model that was trained on unmarked text may never predict a marker
+            return np.log(self.class_probabilities(text, is_marker)[:, 0])
 
     def mean_loss(self, text: EncodedText) -> float:
         """Mean loss of a text, in nats a target."""
