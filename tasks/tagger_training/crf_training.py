@@ -13,7 +13,7 @@ from typing import Any
 
 from tasks.errors import CorpusError, ModelError
 from tasks.labelled_text.labelled_lines import LabelledLine
-from tasks.masking.taggers.crf_features import CrfFeatures, Token, tokens_of
+from tasks.masking.taggers.crf_features import Token, feature_lists, tokens_of
 from tasks.masking.taggers.crf_tagger import OUTSIDE, write_crf_folder
 from tasks.model_source import locate_model, unreachable
 from tasks.tagger_training.settings import CrfTraining
@@ -101,7 +101,7 @@ def train_crf(
     clusters: Mapping[str, tuple[str, ...]] = (
         word_clusters(settings.embeddings, settings.clusters, settings.seed) if settings.embeddings else {}
     )
-    features = CrfFeatures(clusters)
+    features = feature_lists(clusters)
     sentences: list[list[list[str]]] = []
     labels: list[list[str]] = []
     for line in lines:

@@ -8,8 +8,10 @@ model with that feature learns to look names up instead of reading the context.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import chain
+from typing import Generic, TypeVar
 
 from tasks.corpora.words import fold, word_spans
 from tasks.masking.lists.allow_list import SHIPPED_LIST
@@ -19,6 +21,7 @@ VERSION = 1
 
 Token = tuple[int, int, bool]
 """First character, one past the last, and whether it is a word."""
+Group = TypeVar("Group")
 
 _OTHER = re.compile(r"(\S)\1*")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -29,6 +32,8 @@ _RANKS = 100_000
 _LONGEST_SHAPE = 12
 _LONGEST_FORM = 40
 _REMEMBERED = 1 << 15
+"""Words whose groups are not made again."""
+_OFFSETS = "-1", "+1", "-2", "+2"
 _FAR_FEATURES = 3
 """Number of a token's features that are added at a distance of two: form, shape and rank."""
 
@@ -51,44 +56,56 @@ def shape(word: str) -> str:
     return _REPEATED.sub(r"\1\1\1", re.sub(r"\d", "d", letters))[:_LONGEST_SHAPE]
 
 
-class CrfFeatures:
-    """Features of lines; ``clusters`` maps a folded word to its cluster features, such as ``("a7", "b103")``."""
+class CrfFeatures(Generic[Group]):
+    """Features of lines; ``clusters`` maps a folded word to its cluster features, such as ``("a7", "b103")``.
 
-    def __init__(self, clusters: Mapping[str, tuple[str, ...]]) -> None:
+    Features that all tokens with one form share are a group; ``represent`` is called once for each.
+    """
+
+    def __init__(self, clusters: Mapping[str, tuple[str, ...]], represent: Callable[[tuple[str, ...]], Group]) -> None:
         import wordfreq
 
-        self._clusters = clusters
+        self._clusters, self._represent = clusters, represent
         self._ranks = {word: rank for rank, word in enumerate(wordfreq.top_n_list("en", _RANKS))}
         self._allowed = frozenset(SHIPPED_LIST.read_text(encoding="utf-8").split())
-        self._of_word = lru_cache(maxsize=_REMEMBERED)(self._word)
+        self.forget()
 
-    def __call__(self, text: str, tokens: list[Token]) -> list[list[str]]:
-        """A list of features for each token of a line."""
+    def forget(self) -> None:
+        """Drop all representations, so that each group is represented again."""
+        self._of_word = lru_cache(maxsize=_REMEMBERED)(self._word)
+        self._group = lru_cache(maxsize=None)(lambda *features: self._represent(features))
+
+    def __call__(self, text: str, tokens: list[Token]) -> list[tuple[list[Group], list[str]]]:
+        """Groups of features of each token of a line, and its further features."""
         words = [text[start:end] for start, end, _ in tokens]
         views = [self._of_word(word) for word in words]
-        line = ["bias", *_line_features(text, words)]
+        line = self._group("bias", *_line_features(text, words))
+        borders = [self._group(f"{offset} border") for offset in _OFFSETS]
+        last = len(views) - 1
         features = []
-        for index, (here, _, _, _, _) in enumerate(views):
-            own = [*line, *here]
-            look = here[1]
+        for index, ((_, look), here) in enumerate(views):
+            groups = [line, here[0]]
             if index == 0 or words[index - 1][0] in _SENTENCE_END:
-                own += ("start", f"start {look}")
-            own += views[index - 1][1] if index else ("-1 border",)
-            own += views[index + 1][2] if index + 1 < len(views) else ("+1 border",)
-            own += views[index - 2][3] if index > 1 else ("-2 border",)
-            own += views[index + 2][4] if index + 2 < len(views) else ("+2 border",)
+                groups.append(self._group("start", f"start {look}"))
+            groups += [
+                views[index - 1][1][1] if index else borders[0],
+                views[index + 1][1][2] if index < last else borders[1],
+                views[index - 2][1][3] if index > 1 else borders[2],
+                views[index + 2][1][4] if index < last - 1 else borders[3],
+            ]
+            single = []
             if index:
                 before = views[index - 1][0]
-                own += (f"{before[0]}|{look}", f"{before[1]}|{look}")
-            if index + 1 < len(views):
-                own.append(f"{look}|{views[index + 1][0][0]}")
+                single += [f"{before[0]}|{look}", f"{before[1]}|{look}"]
+            if index < last:
+                single.append(f"{look}|{views[index + 1][0][0]}")
             if index > 1:
-                own.append(f"{views[index - 2][0][0]}|{views[index - 1][0][0]}|{look}")
-            features.append(own)
+                single.append(f"{views[index - 2][0][0]}|{views[index - 1][0][0]}|{look}")
+            features.append((groups, single))
         return features
 
-    def _word(self, word: str) -> tuple[tuple[str, ...], ...]:
-        """A word's features for itself, and for its neighbours at -1, +1, -2 and +2."""
+    def _word(self, word: str) -> tuple[tuple[str, str], list[Group]]:
+        """A word's form and shape, and its groups for itself, and for its neighbours at -1, +1, -2 and +2."""
         folded = fold(word[:_LONGEST_FORM])
         rank = self._ranks.get(folded)
         common = folded in self._allowed
@@ -111,10 +128,17 @@ class CrfFeatures:
         if rank is None or rank > _RARE_RANK:
             own.append("rare, upper" if word[0].isupper() else "rare")
         own += self._clusters.get(folded, ())
-        here = tuple(own)
-        near = [tuple(f"{offset} {feature}" for feature in here) for offset in ("-1", "+1")]
-        far = [tuple(f"{offset} {feature}" for feature in here[:_FAR_FEATURES]) for offset in ("-2", "+2")]
-        return (here, *near, *far)
+        near = [[f"{offset} {feature}" for feature in own] for offset in _OFFSETS[:2]]
+        far = [[f"{offset} {feature}" for feature in own[:_FAR_FEATURES]] for offset in _OFFSETS[2:]]
+        return (own[0], own[1]), [self._represent(tuple(group)) for group in (own, *near, *far)]
+
+
+def feature_lists(
+    clusters: Mapping[str, tuple[str, ...]],
+) -> Callable[[str, list[Token]], list[list[str]]]:
+    """A function of a line and its tokens: a list of features for each token."""
+    features = CrfFeatures(clusters, lambda group: group)
+    return lambda text, tokens: [[*chain.from_iterable(groups), *single] for groups, single in features(text, tokens)]
 
 
 def case_of(word: str) -> str:

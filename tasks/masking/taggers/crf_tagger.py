@@ -6,15 +6,19 @@ The probability of a word is one minus its marginal probability of the class out
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from tasks.masking.settings import CrfTagger
-from tasks.masking.taggers.crf_features import VERSION, CrfFeatures, tokens_of
+from tasks.masking.taggers.crf_features import VERSION, CrfFeatures, Token, tokens_of
+from tasks.masking.taggers.crf_weights import CrfWeights
 from tasks.masking.taggers.tagger import TaggedWord, WordTagger
 from tasks.masking.taggers.tagger_folder import read_tagger_folder, write_tagger_folder
 
 MODEL_FILE, CLUSTERS_FILE = "model.crfsuite", "clusters.tsv"
 OUTSIDE = "O"
+_MOST_GROUPS = 1 << 17
+"""Groups of features whose weights are added once: those of 26,000 words."""
 
 
 def write_crf_folder(
@@ -31,8 +35,6 @@ class CrfModel(WordTagger):
 
     def __init__(self, settings: CrfTagger) -> None:
         """Load the model; ``ModelError`` if it is missing or damaged, or has another version of the features."""
-        import pycrfsuite
-
         folder, description = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
         shipped = settings.model == CrfTagger(kind="crf").model
         self.name = "crf:shipped" if shipped else f"crf:{settings.model}"
@@ -43,14 +45,14 @@ class CrfModel(WordTagger):
         for line in (folder / CLUSTERS_FILE).read_text(encoding="utf-8").splitlines():
             word, _, features = line.partition("\t")
             clusters[word] = tuple(features.split(" "))
-        self._features = CrfFeatures(clusters)
-        self._model: Any = pycrfsuite.Tagger()
-        self._model.open(str(folder / MODEL_FILE))
-        known = set(self._model.labels())
-        self._labels = [
-            (entity_type, [label for label in (f"B-{entity_type}", f"I-{entity_type}") if label in known])
-            for entity_type in self._types
-        ]
+        self._weights = CrfWeights(folder / MODEL_FILE)
+        self._features = CrfFeatures(clusters, self._weights.add)
+        labels = self._weights.labels
+        self._outside = labels.index(OUTSIDE)
+        self._columns = {
+            name: [labels.index(label) for label in (f"B-{name}", f"I-{name}") if label in labels]
+            for name in self._types
+        }
 
     @property
     def entity_types(self) -> list[str]:
@@ -59,20 +61,27 @@ class CrfModel(WordTagger):
 
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
         """The tagged words of each text."""
-        return [list(self._words(text)) for text in texts]
+        tokens = [tokens_of(text) for text in texts]
+        chosen = [number for number, of_text in enumerate(tokens) if any(is_word for _, _, is_word in of_text)]
+        marginals = self._weights.marginals([self._scores(texts[number], tokens[number]) for number in chosen])
+        found: list[list[TaggedWord]] = [[] for _ in texts]
+        for number, of_text in zip(chosen, marginals, strict=True):
+            found[number] = list(self._words(tokens[number], of_text))
+        return found
 
-    def _words(self, text: str) -> Iterator[TaggedWord]:
-        tokens = tokens_of(text)
-        if not any(is_word for _, _, is_word in tokens):
-            return
-        model = self._model
-        model.set(self._features(text, tokens))
-        for index, (start, end, is_word) in enumerate(tokens):
-            if not is_word:
-                continue
-            probability = 1.0 - model.marginal(OUTSIDE, index)
-            if probability >= self._minimum:
+    def _scores(self, text: str, tokens: list[Token]) -> np.ndarray:
+        if self._weights.groups > _MOST_GROUPS:
+            self._weights.forget()
+            self._features.forget()
+        return self._weights.scores(self._features(text, tokens))
+
+    def _words(self, tokens: Sequence[Token], marginals: np.ndarray) -> Iterator[TaggedWord]:
+        probabilities = 1.0 - marginals[:, self._outside]
+        for index in np.flatnonzero(probabilities >= self._minimum).tolist():
+            start, end, is_word = tokens[index]
+            if is_word:
+                of_label = marginals[index].tolist()
                 _, entity_type = max(
-                    (sum(model.marginal(label, index) for label in labels), name) for name, labels in self._labels
+                    (sum(of_label[at] for at in at_labels), name) for name, at_labels in self._columns.items()
                 )
-                yield start, end, entity_type, min(probability, 1.0)
+                yield start, end, entity_type, min(float(probabilities[index]), 1.0)

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.masking.taggers.crf_features import CrfFeatures, shape, tokens_of
+from tasks.masking.taggers.crf_features import feature_lists, shape, tokens_of
 
 
 @pytest.fixture(scope="module")
 def features():
-    return CrfFeatures({"chicago": ("k64=7",)})
+    return feature_lists({"chicago": ("k64=7",)})
 
 
 def test_tokens_are_words_and_runs_of_other_characters():

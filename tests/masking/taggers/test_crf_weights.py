@@ -1,0 +1,75 @@
+"""Marginals of the conditional random field, compared with CRFsuite's own tagger."""
+
+from pathlib import Path
+
+import pycrfsuite
+import pytest
+
+from tasks.errors import ModelError
+from tasks.masking.settings import CrfTagger
+from tasks.masking.taggers import crf_tagger
+from tasks.masking.taggers.crf_features import feature_lists, tokens_of
+from tasks.masking.taggers.crf_tagger import CLUSTERS_FILE, MODEL_FILE, OUTSIDE, CrfModel
+
+FOLDER = Path(crf_tagger.__file__).parent / "crf_model"
+LINES = [
+    "",
+    "...",
+    "Anna",
+    "my name is Anna Smith and I live at 12 Elm Street, Boston, MA 02134!",
+    "call me on 555-0134 or write to anna.k@corp.local on Tuesday, 3 May 2021",
+    "THE MEETING WITH DR JONES OF ACME CORP IS ON FRIDAY",
+    "we will see what he says, then we go home. Ibuprofen and B2B -- 3.5 %",
+    " ".join(["tell Rosa that Kim paid 30 dollars in Lima"] * 40),
+]
+
+
+def by_crfsuite(folder: Path, minimum: float) -> list[list[tuple[int, int, str, float]]]:
+    """The tagged words, by CRFsuite's strings and marginals."""
+    rows = [line.partition("\t") for line in (folder / CLUSTERS_FILE).read_text(encoding="utf-8").splitlines()]
+    features = feature_lists({word: tuple(clusters.split(" ")) for word, _, clusters in rows})
+    model = pycrfsuite.Tagger()
+    model.open(str(folder / MODEL_FILE))
+    types = {label[2:] for label in model.labels() if label != OUTSIDE}
+    found = []
+    for line in LINES:
+        tokens = tokens_of(line)
+        model.set(features(line, tokens))
+        found.append([])
+        for place, (start, end, is_word) in enumerate(tokens):
+            probability = 1.0 - model.marginal(OUTSIDE, place)
+            if is_word and probability >= minimum:
+                of_type = {
+                    name: sum(model.marginal(label, place) for label in model.labels() if label[2:] == name)
+                    for name in types
+                }
+                found[-1].append((start, end, max(of_type, key=of_type.__getitem__), probability))
+    return found
+
+
+@pytest.mark.parametrize("most_groups", [1 << 17, 10])
+def test_marginals_are_those_of_crfsuite(monkeypatch, most_groups):
+    monkeypatch.setattr(crf_tagger, "_MOST_GROUPS", most_groups)
+    settings = CrfTagger(kind="crf", minimum_probability=0.01)
+    found = CrfModel(settings).tagged_words(LINES)
+    expected = by_crfsuite(FOLDER, 0.01)
+    assert [[word[:3] for word in line] for line in found] == [[word[:3] for word in line] for line in expected]
+    assert sum(map(len, found)) > 100
+    for line, other in zip(found, expected, strict=True):
+        assert [word[3] for word in line] == pytest.approx([word[3] for word in other], abs=1e-12)
+
+
+def test_lines_have_the_same_tags_alone_as_among_others():
+    model = CrfModel(CrfTagger(kind="crf"))
+    together = model.tagged_words(LINES)
+    for line, expected in zip(LINES, together, strict=True):
+        (alone,) = model.tagged_words([line])
+        assert [word[:3] for word in alone] == [word[:3] for word in expected]
+        assert [word[3] for word in alone] == pytest.approx([word[3] for word in expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("content", [b"", b"lCRF", b"x" * 5000])
+def test_a_file_that_is_no_model_is_an_error(tmp_path, content):
+    (tmp_path / MODEL_FILE).write_bytes(content)
+    with pytest.raises(ModelError, match=r"is no model of CRFsuite, or damaged; train it again"):
+        crf_tagger.CrfWeights(tmp_path / MODEL_FILE)
