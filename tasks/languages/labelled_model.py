@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import log10
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from tasks.conditional_random_field import train
 from tasks.languages.labelled_words import LabelledWords
 from tasks.languages.word_languages import TaggedLine, WordLanguages, form_of
 from tasks.languages.word_lists import word_list
@@ -19,21 +22,26 @@ class LabelledModel:
 
     def __init__(self, plain: WordLanguages, labelled: Sequence[LabelledWords]) -> None:
         """``plain`` is the unsupervised model: its tag is a feature, and the label of words without one."""
-        from sklearn_crfsuite import CRF
+        import pycrfsuite
 
         self._plain = plain
-        self._crf = CRF(algorithm="lbfgs", c1=_L1, c2=_L2, max_iterations=_ROUNDS, all_possible_transitions=True)
         lines = list(plain.tag(line.words for line in labelled))
         labels = [
             [label or guess or _OTHER for label, guess in zip(line.languages, guessed.languages, strict=True)]
             for line, guessed in zip(labelled, lines, strict=True)
         ]
-        self._crf.fit([self._features(line) for line in lines], labels)
+        features = (self._features(line) for line in lines)
+        with TemporaryDirectory() as folder:
+            model = Path(folder) / "model"
+            train(model, features, labels, iterations=_ROUNDS, absolute=_L1, squared=_L2)
+            self._content = model.read_bytes()  # the tagger reads it as long as it lives
+        self._crf = pycrfsuite.Tagger()
+        self._crf.open_inmemory(self._content)
 
     def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
         """Tag lines as ``WordLanguages.tag`` does; ``around`` and ``before`` come from the unsupervised model."""
         for line in self._plain.tag(lines):
-            labels = self._crf.predict_single(self._features(line)) if line.words else []
+            labels = self._crf.tag(self._features(line)) if line.words else []
             yield replace(line, languages=[None if label == _OTHER else label for label in labels])
 
     def _features(self, line: TaggedLine) -> list[list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.conditional_random_field import train
 from tasks.errors import CorpusError, ModelError
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.crf_features import Token, feature_lists, tokens_of
@@ -96,8 +97,6 @@ def train_crf(
 
     ``CorpusError`` if no token is labelled, ``ModelError`` if the weights become NaN or infinite.
     """
-    import sklearn_crfsuite
-
     clusters: Mapping[str, tuple[str, ...]] = (
         word_clusters(settings.embeddings, settings.clusters, settings.seed) if settings.embeddings else {}
     )
@@ -114,17 +113,15 @@ def train_crf(
         raise CorpusError("the labelled text has no labelled word; a tagger needs some to learn from")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model"
-        model = sklearn_crfsuite.CRF(
-            algorithm="lbfgs",
-            c1=_L1,
-            c2=_L2,
-            max_iterations=settings.iterations,
-            min_freq=_LEAST_FEATURE_COUNT,
-            all_possible_transitions=True,
-            model_filename=str(file),
+        iterations = train(
+            file,
+            sentences,
+            labels,
+            iterations=settings.iterations,
+            absolute=_L1,
+            squared=_L2,
+            least_count=_LEAST_FEATURE_COUNT,
         )
-        model.fit(sentences, labels)
-        iterations = model.training_log_.iterations
         last = iterations[-1] if iterations else {}
         loss = float(last.get("loss", "nan"))
         if not loss == loss or loss in (float("inf"), float("-inf")):

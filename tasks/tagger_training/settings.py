@@ -13,7 +13,7 @@ BY_FORM = ("DATE", "NUMBER", "MONEY", "CONTACT", "IDENTIFIER")
 
 
 class CrfTraining(Settings):
-    """A conditional random field, by L-BFGS with elastic-net regularisation (sklearn-crfsuite)."""
+    """A conditional random field, by L-BFGS with elastic-net regularisation (CRFsuite)."""
 
     kind: Literal["crf"]
     iterations: int = Field(default=80, ge=1)
