@@ -23,7 +23,7 @@ from tasks.privacy.ledger import Release, append_to_ledger
 pytestmark = pytest.mark.timeout(900)
 SEARCH = CanarySearch(CANARIES)
 FILL = "data/obfuscated/{}/allow_list/unigram-1.txt"
-STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill@{}-allow_list-unigram-1"]
+STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill_control@{}-allow_list-unigram-1"]
 OTHERS = [stage.format("notes") for stage in STAGES]
 
 
