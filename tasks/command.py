@@ -114,7 +114,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         """The parser of the options: files, dimensions of the cell, and the common ones of all stages."""
         parser = make_parser(prog, description, self._epilog(setting_lines(self.settings)))
         parser.epilog_for = lambda words: self._epilog(self._asked_lines(prog, words))
-        parser.words_for = self._with_cell
+        parser.words_for = self.with_cell
         add_options(parser, self.files)
         for name in self.cell:
             required = name == self.named_by
@@ -153,7 +153,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help="; or ".join(uses))
         return parser
 
-    def _with_cell(self, words: Sequence[str]) -> list[str]:
+    def with_cell(self, words: Sequence[str]) -> list[str]:
         """The words, with the options of the named cell."""
         return with_options_of_cell(self.name, self.cell, self.labels, words)
 
@@ -319,6 +319,8 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             seed=self.cell.seed,
             inputs=self.inputs(),
             outputs=[path for _, path in self.files.written()],
+            # All paths, so that the report does not depend on cells.yaml.
+            options_of=self.command.with_cell,
         ) as recorded:
             yield recorded
 

@@ -109,11 +109,9 @@ def with_options_of_cell(command: str, typed: Sequence[str], labels: Sequence[st
 
 
 def _options(command: str, typed: Sequence[str], labels: Sequence[str], key: str) -> list[str]:
-    from tasks.parameters.parameter_file import DEFAULT_PATH
-
     row = _row(command, key)
     known = ",".join(f"{name}={row[name]}" for name in labels if name in row)
-    words = ["--params", DEFAULT_PATH, *(["--cell", known] if known else [])]
+    words = ["--params", "params.yaml", *(["--cell", known] if known else [])]
     for name in typed:
         words += [f"--{name}", str(row[name])] if name in row else []
     for bracket, text in re.findall(r"(\[?)([^][]+)", OPTIONS[command]):
@@ -128,12 +126,16 @@ def _row(command: str, key: str) -> Mapping[str, Any]:
     """The row of a cell, with folders that follow from it; ``ParameterError`` if no stanza of the command has it."""
     try:
         cells = yaml.load(Path(CELLS_FILE).read_text(encoding="utf-8"), _LOADER)["cells"]
+        rows = {name: row for stanza in _STANZAS.get(command, (command,)) for name, row in cells[stanza].items()}
     except FileNotFoundError:
         raise ParameterError(
             f"--cell {key!r}: there is no {CELLS_FILE} here; run in the project's folder, or give paths as options and "
             "labels as KEY=VALUE"
         ) from None
-    rows = {name: row for stanza in _STANZAS.get(command, (command,)) for name, row in cells[stanza].items()}
+    except (yaml.YAMLError, KeyError, TypeError):
+        raise ParameterError(
+            f"{CELLS_FILE} is of another version or damaged; 'palimpsest cells' writes it again"
+        ) from None
     if key not in rows:
         raise ParameterError(
             f"--cell {key!r} is no cell of this step in {CELLS_FILE}{nearest(key, rows)}; 'palimpsest plan' lists cells"
