@@ -6,6 +6,7 @@ The row of the cell in ``cells.yaml`` fills the step's paths, which are those of
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,6 @@ _STANZAS = {
     "tune-fusion": ("tune_fusion",),
 }
 """Stanzas of ``dvc.yaml`` by command, if they are not one with its name."""
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def with_options_of_cell(command: str, typed: Sequence[str], labels: Sequence[str], words: Sequence[str]) -> list[str]:
@@ -125,7 +125,7 @@ def _options(command: str, typed: Sequence[str], labels: Sequence[str], key: str
 def _row(command: str, key: str) -> Mapping[str, Any]:
     """The row of a cell, with folders that follow from it; ``ParameterError`` if no stanza of the command has it."""
     try:
-        cells = yaml.load(Path(CELLS_FILE).read_text(encoding="utf-8"), _LOADER)["cells"]
+        cells = _cells(Path(CELLS_FILE).read_text(encoding="utf-8"))
         rows = {name: row for stanza in _STANZAS.get(command, (command,)) for name, row in cells[stanza].items()}
     except FileNotFoundError:
         raise ParameterError(
@@ -143,3 +143,9 @@ def _row(command: str, key: str) -> Mapping[str, Any]:
     dataset = rows[key]["dataset"]
     folders = {"corpus": f"data/private/corpora/{dataset}", "masked": f"data/private/masked/{dataset}"}
     return {**rows[key], **folders, "recogniser": cells["recogniser"]}
+
+
+@lru_cache(maxsize=1)
+def _cells(text: str) -> dict[str, Any]:
+    cells: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["cells"]
+    return cells
