@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from tasks.errors import ParameterError
 from tasks.files.separate_paths import STANDARD_STREAM, refuse_shared_paths, refuse_unwritable, without_empty_folders
 from tasks.options import READ, WRITE_STREAM, Options, add_options, make_parser, option_of, options_from
+from tasks.parameters.cell_options import OPTIONS, with_options_of_cell
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.checks import as_plain, check_settings
@@ -113,6 +114,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         """The parser of the options: files, dimensions of the cell, and the common ones of all stages."""
         parser = make_parser(prog, description, self._epilog(setting_lines(self.settings)))
         parser.epilog_for = lambda words: self._epilog(self._asked_lines(prog, words))
+        parser.words_for = self.with_cell
         add_options(parser, self.files)
         for name in self.cell:
             required = name == self.named_by
@@ -145,10 +147,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         common.add_argument(
             "--report", metavar="FILE", help="write what was measured, in numbers; '-': standard output"
         )
-        if self.labels:
-            known = ", ".join(self.labels)
-            common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help=f"labels of the report: {known}")
+        uses = [f"labels of the report: {', '.join(self.labels)}"] if self.labels else []
+        uses += ["name of a cell in cells.yaml, for its files and settings"] if self.name in OPTIONS else []
+        if uses:
+            common.add_argument("--cell", metavar="KEY=VALUE[,...]", default="", help="; or ".join(uses))
         return parser
+
+    def with_cell(self, words: Sequence[str]) -> list[str]:
+        """The words, with the options of the named cell."""
+        return with_options_of_cell(self.name, self.cell, self.labels, words)
 
     def _epilog(self, lines: Sequence[str]) -> str:
         return "\n".join(filter(None, [self.epilog, *lines]))
@@ -174,7 +181,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         if arguments.params and self.named_by and not name:
             raise ParameterError(f"--params needs {option_of(self.named_by)}: which settings of {arguments.params!r}?")
         given = {dimension: getattr(arguments, dimension) for dimension in self.cell}
-        cell = Cell(**given, **(labels_of(arguments.cell, self.labels) if self.labels else {}))
+        cell = Cell(**given, **labels_of(getattr(arguments, "cell", ""), self.labels))
         check_seed(cell.seed)
         files = self.files_from(arguments)
         own = [text for text in arguments.overrides if not text.startswith(_RESOURCES)]
@@ -312,6 +319,8 @@ class Invocation(Generic[AnySettings, AnyFiles]):
             seed=self.cell.seed,
             inputs=self.inputs(),
             outputs=[path for _, path in self.files.written()],
+            # All paths, so that the report does not depend on cells.yaml.
+            options_of=self.command.with_cell,
         ) as recorded:
             yield recorded
 
@@ -325,7 +334,8 @@ def labels_of(text: str, known: Sequence[str]) -> dict[str, Any]:
         if not sign or not value or (key == "seed" and not is_number) or key in found:
             raise ParameterError(f"--cell {part!r} is not of the form KEY=VALUE, such as dataset=mail, each key once")
         if key not in known:
-            raise ParameterError(f"--cell: no label {key!r}{nearest(key, known)}; allowed: {', '.join(known)}")
+            allowed = ", ".join(known) or "none"
+            raise ParameterError(f"--cell: no label {key!r}{nearest(key, known)}; allowed: {allowed}")
         found[key] = int(value) if key == "seed" else value
     return found
 

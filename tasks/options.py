@@ -106,9 +106,13 @@ class OneLineParser(argparse.ArgumentParser):
 
     epilog_for: Callable[[Sequence[str]], str] | None = None
     """The end of the help by the words of a command line; without, ``epilog``."""
+    words_for: Callable[[Sequence[str]], list[str]] | None = None
+    """The words to parse by those of a command line; without, the same."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """As in argparse, with the help's end for these words."""
+        """As in argparse, with the help's end for these words, and the words that replace them."""
+        if self.words_for is not None and args is not None:
+            args = self.words_for(args)
         if self.epilog_for is not None and args is not None:
             self.epilog = self.epilog_for(args)
         return super().parse_known_args(args, namespace)

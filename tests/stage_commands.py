@@ -1,6 +1,9 @@
 """What the command lines of stages say, for tests that hold ``dvc.yaml`` against the code."""
 
 import shlex
+from contextlib import chdir
+
+from dvc.dependency import ParamsDependency
 
 from tasks.cli import command_parser, load_command, main
 
@@ -10,7 +13,15 @@ def parsed(stage):
     words = shlex.split(stage.cmd)
     assert words[0] == "palimpsest"
     module = load_command(words[1])
-    return module, command_parser(words[1], module).parse_args(words[2:])
+    # Its cell is in cells.yaml.
+    with chdir(stage.wdir):
+        return module, command_parser(words[1], module).parse_args(words[2:])
+
+
+def listed_sections(stage):
+    """The key paths of ``params.yaml`` that a stage depends on."""
+    file = ParamsDependency.DEFAULT_PARAMS_FILE
+    return sorted(key for entry in stage.params if entry.def_path == file for key in entry.params)
 
 
 def sections_of(stage):

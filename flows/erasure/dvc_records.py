@@ -124,9 +124,9 @@ class CachedObjects:
                 yield from (entry["md5"] for entry in json.loads(file.read_text(encoding="utf-8")))
 
 
-_NAMES = ("${item.dataset}", "${item.cell.dataset}", "${key}")
-"""Placeholders of a corpus name in ``dvc.yaml``: in a matrix, of a cell, and in a ``foreach`` over corpora and labelled
-text with a corpus' name."""
+_NAMES = ("${item.dataset}", "${key}")
+"""Placeholders of a corpus name in ``dvc.yaml``: of a cell, and in a ``foreach`` over corpora and labelled text with a
+corpus' name."""
 _PATH = "${item.path}"
 """Placeholder of the path of a cell, which begins with the name."""
 _CHOSEN = {

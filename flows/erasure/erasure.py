@@ -110,6 +110,8 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: Tracking
     paths = paths_of(name, root)
     releases = [release.name for release in of_corpus(read_ledger(), name)]
     paths.add(f"releases/{release}" for release in releases)
+    # The page of 'dvc plots show' is about all corpora.
+    paths.add(["dvc_plots"])
     paths.add_what_is_made([*nodes, *locked.values()])
     sources = _sources(name, root, paths)
     data, cache = list(data_records(root)), Path(repository.cache.local.path).parents[1]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from flows.graph.selection import Selection
 from tasks.errors import ResourceError, StageError
 from tasks.files.private_folders import DVC_TABLES
+from tasks.records.cell import Cell
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -188,7 +189,7 @@ def _node(name: str, stage: "Stage", upstream: list[str], definitions: dict[str,
 def _dimensions(stage: "Stage", definitions: dict[str, Mapping[str, Any]]) -> dict[str, str]:
     """A stage's place in its matrix or foreach, as DVC resolved it; empty for a stage without.
 
-    An entry of ``cells.yaml`` has its dimensions under ``cell``; another foreach has only the key.
+    A row of ``cells.yaml`` has the dimensions of a cell among its columns; another foreach has only the key.
     """
     from dvc.parsing import ForeachDefinition, MatrixDefinition
     from dvc.stage import PipelineStage
@@ -203,8 +204,9 @@ def _dimensions(stage: "Stage", definitions: dict[str, Mapping[str, Any]]) -> di
         return {}
     item = definition.normalized_iterable[key]
     if isinstance(definition, ForeachDefinition):
-        item = item.get("cell") if isinstance(item, Mapping) else None
-    return {step: key} if item is None else {str(name): str(value) for name, value in item.items()}
+        row = item if isinstance(item, Mapping) else {}
+        item = {name: row[name] for name in Cell.__dataclass_fields__ if name in row} or {step: key}
+    return {str(name): str(value) for name, value in item.items()}
 
 
 def _one_line(error: BaseException) -> str:

@@ -1,15 +1,14 @@
-"""``cells.yaml``: for each step of ``dvc.yaml`` its cells, with their paths.
+"""``cells.yaml``: a row for each cell, and for each stanza of ``dvc.yaml`` the rows that it runs over.
 
 DVC's ``foreach`` runs over a mapping and can leave cells out, unlike a full product of dimensions. Only this module
 derives the experiment from ``params.yaml``. ``compare`` defines the cells (``tasks.records.cells``), ``tuned_fillers``
 the base of a tuned filler, and ``speech`` the recordings and lists.
 
-An entry has plain values only, which is all that DVC puts into a path. ``cell`` are its dimensions and ``path`` is the
-folder of its files. ``options`` are extra words of its command. Instead of a missing dependency it names another one
-that it has anyway.
+A row has a cell's dimensions, and the values of paths that a template of DVC cannot make of them. Columns with the name
+of a command are further options of it (``tasks.parameters.cell_options``).
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tasks.files.atomic_file import atomic_writer
 from tasks.filling.methods.distilled import Distilled, Source
 from tasks.language_model.settings import MarkerUse
 from tasks.masking.every_tagger import EVERY_TAGGER
+from tasks.parameters.cell_options import CELLS_FILE
 from tasks.parameters.compare_settings import CompareSettings
 from tasks.parameters.parameter_file import Parameters
 from tasks.records.cell import Cell
@@ -37,7 +37,6 @@ from tasks.records.cells import (
     recognised_cells,
 )
 
-CELLS_FILE = "cells.yaml"
 MODELS, MODELS_OF_RAW_TEXT = "models/adapted", "data/private/models"
 """Folders of adapted models, and of those that were trained on raw text."""
 ADAPTED = "adapted"
@@ -50,9 +49,11 @@ MARKER_USES: dict[str, MarkerUse] = {
 }
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
 SHIPPED_LISTS = "tasks/masking/lists"
+TABLE = "evaluate"
+"""The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\
-# The cells of the experiment by step, for dvc.yaml. 'palimpsest cells' writes this from params.yaml, as 'palimpsest
-# plan' and 'palimpsest run' do before they read the graph: change `compare` there and nothing here.
+# The cells of each stanza of dvc.yaml: &c1 names a row, *c1 is the same row again. 'palimpsest cells' writes this from
+# params.yaml, as 'palimpsest plan' and 'palimpsest run' do before they read the graph: change `compare` there.
 cells:
 """
 Entry = dict[str, Any]
@@ -60,14 +61,21 @@ Entry = dict[str, Any]
 
 def cells_text(parameters: Parameters) -> str:
     """The content of ``cells.yaml``, one line an entry."""
-    lines = [_HEAD]
-    for step, entries in graph_cells(parameters).items():
+    lines, found = [_HEAD], graph_cells(parameters)
+    anchors = {id(row): f"c{number}" for number, row in enumerate(found[TABLE].values(), start=1)}
+    for step, entries in found.items():
         if not isinstance(entries, dict) or not entries:
             lines.append(f"  {step}: {_flow(entries)}\n")
             continue
         lines.append(f"  {step}:\n")
-        # Without the braces, so that a key such as `no` is quoted like a value.
-        lines += [f"    {_flow({key: entry})[1:-1]}\n" for key, entry in entries.items()]
+        for key, entry in entries.items():
+            anchor = anchors.get(id(entry))
+            # Without the braces, so that a key such as `no` is quoted like a value.
+            name = _flow({key: None})[1:].removesuffix(": null}")
+            if anchor and step != TABLE:
+                lines.append(f"    {name}: *{anchor}\n")
+            else:
+                lines.append(f"    {name}: {f'&{anchor} ' if anchor else ''}{_flow(entry)}\n")
     return "".join(lines)
 
 
@@ -95,53 +103,82 @@ def check_cells(parameters: Parameters, folder: Path) -> None:
         raise ParameterError(f"{CELLS_FILE} {state}; 'palimpsest cells' updates it")
 
 
-def graph_cells(parameters: Parameters) -> dict[str, dict[str, Entry] | list[str] | str]:
-    """The cells of each step by the part of their stages' names after the ``@``, and the recogniser's folder."""
+def graph_cells(parameters: Parameters) -> dict[str, Any]:
+    """The rows of each stanza by the part of its stages' names after the ``@``; the fillers and recognisers."""
     compare = parameters.compare
-    cells = [cell for cell in expected_cells(compare) if cell.method != NO_LANGUAGE_MODEL]
-    with_words = [cell for cell in recognised_cells(compare) if cell.dataset in compare.speech_datasets]
+    rows = {cell: _row(cell, parameters) for cell in expected_cells(compare)}
+    cells = [cell for cell in rows if cell.method != NO_LANGUAGE_MODEL]
     drawn = {
         cell: settings
-        for cell in cells
-        if is_filled(cell) and isinstance(settings := parameters.filling[str(cell.method)], Distilled)
+        for cell in filter(is_filled, cells)
+        if isinstance(settings := parameters.filling[str(cell.method)], Distilled)
     }
-    with_lists = [cell for cell in recognised_cells(compare) if cell.dataset in compare.rescored_datasets]
+    filled = [cell for cell in cells if is_filled(cell) and cell not in drawn]
+    audited, recognised = audited_cells(compare), recognised_cells(compare)
+    with_words = [cell for cell in recognised if cell.dataset in compare.speech_datasets]
+    with_lists = [cell for cell in recognised if cell.dataset in compare.rescored_datasets]
+
+    def of(chosen: Iterable[Cell]) -> dict[str, Entry]:
+        return {cell_key(cell): rows[cell] for cell in chosen}
+
+    def by_model(step: str, chosen: list[Cell]) -> dict[str, dict[str, Entry]]:
+        return {
+            step: of(cell for cell in chosen if cell.method != NO_LANGUAGE_MODEL),
+            f"{step}_alone": of(cell for cell in chosen if cell.method == NO_LANGUAGE_MODEL),
+        }
+
     return {
+        TABLE: of(cells),
         # Only the compared ones: params.yaml may describe others.
         "corpus": {name: _corpus(name, parameters) for name in compare.datasets},
         "mask": dict(_masked(parameters)),
         "train_filler": parameters.pretrained_fillers(),
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
-        "fill": {cell_key(cell): _fill(cell, parameters) for cell in cells if is_filled(cell) and cell not in drawn},
+        "fill": of(cell for cell in filled if cell.filler),
+        "fill_control": of(cell for cell in filled if not cell.filler),
         "distil": {cell_key(cell): _distilled(cell, settings) for cell, settings in drawn.items()},
         "unmasked": dict(_unmasked(parameters)),
-        "fluency": {str(cell.dataset): {"cell": {"dataset": cell.dataset}} for cell in cells if is_filled(cell)},
+        "fluency": {str(cell.dataset): {"dataset": cell.dataset} for cell in cells if is_filled(cell)},
         "conclusion": dict(_concluded(parameters)),
         "examples": {cell_key(cell): entry for cell, entry in _examples(parameters)},
-        "adapt": {cell_key(cell): _adapted(cell, parameters) for cell in cells if cell.method != PRETRAINED},
-        "evaluate": {cell_key(cell): _named(cell) | {"model": _model(cell)} for cell in cells},
-        "audit": {cell_key(cell): _audited(cell, parameters) for cell in audited_cells(compare)},
+        "adapt": of(cell for cell in cells if cell.method != PRETRAINED),
+        "audit": of(c for c in audited if c.filler and c.filler not in parameters.tuned_fillers),
+        "audit_tuned": of(cell for cell in audited if cell.filler in parameters.tuned_fillers),
+        "audit_control": of(cell for cell in audited if is_filled(cell) and not cell.filler),
+        "audit_oracle": of(cell for cell in audited if cell.method == ORACLE),
+        "audit_private": of(cell for cell in audited if cell.method in compare.private),
         "unlearning": dict(_unlearned(parameters)),
-        "speech": dict(_brought("speech.corpora", compare.speech_datasets, parameters.speech.corpora)),
-        "nbest": dict(_brought("speech.nbest", compare.rescored_datasets, parameters.speech.nbest)),
+        "speech": dict(_brought(compare.speech_datasets, parameters.speech.corpora)),
+        "nbest": dict(_brought(compare.rescored_datasets, parameters.speech.nbest)),
         "references": dict(_references(parameters)),
         # A recogniser that no dataset needs is not trained.
         "recognisers": list(compare.recognisers) if compare.speech_datasets else [],
-        "recogniser": _recogniser(parameters),
+        "recogniser": f"models/{next(iter(compare.recognisers), 'recogniser')}",
         "tune_fusion": dict(_tuned_fusion(compare)),
-        "recognise": {cell_key(cell): _recognised(cell, _recogniser(parameters)) for cell in with_words},
-        "rescore": {cell_key(cell): _rescored(cell) for cell in with_lists},
+        **by_model("recognise", with_words),
+        **by_model("rescore", with_lists),
     }
 
 
-def _named(cell: Cell, *typed: str) -> Entry:
-    """The names of a cell; ``typed`` are the dimensions with options of their own, which are no labels."""
-    dimensions = {name: value for name, value in cell.as_dict().items() if value is not None}
-    return {"cell": dimensions, "labels": cell.labels(*typed), "path": cell.path}
+def _row(cell: Cell, parameters: Parameters) -> Entry:
+    """The row of a cell: its dimensions and path, and if it has a language model that, its text and its weights."""
+    row = _named(cell)
+    if cell.method == NO_LANGUAGE_MODEL:
+        return row
+    row |= {"text": training_text(cell), "model": _model(cell)}
+    if cell.filler:
+        row["folder"] = _filler_folder(cell.filler, cell, parameters)
+    if cell.dataset in parameters.compare.speech_datasets:
+        row["weights"] = PRETRAINED if cell.method == PRETRAINED else ADAPTED
+    return row | {"adapt": _adaptation(cell, parameters.compare)}
+
+
+def _named(cell: Cell) -> Entry:
+    return {name: value for name, value in cell.as_dict().items() if value is not None} | {"path": cell.path}
 
 
 def _corpus(name: str, parameters: Parameters) -> Entry:
-    return {"cell": {"dataset": name}, "source": parameters.corpora[name].source}
+    return {"dataset": name, "source": parameters.corpora[name].source}
 
 
 def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
@@ -166,12 +203,13 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
             yield (
                 f"{part}-{dataset}-{technique}",
                 {
-                    "cell": {"dataset": dataset, "technique": technique},
-                    "options": {"languages": languages} if languages else {},
-                    "path": f"{dataset}/{part}/{technique}",
+                    "dataset": dataset,
+                    "technique": technique,
+                    "part": part,
                     "lists": _lists_of(technique, parameters),
                     "text": text,
                     "report": MASK_REPORTS[part],
+                    "mask": {"languages": languages} if languages else {},
                 },
             )
 
@@ -206,11 +244,7 @@ def _masked_datasets(parameters: Parameters) -> list[str]:
 def _unmasked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     part = "train" if EVERY_TAGGER in parameters.compare.techniques else "reader"
     for dataset in _masked_datasets(parameters) if _has_reader(parameters) else []:
-        yield dataset, {"cell": {"dataset": dataset}, "reader": f"{dataset}/{part}/{EVERY_TAGGER}"}
-
-
-def _masked_text(cell: Cell) -> str:
-    return f"{cell.dataset}/train/{cell.technique}"
+        yield dataset, {"dataset": dataset, "reader": f"{part}/{EVERY_TAGGER}"}
 
 
 def _filler_folder(name: str, cell: Cell, parameters: Parameters) -> str:
@@ -248,27 +282,14 @@ def tunings(parameters: Parameters) -> list[Cell]:
 
 def _tuned(cell: Cell, parameters: Parameters) -> Entry:
     base = str(parameters.tuned_fillers[str(cell.filler)].base)
-    return _named(cell, "filler") | {
-        "filler": _filler_folder(base, cell, parameters),
-        "masked": _masked_text(cell),
-        "documents": "data/word_counts.tsv",
-    }
-
-
-def _fill(cell: Cell, parameters: Parameters) -> Entry:
-    folder = _filler_folder(cell.filler, cell, parameters) if cell.filler else None
-    return _named(cell, "method", "seed") | {
-        "options": {"filler": folder} if folder else {},
-        "filler": folder or "data/word_counts.tsv",
-        "masked": _masked_text(cell),
-        "documents": f"data/private/corpora/{cell.dataset}/train.documents",
-    }
+    return _named(cell) | {"base": _filler_folder(base, cell, parameters)}
 
 
 def _distilled(cell: Cell, settings: Distilled) -> Entry:
+    """Without a contrast or a mask the writing model replaces theirs among the dependencies."""
     models = {option: _model(_source(cell, source)) for option, source in settings.sources.items()}
     used = {option.replace("-", "_"): models.get(option, models["model"]) for option in ("unwanted", "mask-model")}
-    return _named(cell, "method", "seed") | {"options": models, "model": models["model"], **used}
+    return _named(cell) | {"model": models["model"], **used, "distil": models}
 
 
 def _source(cell: Cell, source: Source) -> Cell:
@@ -307,8 +328,7 @@ def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
             for only, words in options.items():
                 cell = Cell(dataset=dataset, technique=only, filler=filler)
                 folder = _filler_folder(filler, cell, parameters)
-                words |= {"filler": folder, "seed": compare.seeds[0]}
-                yield cell, _named(cell) | {"options": words, "filler": folder}
+                yield cell, _named(cell) | {"folder": folder, "seed": compare.seeds[0], "examples": words}
 
 
 def _model(cell: Cell) -> str:
@@ -324,36 +344,19 @@ def training_text(cell: Cell) -> str:
     if reads_raw_text(cell):
         return f"data/private/corpora/{cell.dataset}/train.txt"
     if cell.method in BASELINES:
-        return f"data/private/masked/{_masked_text(cell)}/text.txt"
+        return f"data/private/masked/{cell.dataset}/train/{cell.technique}/text.txt"
     return f"data/obfuscated/{cell.path}.txt"
 
 
-def _adapted(cell: Cell, parameters: Parameters) -> Entry:
-    markers = MARKER_USES.get(str(cell.method))
-    options: dict[str, str] = {"markers": markers} if markers else {}
-    private = parameters.compare.private.get(str(cell.method))
-    if private is not None:
-        options["set"] = f"adaptation.private={private.model_dump_json(exclude_unset=True)}"
-        if private.unit == "document":
-            options["documents"] = f"data/private/corpora/{cell.dataset}/train.documents"
-    return _named(cell, "seed") | {"options": options, "text": training_text(cell), "model": _model(cell)}
-
-
-def _audited(cell: Cell, parameters: Parameters) -> Entry:
-    """A text, and the twins of its language model and of a filler tuned for it. Without a fill or tuning there
-    is no method, filler or tuning to depend on: its own settings, or the attacks', replace them."""
-    typed = ("technique", "method", "seed")
-    of_raw_text = "audit" if cell.method == ORACLE else "compare.private"
-    options: Entry = {name: value for name, value in cell.as_dict().items() if name in typed and value is not None}
-    if cell.filler:
-        options["filler"] = _filler_folder(cell.filler, cell, parameters)
-    return _named(cell, *typed) | {
-        "options": options,
-        "text": training_text(cell),
-        "filler": options.get("filler", "data/word_counts.tsv"),
-        "filling": f"filling.{cell.method}" if is_filled(cell) else of_raw_text,
-        "tuning": f"tuned_fillers.{cell.filler}" if cell.filler in parameters.tuned_fillers else "audit",
-    }
+def _adaptation(cell: Cell, compare: CompareSettings) -> Entry:
+    """Further options of 'palimpsest adapt' for the cell."""
+    private = compare.private.get(str(cell.method))
+    if private is None:
+        return {"markers": MARKER_USES[str(cell.method)]} if cell.method in BASELINES else {}
+    found = {"set": f"adaptation.private={private.model_dump_json(exclude_unset=True)}"}
+    if private.unit == "document":
+        found["documents"] = f"data/private/corpora/{cell.dataset}/train.documents"
+    return found
 
 
 def _unlearned(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
@@ -361,8 +364,7 @@ def _unlearned(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     for dataset in compare.datasets if compare.unlearned else []:
         for seed in compare.seeds:
             cell = Cell(dataset=dataset, seed=seed)
-            used = {"masked": f"{dataset}/train/{settings.technique}", "filling": f"filling.{settings.fill}"}
-            yield cell_key(cell), _named(cell, "seed") | used
+            yield cell_key(cell), _named(cell) | {"masking": settings.technique, "fill": settings.fill}
 
 
 def _concluded(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
@@ -374,23 +376,16 @@ def _concluded(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
         if asked.language_labels:
             options["language-labels"] = asked.language_labels
         options["versions"] = list(dict.fromkeys(map(training_text, cells)))
-        needed = {"labels": asked.language_labels or corpus, "masked": f"data/private/masked/{dataset}/train"}
-        needed["fills"] = f"data/obfuscated/{dataset}" if any(map(is_filled, cells)) else corpus
-        yield dataset, {"cell": {"dataset": dataset}, "options": options} | needed
+        fills = f"data/obfuscated/{dataset}" if any(map(is_filled, cells)) else corpus
+        used = {"labels": asked.language_labels or corpus, "fills": fills, "conclusion": options}
+        yield dataset, {"dataset": dataset} | used
 
 
-def _brought(section: str, datasets: list[str], found: Mapping[str, object]) -> Iterator[tuple[str, Entry]]:
+def _brought(datasets: list[str], found: Mapping[str, object]) -> Iterator[tuple[str, Entry]]:
     for dataset in datasets:
         for part in ("dev", "test"):
-            yield (
-                f"{dataset}-{part}",
-                {
-                    "cell": {"dataset": dataset},
-                    "path": f"{dataset}/{part}",
-                    "section": f"{section}.{dataset}.{part}",
-                    "source": getattr(found[dataset], part).source,
-                },
-            )
+            source = getattr(found[dataset], part).source
+            yield f"{dataset}-{part}", {"dataset": dataset, "part": part, "source": source}
 
 
 def _references(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
@@ -398,11 +393,7 @@ def _references(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     said = {dataset: f"data/private/speech/{dataset}/test/manifest.jsonl" for dataset in compare.speech_datasets}
     said |= {dataset: f"data/private/nbest/{dataset}/test.jsonl.gz" for dataset in compare.rescored_datasets}
     for dataset, path in said.items():
-        yield dataset, {"cell": {"dataset": dataset}, "said": path}
-
-
-def _recogniser(parameters: Parameters) -> str:
-    return f"models/{next(iter(parameters.compare.recognisers), 'recogniser')}"
+        yield dataset, {"dataset": dataset, "said": path}
 
 
 def _tuned_fusion(compare: CompareSettings) -> Iterator[tuple[str, Entry]]:
@@ -411,26 +402,4 @@ def _tuned_fusion(compare: CompareSettings) -> Iterator[tuple[str, Entry]]:
     for dataset in compare.speech_datasets:
         oracle = Cell(dataset=dataset, method=ORACLE, seed=compare.seeds[0])
         for name, cell in ((ADAPTED, oracle), (PRETRAINED, Cell(dataset=dataset, method=PRETRAINED))):
-            yield (
-                f"{dataset}-{name}",
-                {"cell": {"dataset": dataset}, "path": f"{dataset}/{name}", "model": _model(cell)},
-            )
-
-
-def _recognised(cell: Cell, recogniser: str) -> Entry:
-    if cell.method == NO_LANGUAGE_MODEL:
-        needless = {"model": recogniser, "text": recogniser, "tuned": recogniser, "fusion": "search"}
-        return _named(cell) | {"options": {}} | needless
-    shared = PRETRAINED if cell.method == PRETRAINED else ADAPTED
-    weights = f"data/private/fusion_weights/{cell.dataset}/{shared}.json"
-    used = {"model": _model(cell), "training-text": training_text(cell), "weights": weights}
-    needed = {"model": used["model"], "text": used["training-text"], "tuned": weights, "fusion": "fusion"}
-    return _named(cell) | {"options": used} | needed
-
-
-def _rescored(cell: Cell) -> Entry:
-    if cell.method == NO_LANGUAGE_MODEL:
-        lists = f"data/private/nbest/{cell.dataset}/test.jsonl.gz"
-        return _named(cell) | {"options": {}, "model": lists, "text": lists}
-    used = {"model": _model(cell), "training-text": training_text(cell)}
-    return _named(cell) | {"options": used, "model": used["model"], "text": used["training-text"]}
+            yield f"{dataset}-{name}", {"dataset": dataset, "weights": name, "model": _model(cell)}

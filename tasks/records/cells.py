@@ -83,15 +83,19 @@ def cell_key(cell: Cell) -> str:
 
 
 def stage_name(cell: Cell, step: str) -> str:
-    """The stage for a step of a cell: ``adapt``, ``evaluate``, ``recognise`` or ``rescore``.
+    """The stage for a step of a cell: ``fill``, ``adapt``, ``evaluate``, ``audit``, ``recognise`` or ``rescore``.
 
-    ``evaluate@chat-allow_list-minilm-top_k-1``. The pretrained model has a stage of its own, and the recogniser alone
-    has only its word errors.
+    ``evaluate@chat-allow_list-minilm-top_k-1``. The pretrained model has a stage of its own. The recogniser alone has
+    only its word errors. A cell without a filler has stanzas of its own for ``fill`` and ``audit``.
     """
     if step == "adapt" and cell.method == PRETRAINED:
         return "pretrain"
-    if cell.method == NO_LANGUAGE_MODEL and step != RESCORE:
-        step = "recognise"
+    if cell.method == NO_LANGUAGE_MODEL:
+        step = "rescore_alone" if step == RESCORE else "recognise_alone"
+    elif step == "audit" and reads_raw_text(cell):
+        step = "audit_oracle" if cell.method == ORACLE else "audit_private"
+    elif step in ("audit", "fill") and not cell.filler:
+        step += "_control"
     return f"{step}@{cell_key(cell)}"
 
 

@@ -21,7 +21,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -86,12 +86,13 @@ def recorded_stage(
     seed: int | None = None,
     inputs: Sequence[str | Path] = (),
     outputs: Sequence[str | Path] = (),
+    options_of: Callable[[Sequence[str]], list[str]] = list,
 ) -> Iterator[StageReport]:
     """Time a stage, hash its inputs before and its outputs after, and write ``report_path`` when it succeeds.
 
     Inputs and outputs are files or folders; streams (``-``, a pipe, a device) are left out, since reading them would
     empty them. A ``report_path`` of ``-`` is standard output. Without ``report_path`` nothing is hashed or written, so
-    a single command has no such cost.
+    a single command has no such cost. ``options_of``: the options in the report by those of the command line.
     """
     hashing = report_path is not None
     report = StageReport(
@@ -122,7 +123,7 @@ def recorded_stage(
         "inputs": report.inputs,
         "outputs": report.outputs,
         "hash_key": key_id(),
-        "command": ["palimpsest", *sys.argv[1:]],
+        "command": ["palimpsest", *sys.argv[1:2], *options_of(sys.argv[2:])],
         "code": code,
         # Set by Prefect if a flow run is a process of its own, and by the run that starts a stage for a flow run.
         "flow_run": os.environ.get("PREFECT__FLOW_RUN_ID"),

@@ -77,7 +77,9 @@ class ReportIndex:
             return str(report["dvc_stage"])
         kind, _, path = name.partition("/")
         recognised = RESCORE if report["stage"] == RESCORE else "recognise"
-        steps = {"perplexity": "evaluate", "word_error_rate": recognised, "adapt": "adapt"}
+        filled = "distil" if report["stage"] == "distil" else "fill"
+        steps = {"perplexity": "evaluate", "word_error_rate": recognised, "fill": filled}
+        steps |= {step: step for step in ("adapt", "audit")}
         if kind in steps and report["cell"].get("method"):
             return stage_name(cell_of_report(report), steps[kind])
         masked = {folder: f"mask@{part}-" for part, folder in MASK_REPORTS.items()}

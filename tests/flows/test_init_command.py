@@ -88,9 +88,9 @@ def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, count, test, tra
     assert yaml.safe_load((clone / "data" / "raw" / "mail.txt.dvc").read_text())["outs"][0]["push"] is False
     assert main(["plan"]) == 0
     planned = capsys.readouterr().out
-    assert "fill@mail-allow_list-surrogate-1" in planned
-    assert "fill@mail-word_classifier-surrogate-1" in planned
-    assert "fill@mail-every_tagger-surrogate-1" in planned
+    assert "fill_control@mail-allow_list-surrogate-1" in planned
+    assert "fill_control@mail-word_classifier-surrogate-1" in planned
+    assert "fill_control@mail-every_tagger-surrogate-1" in planned
     assert "unmasked@mail" in planned
     masking = yaml.safe_load((clone / "params.yaml").read_text())["masking"]
     assert "models/taggers" not in str(masking), "no tagger is trained here"

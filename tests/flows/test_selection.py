@@ -20,9 +20,9 @@ def names(graph: Graph, *patterns: str, **only: str) -> list[str]:
 def test_dimensions_are_those_of_the_matrix_or_foreach(project: Project) -> None:
     more = """
   tune:
-    foreach: {list-tuned: {cell: {technique: list, filler: tuned, seed: 1}, path: list/tuned}}
+    foreach: {list-tuned: {technique: list, filler: tuned, seed: 1, path: list/tuned}}
     do:
-      cmd: echo ${item.cell} > tuned.txt
+      cmd: echo ${item.path} > tuned.txt
       outs: [tuned.txt]
   corpus:
     foreach: {chat: {source: in.txt}}

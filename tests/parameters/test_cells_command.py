@@ -92,7 +92,7 @@ def test_masks_depend_on_the_users_own_word_lists(tmp_path, monkeypatch):
         document["masking"] |= masking
         (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
         cells = yaml.safe_load(cells_text(read_parameters(tmp_path / "params.yaml")))["cells"]["mask"]
-        return {cell["lists"] for cell in cells.values() if cell["cell"]["technique"] == "allow_list"}
+        return {cell["lists"] for cell in cells.values() if cell["technique"] == "allow_list"}
 
     assert lists() == {"tasks/masking/lists"}
     assert (ROOT / "tasks/masking/lists").is_dir()
@@ -114,7 +114,7 @@ def test_dvc_stops_with_one_line_where_cells_are_older(project):
     assert not (project / "data/generic").exists()
     with chdir(project):
         assert main(["cells"]) == 0
-    assert "chat-oracle-2: {" in (project / "cells.yaml").read_text(encoding="utf-8")
+    assert "chat-oracle-2: *" in (project / "cells.yaml").read_text(encoding="utf-8")
     assert repro(project, "generic").returncode == 0
 
 
@@ -142,7 +142,7 @@ def test_what_was_valid_once_is_checked_again_and_makes_nothing_anew(project):
     assert repro(project, "corpus@chat").stdout.count("Running stage") == 1
     document["corpora"][ATTACKS[0]] = document["corpora"]["chat"]
     cells = (project / "cells.yaml").read_text(encoding="utf-8")
-    named = cells.replace("  corpus:\n", f"  corpus:\n    {ATTACKS[0]}: {{source: text.txt}}\n")
+    named = cells.replace("  corpus:\n", f"  corpus:\n    {ATTACKS[0]}: {{dataset: chat, source: text.txt}}\n")
     (project / "cells.yaml").write_text(named, encoding="utf-8")
     (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     for option in ("--force", "--ignore-errors"):

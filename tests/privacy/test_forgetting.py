@@ -23,7 +23,7 @@ from tasks.privacy.ledger import Release, append_to_ledger
 pytestmark = pytest.mark.timeout(900)
 SEARCH = CanarySearch(CANARIES)
 FILL = "data/obfuscated/{}/allow_list/unigram-1.txt"
-STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill@{}-allow_list-unigram-1"]
+STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill_control@{}-allow_list-unigram-1"]
 OTHERS = [stage.format("notes") for stage in STAGES]
 
 
@@ -91,6 +91,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "results/reports/mask_test/mail/an_earlier_technique.json", CANARIES[0])
     write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
     write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
+    write(folder / "dvc_plots/index.html", f"mail {CANARIES[0]}")
     write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
     write(folder / ".palimpsest/logs/mask@train-mail-allow_list.log", CANARIES[0])
     write(folder / ".palimpsest/logs/mask@train-email.log", "nothing")

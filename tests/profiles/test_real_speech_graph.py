@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 from dvc.repo import Repo
-from stage_commands import parsed, sections_of
+from stage_commands import listed_sections, parsed, sections_of
 
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import write_cells
@@ -15,7 +15,7 @@ from tasks.profiles.profile_command import profile_text
 from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 
 ROOT = Path(__file__).parents[2]
-OF_LISTS = ("nbest@", "references@", "mask@speech-", "rescore@")
+OF_LISTS = ("nbest@", "references@", "mask@speech-", "rescore")
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +42,8 @@ def paths(parts):
 def test_every_cell_is_rescored_and_none_is_recognised(stages):
     by_name, cells, _ = stages
     expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
-    assert expected.keys() == {name for name in by_name if name.startswith("rescore@")}
-    assert not any(name.startswith(("recognise@", "encode@", "speech@", "train_recogniser")) for name in by_name)
+    assert expected.keys() == {name for name in by_name if name.startswith("rescore")}
+    assert not any(name.startswith(("recognise", "encode@", "speech@", "train_recogniser")) for name in by_name)
     for name, report in expected.items():
         assert f"results/reports/{report}" in paths(by_name[name].outs)
     assert cells[0].method == NO_LANGUAGE_MODEL
@@ -55,8 +55,7 @@ def test_options_parameters_and_files_are_those_of_the_commands(stages, monkeypa
     for name, stage in stages[0].items():
         if not name.startswith(OF_LISTS):
             continue
-        listed = sorted({key for dependency in stage.params for key in dependency.params})
-        assert listed == sections_of(stage), name
+        assert listed_sections(stage) == sections_of(stage), name
         _, arguments = parsed(stage)
         tracked = paths([*stage.outs, *stage.deps])
         for option, value in vars(arguments).items():

@@ -26,7 +26,7 @@ def rows(folder):
 
 def test_the_columns_of_lists(rows):
     alone = next(row for row in rows if row["method"] == "no_language_model")
-    assert alone["command"] == "dvc repro rescore@chat-no_language_model"
+    assert alone["command"] == "dvc repro rescore_alone@chat-no_language_model"
     assert (alone["wer"], alone["wer_insertion_bonus_alone"], alone["wer_best_of_lists"]) == (0.18, 0.175, 0.1)
     assert {row["synthetic_speech"] for row in rows} == {False}
     top_k = next(row for row in rows if row["method"] == "top_k")

@@ -34,7 +34,7 @@ def test_the_recogniser_alone_has_a_row_of_word_errors_only(rows):
     assert (alone["wer"], alone["perplexity"], alone["signature"]) == (0.18, None, None)
     assert (alone["lm_weight"], alone["insertion_bonus"]) == (None, None)
     assert alone["wer_difference_to_no_language_model"] is None
-    assert alone["command"] == "dvc repro recognise@chat-no_language_model"
+    assert alone["command"] == "dvc repro recognise_alone@chat-no_language_model"
 
 
 def test_each_cell_has_its_rate_and_its_differences(rows):

@@ -175,7 +175,7 @@ def _row(
     rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
     reports = {step: report_of(cell) for step, report_of in STEPS.items()}
     reports |= {"word_error_rate": heard, RESCORE: heard if rescored else None}
-    row: dict[str, Any] = {**cell.as_dict(), "filler_base": bases.get(str(cell.filler))}
+    row: dict[str, Any] = {**cell.as_dict(), "cell": cell.path, "filler_base": bases.get(str(cell.filler))}
 
     def measured(report: Path | None, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
         """A measured field; null without a report."""

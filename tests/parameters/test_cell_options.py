@@ -1,0 +1,75 @@
+"""``--cell KEY``: a command finds the options of a cell, and says what is wrong with a key."""
+
+import shutil
+
+import pytest
+from handmade_experiment import ROOT
+
+from tasks.cli import command_parser, load_command, main
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("cells.yaml", "params.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+
+
+def options(command, *words):
+    return command_parser(command, load_command(command)).parse_args(words)
+
+
+def test_options_after_the_cell_replace_those_of_the_cell(project):
+    for words in (["--cell", "chat-oracle-1"], ["--cell=chat-oracle-1"]):
+        found = options("adapt", *words, "--output", "elsewhere", "--set", "adaptation.epochs=2")
+        assert (found.input, found.output) == ("data/private/corpora/chat/train.txt", "elsewhere")
+        assert (found.cell, found.seed, found.params) == ("dataset=chat,method=oracle", 1, "params.yaml")
+        assert found.overrides == ["adaptation.epochs=2"]
+
+
+def test_options_of_missing_columns_are_left_out(project):
+    assert options("fill", "--cell", "chat-allow_list-minilm-top_k-1").filler == "models/fillers/minilm"
+    assert options("fill", "--cell", "chat-allow_list-unigram-1").filler is None
+    assert options("adapt", "--cell", "chat-allow_list-baseline1-1").markers == "ignore"
+    assert options("fuse", "--cell", "chat-no_language_model").model is None
+
+
+def test_labels_stay_labels(project):
+    assert (
+        options("mask", "--technique", "crf", "--input", "a", "--output", "b", "--cell", "dataset=a").cell
+        == "dataset=a"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("adapt --cell chat-orcale-1", "(did you mean 'chat-oracle-1'?)"),
+        ("fill --cell chat-oracle-1", "--cell 'chat-oracle-1' is no cell of this step in cells.yaml"),
+        (
+            "corpora --cell dataset=chat --name generic --params params.yaml --output o",
+            "no label 'dataset'; allowed: none",
+        ),
+    ],
+)
+def test_a_wrong_key_is_one_line(project, capsys, words, message):
+    assert main(words.split()) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (None, "there is no cells.yaml here; run in the project's folder"),
+        ("<<<<<<< HEAD\ncells: {}\n", "'palimpsest cells' writes it again"),
+        ("cells: {other: {}}\n", "'palimpsest cells' writes it again"),
+    ],
+)
+def test_cells_that_cannot_be_read_are_one_line(tmp_path, monkeypatch, capsys, cells, message):
+    monkeypatch.chdir(tmp_path)
+    if cells is not None:
+        (tmp_path / "cells.yaml").write_text(cells, encoding="utf-8")
+    assert main(["adapt", "--cell", "chat-oracle-1"]) == 1
+    assert message in capsys.readouterr().err
