@@ -30,6 +30,7 @@ from flows.graph.graph import Graph
 from flows.graph.private_sources import named_sources
 from flows.runs.run_progress import FILE as DURATIONS
 from tasks.files.clone_key import private_home
+from tasks.privacy.applied_text import REPORT
 from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
@@ -187,7 +188,11 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
         yield durations
     # Weights of fills have the names of all training corpora, and a killed audit leaves its twin: neither names this
     # corpus, and both can be made again.
-    yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"))
+    # Unfinished work of 'palimpsest apply' has a text of any corpus, and can be made again too.
+    yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"), *state.glob("applied/*"))
+    for report in (root / "data/private/applied").rglob(REPORT):
+        if report.read_text(encoding="utf-8").replace(" ", "").find(f'"cell":"{name}/') >= 0:
+            yield report.parent
     # The name of a work folder begins with the hash of its output.
     others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
     kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}

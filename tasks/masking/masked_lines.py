@@ -55,7 +55,7 @@ def masked_lines(
     ):
         yield from _here(technique, iter(lines), tally, settings, with_spans)
         return
-    make = partial(_masker, settings, files.word_counts, resources.threads, with_spans)
+    make = partial(masker, settings, files.word_counts, resources.threads, with_spans)
     parts = enumerate(blocks(lines, PART_LINES))
     for part in computed(parts, make, resources, uses_model='"kind":"transformers"' in settings.model_dump_json()):
         tally.add(part.tally)
@@ -77,7 +77,8 @@ def _here(
         technique.lines_before += PART_LINES
 
 
-def _masker(settings: TechniqueSettings, word_counts: str | None, threads: int, with_spans: bool) -> Work:
+def masker(settings: TechniqueSettings, word_counts: str | None, threads: int, with_spans: bool) -> Work:
+    """The function that masks a part, of a number and lines, into a ``MaskedPart``; it loads the technique."""
     technique = settings.build(word_counts, threads)
 
     def masked(part: _Part, advance: Advance) -> MaskedPart:
