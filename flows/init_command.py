@@ -186,7 +186,7 @@ def _techniques(languages: "Languages") -> list[str]:
 
 
 def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> list[str]:
-    from tasks.applied.apply_command import whole_text
+    from tasks.privacy.applied_text import whole_text
 
     total = sum(tally.sentences.values())
     parts = tally.sentences

@@ -65,6 +65,7 @@ def run(options: ReleaseOptions) -> int:
     from tasks.privacy.gate import CARD, DOSSIER, check_form
     from tasks.privacy.release import make_release
     from tasks.privacy.released_cell import find_cell
+    from tasks.results.verdict import recommended_cell
 
     check_form(options.name)
     if options.applied and options.with_model:
@@ -72,7 +73,7 @@ def run(options: ReleaseOptions) -> int:
     applied = Path(options.applied).absolute() if options.applied else None
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(options.cell or _recommended(), REPORTS, with_model=options.with_model)
+        cell = find_cell(options.cell or recommended_cell(), REPORTS, with_model=options.with_model)
         cell = with_applied(cell, applied) if applied else cell
         made = make_release(cell, options.name, options.also, parameters, options.approved_by)
         folder = made.folder
@@ -92,17 +93,6 @@ def run(options: ReleaseOptions) -> int:
     print(f"released in {folder}: read {folder / CARD} and {made.private_dossier or folder / DOSSIER} first")
     print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
-
-
-def _recommended() -> str:
-    """The cell that the verdict recommends, of the only data set."""
-    from tasks.results.verdict import current_verdicts
-
-    cells = [verdict.cell.path for verdict in current_verdicts()]
-    if len(cells) != 1:
-        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
-        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
-    return cells[0]
 
 
 COMMAND = Command(ReleaseOptions, run)

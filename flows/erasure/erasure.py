@@ -186,13 +186,12 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
     durations = root / DURATIONS
     if durations.exists() and of_corpus.search(durations.read_text(encoding="utf-8").replace('"', ".")):
         yield durations
-    # Weights of fills have the names of all training corpora, and a killed audit leaves its twin: neither names this
-    # corpus, and both can be made again.
-    # Unfinished work of 'palimpsest apply' has a text of any corpus, and can be made again too.
+    # Weights of fills have the names of all training corpora, a killed audit leaves its twin and a killed apply its
+    # text: none names this corpus, and all can be made again.
     yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"), *state.glob("applied/*"))
-    for report in (root / "data/private/applied").rglob(REPORT):
-        if report.read_text(encoding="utf-8").replace(" ", "").find(f'"cell":"{name}/') >= 0:
-            yield report.parent
+    applied = root / "data/private/applied"
+    yield from applied.rglob(".*.partial")
+    yield from (one.parent for one in applied.rglob(REPORT) if f'"cell": "{name}/' in one.read_text(encoding="utf-8"))
     # The name of a work folder begins with the hash of its output.
     others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
     kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}

@@ -47,6 +47,12 @@ class MadeCell:
         """The reports of its steps."""
         return [self.mask, *([self.filled.fill] if self.filled else [])]
 
+    @property
+    def counted(self) -> dict[str, Any] | None:
+        """The noisy counts of the run that the fill uses, if any."""
+        found = self.filled.fill["measured"].get("counted_frequencies") if self.filled else None
+        return {name: found[name] for name in ("counts", "epsilon", "unit")} if found else None
+
     def check(self) -> None:
         """Raise ``CorpusError`` if a file of the run has changed since."""
         for report in self.reports:
@@ -122,7 +128,7 @@ class Recipe:
 
     def work(self) -> Work:
         """The function that masks and fills a portion, as the stages 'mask' and 'fill' do."""
-        mask = masker(self.technique, self.word_counts, self.threads, with_spans=True)
+        mask = masker(self.technique, self.word_counts, self.threads, with_spans=True, learned_from=self.own_raw)
         fill = self.prepared.work() if self.prepared else None
         # As in the fill of a corpus: with noisy counts nothing else reads the masked words.
         counts_words = self.prepared is not None and self.prepared.method.counts_masked_words

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.text_lines import is_stream
+from tasks.corpora.text_lines import is_stream, read_lines
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import MaskingTally, Technique
 from tasks.parts import PART_LINES, Advance, Work, blocks, computed
@@ -77,9 +77,20 @@ def _here(
         technique.lines_before += PART_LINES
 
 
-def masker(settings: TechniqueSettings, word_counts: str | None, threads: int, with_spans: bool) -> Work:
-    """The function that masks a part, of a number and lines, into a ``MaskedPart``; it loads the technique."""
+def masker(
+    settings: TechniqueSettings,
+    word_counts: str | None,
+    threads: int,
+    with_spans: bool,
+    learned_from: str | None = None,
+) -> Work:
+    """The function that masks a part, of a number and lines, into a ``MaskedPart``; it loads the technique.
+
+    ``learned_from``: text for a technique that learns from one.
+    """
     technique = settings.build(word_counts, threads)
+    if learned_from:
+        technique.learn(read_lines(learned_from))
 
     def masked(part: _Part, advance: Advance) -> MaskedPart:
         number, lines = part

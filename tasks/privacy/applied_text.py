@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,7 @@ class AppliedText:
                 f"--applied {str(self.folder)!r} was made by {self.report['cell']!r}, not {cell!r}. {again}"
             )
         if self.report["state"] != state:
-            raise CorpusError(
-                f"--applied {str(self.folder)!r} was made by another state of {cell!r}: the run made it anew. {again}"
-            )
+            raise CorpusError(f"--applied {str(self.folder)!r} was made by another state of {cell!r}. {again}")
         for name in FILES:
             if not (self.folder / name).is_file() or content_hash(self.folder / name) != self.report["outputs"][name]:
                 raise CorpusError(f"{str(self.folder / name)!r} is not what 'palimpsest apply' wrote. {again}")
@@ -81,3 +80,11 @@ def state_of(reports: Sequence[dict[str, Any]]) -> str:
     """The hash of the settings and files of a cell, by the reports of its steps."""
     parts = [[report[name] for name in ("parameters", "seed", "inputs", "outputs")] for report in reports]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def whole_text(cell: str, dataset: str, corpus: Mapping[str, Any]) -> str:
+    """The shell command that applies a cell to the whole text of a corpus. ``corpus``: settings of its reader."""
+    output = f"data/private/applied/{dataset}"
+    given = {"--text-field": corpus.get("text_field"), "--document-field": corpus.get("document_field")}
+    fields = [word for option, name in given.items() if name not in (None, "text") for word in (option, str(name))]
+    return shlex.join(["palimpsest", "apply", cell, "--input", corpus["source"], "--output", output, *fields])

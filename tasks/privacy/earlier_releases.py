@@ -160,9 +160,9 @@ def shared_with(
 def _matched(
     folder: Path, ours: Mapping[bytes, _Line], *, shows: bool
 ) -> tuple[dict[bytes, list[bytes]], dict[bytes, bytes]]:
-    """By digest the forms that our lines have in a private copy, and the form that an edited one has there.
+    """The forms of our lines in a private copy by digest, and the form of its most similar line for an edited one.
 
-    ``shows``: the copy's lines were released, so what they mask is added to ours.
+    ``shows``: the copy's lines were released, so their masked words are added to ours.
     """
     forms: dict[bytes, list[bytes]] = {}
     others: dict[bytes, tuple[LineLetters, bool]] = {}

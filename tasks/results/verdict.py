@@ -9,9 +9,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from tasks.applied.apply_command import whole_text
+from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
+from tasks.privacy.applied_text import whole_text
 from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, training_report, unmasked_report
 from tasks.results.choice import Choice, Limits
@@ -115,6 +116,15 @@ def current_verdicts(at_most: Mapping[str, float] | None = None) -> list[Verdict
     scores = Path(SUMMARY_FILE).parent / "scores"
     rows, index = read_summary(SUMMARY_FILE), ReportIndex(REPORTS)
     return verdicts(rows, index, scores, limits, lambda cell: release_outcome(cell, parameters))
+
+
+def recommended_cell() -> str:
+    """The cell that the verdict recommends, of the only data set; ``ParameterError`` if there are none or several."""
+    cells = [verdict.cell.path for verdict in current_verdicts()]
+    if len(cells) != 1:
+        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
+    return cells[0]
 
 
 class _Answer(Choice):

@@ -28,6 +28,7 @@ CELLS = {
     "mail/words/tiny-top_k-1": "data/obfuscated/mail/words/tiny-top_k-1.txt",
     "mail/words/tiny-log_linear-1": "data/obfuscated/mail/words/tiny-log_linear-1.txt",
     "mail/words/counted-1": "data/obfuscated/mail/words/counted-1.txt",
+    "mail/lists/baseline1-1": "data/private/masked/mail/train/lists/text.txt",
     "mail/crf/baseline1-1": "data/private/masked/mail/train/crf/text.txt",
 }
 """Cells with the texts that the run made."""
@@ -48,6 +49,7 @@ def make_experiment(folder: Path, count: int, cells: Sequence[str] = tuple(CELLS
     parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     crf = {"kind": "entity_tagger", "tagger": {"kind": "crf"}}
     parameters["masking"] = {"words": {"kind": "allow_list", "path": "words.txt"}, "crf": crf}
+    parameters["masking"]["lists"] = {"kind": "language_lists", "tell_languages": True}
     parameters["filling"] |= METHODS
     parameters["corpora"]["mail"] = {"kind": "files", "source": "mail.txt", "cleaning": {"train_sentences": count}}
     parameters["compare"] |= {
