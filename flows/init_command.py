@@ -186,6 +186,8 @@ def _techniques(languages: "Languages") -> list[str]:
 
 
 def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages: "Languages") -> list[str]:
+    from tasks.privacy.applied_text import whole_text
+
     total = sum(tally.sentences.values())
     parts = tally.sentences
     left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in tally.left_out.items() if count)
@@ -200,7 +202,11 @@ def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages:
         f"parts: {trained:,} sentences to adapt on, {parts['valid']:,} to stop by, {parts['test']:,} to measure with",
     ]
     if trained < parts["train"]:
-        lines.append(f"{parts['train'] - trained:,} more are left out: cleaning.train_sentences in params.yaml")
+        lines.append(
+            f"The run sees a sample: {trained + parts['valid'] + parts['test']:,} of {total:,} sentences "
+            "(cleaning.train_sentences in params.yaml). After it, this masks and fills all of them:\n"
+            + whole_text("CELL", name, settings.model_dump())
+        )
     lines += [f"warning: {warning}" for warning in tally.warnings]
     if total < _FEW_SENTENCES:
         lines.append("warning: so few sentences show only large differences; look at the intervals")

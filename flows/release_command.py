@@ -5,6 +5,9 @@ text of a corpus, with its model on request. It has a card for the recipient, a 
 person who approves it, and an entry in the ledger. Without CELL, the command releases the cell that
 the verdict recommends.
 
+With --applied, it releases the text to which 'palimpsest apply' applied the cell. Review and attacks
+are then those of the run's sample.
+
 The command refuses a cell in these cases:
 
 - Files and reports do not match.
@@ -23,6 +26,7 @@ examples:
 """
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -42,6 +46,8 @@ class ReleaseOptions(Options):
     """cell whose filled text is released, as tables name it (default: the one that the verdict recommends)"""
     name: str
     """name of the release: letters, digits, hyphens, underscores"""
+    applied: Annotated[str | None, Argument(metavar="FOLDER")] = None
+    """folder of 'palimpsest apply CELL': release its text, not the run's"""
     with_model: bool = False
     """release the adapted language model too"""
     also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
@@ -55,14 +61,20 @@ def run(options: ReleaseOptions) -> int:
     from dvc.exceptions import DvcException
 
     from tasks.parameters.parameter_file import read_parameters
+    from tasks.privacy.applied_text import with_applied
     from tasks.privacy.gate import CARD, DOSSIER, check_form
     from tasks.privacy.release import make_release
     from tasks.privacy.released_cell import find_cell
+    from tasks.results.verdict import recommended_cell
 
     check_form(options.name)
+    if options.applied and options.with_model:
+        raise ParameterError("--with-model: the model has seen the run's text and not that of --applied. Leave it out.")
+    applied = Path(options.applied).absolute() if options.applied else None
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
-        cell = find_cell(options.cell or _recommended(), REPORTS, with_model=options.with_model)
+        cell = find_cell(options.cell or recommended_cell(), REPORTS, with_model=options.with_model)
+        cell = with_applied(cell, applied) if applied else cell
         made = make_release(cell, options.name, options.also, parameters, options.approved_by)
         folder = made.folder
         if made.examined is None:
@@ -81,17 +93,6 @@ def run(options: ReleaseOptions) -> int:
     print(f"released in {folder}: read {folder / CARD} and {made.private_dossier or folder / DOSSIER} first")
     print(f"then: git add {folder}.dvc {folder.parent / '.gitignore'} && git commit && dvc push {folder}.dvc")
     return 0
-
-
-def _recommended() -> str:
-    """The cell that the verdict recommends, of the only data set."""
-    from tasks.results.verdict import current_verdicts
-
-    cells = [verdict.cell.path for verdict in current_verdicts()]
-    if len(cells) != 1:
-        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
-        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
-    return cells[0]
 
 
 COMMAND = Command(ReleaseOptions, run)

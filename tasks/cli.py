@@ -41,6 +41,7 @@ COMMANDS: dict[str, str] = {
     "train-filler": "tasks.filling.fillers.train_filler",
     "tune-filler": "tasks.filling.fillers.tune_filler",
     "fill": "tasks.filling.fill",
+    "apply": "tasks.applied.apply_command",
     "examples": "tasks.filling.examples",
     "fluency": "tasks.fluency.fluency",
     "pretrain": "tasks.language_model.pretrain",
@@ -84,7 +85,20 @@ START, EXPERIMENT = "Start here", "Experiment"
 GROUPS: dict[str, tuple[str, ...]] = {
     START: ("try", "init", "doctor", "profile"),
     EXPERIMENT: (
-        *("plan", "run", "advise", "review", "release", "ledger", "forget", "where-from", "restore", "up", "down"),
+        *(
+            "plan",
+            "run",
+            "advise",
+            "review",
+            "apply",
+            "release",
+            "ledger",
+            "forget",
+            "where-from",
+            "restore",
+            "up",
+            "down",
+        ),
     ),
     "Single steps": (
         *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),

@@ -20,6 +20,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import Protocol
 
 from tqdm import tqdm
 
@@ -140,7 +141,7 @@ def divided(
     """
     survey = _survey(source, settings)
     parts, room = _assign(survey, settings, name)
-    for index, (document, sentences) in enumerate(_unique(source, settings, tally, "writing")):
+    for index, (document, sentences) in enumerate(unique_sentences(source, settings, tally, "writing")):
         part = parts[survey.groups[index]]
         written = 0
         for sentence, words in sentences:
@@ -180,14 +181,25 @@ def _ordered(source: Source) -> Iterator[Document]:
             yield from source.documents(part)
 
 
-def _unique(
-    source: Source, settings: CleaningSettings, tally: DivisionTally, title: str
+class Seen(Protocol):
+    """A set of keys of sentences."""
+
+    def __contains__(self, key: object) -> bool: ...
+
+    def add(self, key: bytes) -> None:
+        """Add a key."""
+        ...
+
+
+def unique_sentences(
+    source: Source, settings: CleaningSettings, tally: DivisionTally, title: str, seen: Seen | None = None
 ) -> Iterator[tuple[Document, Iterator[tuple[str, int]]]]:
     """Each document with its clean sentences that no earlier document has, and their numbers of words.
 
-    Read all sentences of a document before the next one.
+    Read all sentences of a document before the next one. ``seen``: the keys of earlier sentences; in memory if
+    ``None``.
     """
-    seen: set[bytes] = set()
+    seen = set[bytes]() if seen is None else seen
 
     def sentences_of(document: Document) -> Iterator[tuple[str, int]]:
         for text in document.texts:
@@ -217,7 +229,7 @@ def _unique(
 def _survey(source: Source, settings: CleaningSettings) -> _Survey:
     survey = _Survey()
     numbers: dict[object, int] = {}
-    for document, sentences in _unique(source, settings, DivisionTally(), "reading"):
+    for document, sentences in unique_sentences(source, settings, DivisionTally(), "reading"):
         # The part is in the key: a name that occurs in files of two fixed parts stays in both.
         key = (document.part, document.name)
         group = numbers.get(key) if document.name is not None else None

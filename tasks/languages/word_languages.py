@@ -69,15 +69,15 @@ class TaggedLine:
 
 
 def tagged_lines(
-    languages: Sequence[str], lines: Iterable[str], *, names: bool = True
+    languages: Sequence[str], lines: Iterable[str], *, names: bool = True, model: "WordLanguages | None" = None
 ) -> tuple["WordLanguages", Iterator[tuple[str, TaggedLine]]]:
-    """A model learned from the first 20,000 lines of a text, and each line with its tags.
+    """A model learned from the first 20,000 lines of a text, or the given one, and each line with its tags.
 
     Those lines are held in memory, the others are a stream. Raises the errors of ``WordLanguages`` and ``divider``.
     """
     divide, lines = divider(languages), iter(lines)
-    first = list(islice(lines, LEARNED_FROM))
-    model = WordLanguages(languages, [divide(line) for line in first], names=names)
+    first = [] if model else list(islice(lines, LEARNED_FROM))
+    model = model or WordLanguages(languages, [divide(line) for line in first], names=names)
     raw, words = tee(chain(first, lines))
     return model, zip(raw, model.tag(map(divide, words)), strict=True)
 

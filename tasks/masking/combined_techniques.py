@@ -69,6 +69,12 @@ class CombinedTechniques(Technique):
                 [self._joined(by_parts) for _, by_parts in sorted(found.items()) if len(by_parts) >= self._needed],
             )
 
+    def learn(self, lines: Iterable[str]) -> None:
+        """Let each part learn."""
+        held = list(lines)
+        for part in self._parts:
+            part.learn(held)
+
     def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, Explained]]:
         """Each line with all of its words and every part's reason."""
         streams = tee(lines, len(self._parts))

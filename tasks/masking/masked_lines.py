@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.corpora.text_lines import is_stream
+from tasks.corpora.text_lines import is_stream, read_lines
 from tasks.masking.settings import TechniqueSettings
 from tasks.masking.technique import MaskingTally, Technique
 from tasks.parts import PART_LINES, Advance, Work, blocks, computed
@@ -55,7 +55,7 @@ def masked_lines(
     ):
         yield from _here(technique, iter(lines), tally, settings, with_spans)
         return
-    make = partial(_masker, settings, files.word_counts, resources.threads, with_spans)
+    make = partial(masker, settings, files.word_counts, resources.threads, with_spans)
     parts = enumerate(blocks(lines, PART_LINES))
     for part in computed(parts, make, resources, uses_model='"kind":"transformers"' in settings.model_dump_json()):
         tally.add(part.tally)
@@ -77,8 +77,20 @@ def _here(
         technique.lines_before += PART_LINES
 
 
-def _masker(settings: TechniqueSettings, word_counts: str | None, threads: int, with_spans: bool) -> Work:
+def masker(
+    settings: TechniqueSettings,
+    word_counts: str | None,
+    threads: int,
+    with_spans: bool,
+    learned_from: str | None = None,
+) -> Work:
+    """The function that masks a part, of a number and lines, into a ``MaskedPart``; it loads the technique.
+
+    ``learned_from``: text for a technique that learns from one.
+    """
     technique = settings.build(word_counts, threads)
+    if learned_from:
+        technique.learn(read_lines(learned_from))
 
     def masked(part: _Part, advance: Advance) -> MaskedPart:
         number, lines = part

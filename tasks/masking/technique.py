@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import word_spans
+from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
     from tasks.languages.masked_words import MaskedWords
@@ -126,6 +127,14 @@ class Technique(ABC):
 
         Starts and ends are those of ``tasks.corpora.words``. A technique with a list gives no reason here.
         """
+
+    def learn(self, lines: Iterable[str]) -> None:
+        """Learn from a text, so that findings in other texts depend on their line only.
+
+        Raises ``ParameterError`` if the technique is not ``is_by_line`` and learns in no other way.
+        """
+        if not self.is_by_line:
+            raise ParameterError(f"technique {self.name!r} reads a text as a whole, so it cannot mask others in parts")
 
     def explain(self, lines: Iterable[str]) -> Iterator[tuple[str, Explained]]:
         """Each line with all of its words in order, masked or not, and the reason for each."""

@@ -28,6 +28,10 @@ MEMBERSHIP_BY_TEXT = (
     "**That a line is in the text is not protected.** Who has a private line finds it here by its unmasked words, "
     "nearly always. Figures on membership are of the language model alone."
 )
+MEASURED_ON_SAMPLE = (
+    "figures: measured on a sample of {:,} lines, to which the limits apply; the same masking and filling were then "
+    "applied to this text"
+)
 _CHOICE = (
     " Which of several maskings and fills was released may have been chosen by figures of the private text. The choice "
     "is in no epsilon."
@@ -55,14 +59,13 @@ def card(cell: FilledCell, examined: Examined, settings: ReleaseSettings, before
 
 
 def _front_matter(cell: FilledCell, name: str, settings: ReleaseSettings) -> str:
-    lines = cell.fill["measured"]["lines"]
     fields = {
         "pretty_name": name,
         "license": settings.license,
         "language": [settings.language],
         "language_creators": ["other"],
         "annotations_creators": ["no-annotation"],
-        "size_categories": [next((size for most, size in _SIZES if lines < most), "n>10M")],
+        "size_categories": [next((size for most, size in _SIZES if cell.lines < most), "n>10M")],
         "task_categories": ["text-generation", "fill-mask"],
         "tags": ["privacy", "masked-and-filled", "palimpsest"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "text.txt"}]}],
@@ -74,7 +77,7 @@ def _summary(cell: FilledCell) -> str:
     copies, filler = cell.method.copies, cell.cell.filler
     several = f", {copies} copies of the corpus in a row, each with other substitutes" if copies > 1 else ""
     return (
-        f"`text.txt`: {cell.fill['measured']['lines']:,} lines of UTF-8 text, one sentence a line{several}. It comes "
+        f"`text.txt`: {cell.lines:,} lines of UTF-8 text, one sentence a line{several}. It comes "
         f"from the private corpus `{cell.cell.dataset}`. The masking technique `{cell.cell.technique}` found private "
         f"words, and the infilling method `{cell.cell.method}`{f' ({filler})' if filler else ''} replaced them.\n\n"
         "**This text is not anonymised.** It is pseudonymised personal data. Do not try to identify anybody in it. "
@@ -86,8 +89,10 @@ def _how(cell: FilledCell) -> str:
     steps = {"masking": cell.mask, "filling": cell.fill}
     facts = [f"- cell: `{cell.cell.path}` of palimpsest, seed {cell.fill['seed']}"]
     facts += [f"- {name}: commit {_commit(report['code'])}" for name, report in steps.items()]
+    if cell.applied:
+        facts.append(f"- {MEASURED_ON_SAMPLE.format(cell.mask['measured']['lines'])}")
     stage = cell.fill["dvc_stage"]
-    if stage:
+    if stage and not cell.applied:
         facts.append(f"- command, for the owner of the private corpus: `dvc repro {shlex.quote(stage)}`")
     if cell.method.follows_originals or cell.method.counts_masked_words:
         facts.append("- the substitutes depend on a secret: without it the text cannot be made again")

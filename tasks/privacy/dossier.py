@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tasks.corpora.text_lines import read_lines
-from tasks.privacy.card import MEMBERSHIP_BY_TEXT, WHY_LEFT_OUT
+from tasks.privacy.card import MEASURED_ON_SAMPLE, MEMBERSHIP_BY_TEXT, WHY_LEFT_OUT
 from tasks.privacy.checks import FEWEST, LEFT_OUT, Check, interval, markers_share, percent
 from tasks.privacy.gate import Examined
 from tasks.privacy.ledger import Release, epsilon_spent, linked_to
@@ -67,7 +67,8 @@ def dossier(cell: FilledCell, examined: Examined, settings: ReleaseSettings, bef
     return environment.get_template("dossier.md").render(
         name=entry.name,
         entry=entry,
-        lines=cell.fill["measured"]["lines"],
+        lines=cell.lines,
+        sample=MEASURED_ON_SAMPLE.format(mask["lines"]) if cell.applied else "",
         model=cell.model is not None,
         masked=percent(markers_share(cell.masked) if left_out else mask["masked_words"] / mask["words"]),
         method=f"{cell.cell.method}" + (f" with {cell.cell.filler}" if cell.cell.filler else ""),

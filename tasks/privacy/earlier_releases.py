@@ -5,9 +5,10 @@ alone. Lines are equal under any spaces, case and punctuation, and may be edited
 equals one of an earlier release is no edited form of a third one.
 
 Epsilon adds up over these lines, too: each set of counts costs once for each form of a line (``SharedLines.spent``).
+A text to which a cell was applied costs the lines that were counted, and those are the run's, released or not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +20,9 @@ from tasks.corpora.text_lines import read_lines
 from tasks.files.clone_key import private_home
 from tasks.privacy.ledger import Release
 
-RAW, SIDECAR = "raw.txt", "sidecar.jsonl"
+RAW, SIDECAR, COUNTED = "raw.txt", "sidecar.jsonl", "counted"
 """Files of a private copy. It has the text itself, since masked text and sidecar restore it anyway, except for the
-white space between merged markers."""
+white space between merged markers. ``COUNTED``: folder with those two of the counted lines, if they are others."""
 _Key = tuple[str | None, bytes]
 """A set of counts, and the form of the line in it."""
 
@@ -61,6 +62,8 @@ class SharedLines:
     """Number of shared lines that are edited, by name of the release."""
     by_letters: Mapping[bytes, _Line] = field(default_factory=dict)
     """Lines of the new release, in the forms of all these releases."""
+    counted: Collection[str] = ()
+    """Names of releases whose counts read lines of the new one, released there or not."""
 
     @property
     def share(self) -> float:
@@ -72,7 +75,8 @@ class SharedLines:
         return [
             release
             for release in releases
-            if release.name in self.lines or (release.name in self.unknown and release.dataset == dataset)
+            if release.name in (*self.lines, *self.counted)
+            or (release.name in self.unknown and release.dataset == dataset)
         ]
 
     def spent(self, holders: Iterable[Release], counts: str | None, epsilon: float, unit: str | None) -> float:
@@ -125,26 +129,20 @@ def shared_with(
         line.forms.setdefault(found.form, {})
     shared, edited = dict[str, int](), dict[str, int]()
     unknown: list[str] = []
+    counted: set[str] = set()
     together: set[bytes] = set()
     for release in earlier:
         folder = (copies or private_home() / "releases") / release.name
         if not folder.exists():
             unknown.append(release.name)
             continue
-        forms: dict[bytes, list[bytes]] = {}
-        others: dict[bytes, tuple[LineLetters, bool]] = {}
-        for text, spans in zip(read_lines(folder / RAW), read_sidecar(folder / SIDECAR), strict=True):
-            found = LineLetters(text, spans)
-            if found.digest in ours:
-                ours[found.digest].add(set(found.places))
-                forms.setdefault(found.digest, []).append(found.form)
-            else:
-                others.setdefault(found.digest, (found, bool(spans)))
-        rest, gone = [digest for digest in ours if digest not in forms], list(others.values())
-        likest = edited_lines((ours[digest].runs for digest in rest), (line.runs() for line, _ in gone))
-        near = {
-            rest[index]: gone[of][0].form for index, of in likest.items() if gone[of][1] or ours[rest[index]].masked
-        }
+        forms, near = _matched(folder, ours, shows=True)
+        apart = folder / COUNTED
+        spending = _matched(apart, ours, shows=False) if apart.exists() else (forms, near)
+        for digest, found_forms in (*spending[0].items(), *((digest, [form]) for digest, form in spending[1].items())):
+            if ours[digest].masked or digest in spending[1]:
+                _spend(ours[digest], found_forms, release)
+                counted.add(release.name)
         equal = sum(ours[digest].count for digest in forms if ours[digest].masked)
         changed = sum(ours[digest].count for digest in near)
         if not equal + changed:
@@ -153,13 +151,33 @@ def shared_with(
         if changed:
             edited[release.name] = changed
         together |= forms.keys()
-        for digest, found_forms in (*forms.items(), *((digest, [form]) for digest, form in near.items())):
-            if ours[digest].masked or digest in near:
-                _spend(ours[digest], found_forms, release)
     found_lines = [ours[digest] for digest in together]
     masked = sum(line.count * len(line.masked) for line in found_lines)
     shown = sum(line.count * len(line.masked - (line.hidden or set())) for line in found_lines)
-    return SharedLines(shared, shown, masked, unknown, edited, ours)
+    return SharedLines(shared, shown, masked, unknown, edited, ours, counted)
+
+
+def _matched(
+    folder: Path, ours: Mapping[bytes, _Line], *, shows: bool
+) -> tuple[dict[bytes, list[bytes]], dict[bytes, bytes]]:
+    """The forms of our lines in a private copy by digest, and the form of its most similar line for an edited one.
+
+    ``shows``: the copy's lines were released, so their masked words are added to ours.
+    """
+    forms: dict[bytes, list[bytes]] = {}
+    others: dict[bytes, tuple[LineLetters, bool]] = {}
+    for text, spans in zip(read_lines(folder / RAW), read_sidecar(folder / SIDECAR), strict=True):
+        found = LineLetters(text, spans)
+        if found.digest in ours:
+            if shows:
+                ours[found.digest].add(set(found.places))
+            forms.setdefault(found.digest, []).append(found.form)
+        else:
+            others.setdefault(found.digest, (found, bool(spans)))
+    rest, gone = [digest for digest in ours if digest not in forms], list(others.values())
+    likest = edited_lines((ours[digest].runs for digest in rest), (line.runs() for line, _ in gone))
+    near = {rest[index]: gone[of][0].form for index, of in likest.items() if gone[of][1] or ours[rest[index]].masked}
+    return forms, near
 
 
 def _spend(line: _Line, forms: Sequence[bytes], release: Release) -> None:

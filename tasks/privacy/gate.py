@@ -120,14 +120,20 @@ def examine(
     cell.check_one_state()
     files, allowed = files_of(cell), parameters.release
     _refuse_same(files, before)
-    earlier = shared_lines(cell.raw, cell.sidecar, before)
+    leaves = cell.applied or cell
+    earlier = shared_lines(leaves.raw, leaves.sidecar, before)
+    sample = shared_lines(cell.raw, cell.sidecar, before) if cell.applied else earlier
     row = attacks_on(cell)
-    found = unmasked(cell, earlier)
+    found = unmasked(cell, sample)
     checks = [*unmasked_checks(cell, found, allowed.unmasked_direct), *attack_checks(cell, row, allowed.at_most)]
     problems = [_problem(check) for check in checks if check.passed is False]
     entry = _entry(cell, name, files, earlier, also)
-    sharing = earlier.among(before, entry.dataset)
-    total = earlier.spent(sharing, entry.counts, entry.epsilon or 0.0, entry.unit)
+    sharing, counted = earlier.among(before, entry.dataset), sample.among(before, entry.dataset)
+    total = sample.spent(counted, entry.counts, entry.epsilon or 0.0, entry.unit)
+    if cell.applied:
+        # Counts read the sample alone: they cost no other line anything.
+        total = max(total, earlier.spent(sharing, None, 0.0, entry.unit))
+        sharing = [release for release in before if release in sharing or release in counted]
     if all(release.epsilon is not None for release in (*sharing, entry)):
         entry = replace(entry, spent=total)
     try:
@@ -177,7 +183,7 @@ def _check_name(name: str, before: Sequence[Release]) -> None:
 
 def files_of(cell: FilledCell) -> dict[str, Path]:
     """The released files besides card and dossier, by name in the release."""
-    files = {TEXT: cell.text}
+    files = {TEXT: (cell.applied or cell).text}
     if cell.model is not None:
         inside = sorted(path for path in cell.model.rglob("*") if path.is_file())
         files |= {f"{MODEL}/{path.relative_to(cell.model).as_posix()}": path for path in inside}
@@ -232,9 +238,10 @@ def _entry(cell: FilledCell, name: str, files: dict[str, Path], earlier: SharedL
         cell=cell.cell.path,
         dataset=str(cell.cell.dataset),
         technique=str(cell.cell.technique),
-        corpus=content_hash(cell.raw),
+        corpus=content_hash((cell.applied or cell).raw),
         key=counted["key"] if counted is not None else key_id(),
-        lines=cell.mask["measured"]["lines"],
+        lines=cell.applied.report["lines"] if cell.applied else cell.mask["measured"]["lines"],
+        sample_lines=cell.applied.report["sample_lines"] if cell.applied else None,
         unit=method.counts.unit if counted is not None else None,
         epsilon=epsilon_of(method),
         words_per_unit=method.counts.words_per_unit if counted is not None else None,

@@ -65,6 +65,9 @@ class Release:
     """Share of the words masked by any of them that all of them together show; ``None`` without others."""
     approved_by: list[str] = field(default_factory=list)
     """Names of the persons who approved it, on the day of ``when``."""
+    sample_lines: int | None = None
+    """Of ``lines``, those in the sample of the run: a cell was applied to the others later, and counts do not read
+    them. ``None``: the text is the run's own."""
     withdrawn: str | None = None
     """Date and time of its withdrawal, ISO 8601, UTC. It stays in every sum: nobody can unread it."""
     withdrawn_for: str | None = None

@@ -71,6 +71,11 @@ def _lines(releases: Sequence[Release], sums: Sequence[dict[str, Any]], budget: 
     yield from ("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows)
     yield ""
     for one in releases:
+        if one.sample_lines is not None:
+            yield (
+                f"{one.name}: {one.lines:,} lines, {one.sample_lines:,} of them in the run's sample; the others were "
+                "applied later, and counts did not read them"
+            )
         if one.withdrawn:
             yield f"{one.name}: withdrawn on {one.withdrawn[:10]}: {one.withdrawn_for}"
     for total in sums:

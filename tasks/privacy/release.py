@@ -17,7 +17,7 @@ from tasks.files.clone_key import private_home
 from tasks.parameters.parameter_file import Parameters
 from tasks.privacy.card import card
 from tasks.privacy.dossier import dossier
-from tasks.privacy.earlier_releases import RAW, SIDECAR
+from tasks.privacy.earlier_releases import COUNTED, RAW, SIDECAR
 from tasks.privacy.gate import CARD, DOSSIER, RELEASES, Examined, already_released, digest, examine, files_of, refuse
 from tasks.privacy.ledger import append_to_ledger, read_ledger
 from tasks.privacy.released_cell import FilledCell
@@ -68,7 +68,12 @@ def _write(cell: FilledCell, examined: Examined, pages: dict[str, str], whole: s
     """Write the private copy with the ``whole`` dossier, the files and the ledger's entry; then rename the folder."""
     entry = examined.entry
     with atomic_folder(private_home() / RELEASES / entry.name, private=True) as copy:
-        for name, path in {RAW: cell.raw, SIDECAR: cell.sidecar}.items():
+        leaves = cell.applied or cell
+        private = {RAW: leaves.raw, SIDECAR: leaves.sidecar}
+        if cell.applied and entry.counts:
+            make_folder(copy / COUNTED, private=True)
+            private |= {f"{COUNTED}/{RAW}": cell.raw, f"{COUNTED}/{SIDECAR}": cell.sidecar}
+        for name, path in private.items():
             shutil.copyfile(path, copy / name)
             (copy / name).chmod(0o600)
         (copy / DOSSIER).write_text(whole, encoding="utf-8")

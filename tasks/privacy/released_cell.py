@@ -4,7 +4,7 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.command import AnyFiles, StageCommand
 from tasks.errors import CorpusError
@@ -16,6 +16,9 @@ from tasks.results.report_index import cell_of_report
 from tasks.review.unmasked import reader_sidecar
 from tasks.settings.checks import check_settings
 from tasks.spelling import nearest
+
+if TYPE_CHECKING:
+    from tasks.privacy.applied_text import AppliedText
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,14 @@ class FilledCell:
     text: Path
     """Filled text."""
     model: Path | None
+    applied: "AppliedText | None" = None
+    """Text to which the cell was applied, if that is released and not the run's own."""
+
+    @property
+    def lines(self) -> int:
+        """The lines of the text that is released."""
+        found = self.applied.report if self.applied else {**self.fill["measured"], "copies": 1}
+        return int(found["lines"] * found["copies"])
 
     @property
     def method(self) -> Any:  # noqa: ANN401 - of the kind that filled
@@ -81,7 +92,7 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
     from tasks.language_model.adapt import COMMAND as ADAPT
     from tasks.masking.mask import COMMAND as MASK
 
-    of_mask, of_fill = _files(MASK, mask), _files(FILL, fill)
+    of_mask, of_fill = stage_files(MASK, mask), stage_files(FILL, fill)
     return FilledCell(
         cell,
         mask,
@@ -93,7 +104,7 @@ def find_cell(name: str, reports: str | Path, *, with_model: bool) -> FilledCell
         sidecar=Path(str(of_mask.sidecar)),
         reader=reader_sidecar(str(cell.dataset)),
         text=Path(of_fill.output),
-        model=Path(_files(ADAPT, adapt).output) if adapt else None,
+        model=Path(stage_files(ADAPT, adapt).output) if adapt else None,
     )
 
 
@@ -102,7 +113,7 @@ def _named(path: Path | None) -> Path:
     return path
 
 
-def _files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
+def stage_files(command: StageCommand[Any, AnyFiles], report: dict[str, Any]) -> AnyFiles:
     """The files of the command that wrote a report. ``CorpusError`` if this version has no such command."""
     _, name, *options = report["command"]
     try:

@@ -9,8 +9,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
+from tasks.privacy.applied_text import whole_text
 from tasks.records.cell import Cell
 from tasks.records.cells import audit_report, fill_report, training_report, unmasked_report
 from tasks.results.choice import Choice, Limits
@@ -56,6 +58,10 @@ class Verdict:
     """Details: headings with their sentences."""
     where: Mapping[str, str]
     """Paths of text and model."""
+    sample: str = ""
+    """Sentence that the run saw a sample, if it did."""
+    whole: str = ""
+    """The command that applies the cell to the whole text then."""
 
     def lines(self, details: bool = False) -> list[str]:
         """The lines for a terminal. A command is one line of any length, so that it can be copied."""
@@ -64,6 +70,7 @@ class Verdict:
         found += [line for note in self.notes for line in _wrapped("  ", note)]
         found.append(f"Can it be released now? {f'Yes: {self.command}' if self.command else 'No.'}")
         found += [line for each in self.missing for line in _wrapped("  - ", each)]
+        found += [f"{self.sample} {self.whole}"] if self.sample else []
         for heading, sentences in self.sections.items() if details else ():
             found += ["", heading, *(line for sentence in sentences for line in _wrapped("  - ", sentence))]
         return [*found, *(["", *(f"{name}: {place}" for name, place in self.where.items())] if details else [])]
@@ -111,6 +118,15 @@ def current_verdicts(at_most: Mapping[str, float] | None = None) -> list[Verdict
     return verdicts(rows, index, scores, limits, lambda cell: release_outcome(cell, parameters))
 
 
+def recommended_cell() -> str:
+    """The cell that the verdict recommends, of the only data set; ``ParameterError`` if there are none or several."""
+    cells = [verdict.cell.path for verdict in current_verdicts()]
+    if len(cells) != 1:
+        found = f"The verdict recommends {', '.join(cells)}. Name one of them" if cells else "No fill has been measured"
+        raise ParameterError(f"CELL is missing. {found}. See: palimpsest advise")
+    return cells[0]
+
+
 class _Answer(Choice):
     """The choice in sentences."""
 
@@ -125,6 +141,7 @@ class _Answer(Choice):
             "Confidence": self._confidence(best),
             "Alternatives": list(self._alternatives(best)),
         }
+        sample, whole = self._whole(cell)
         reports = {"text": self.report(fill_report(cell)), "model": self.report(training_report(cell))}
         return Verdict(
             dataset=self.dataset,
@@ -138,6 +155,20 @@ class _Answer(Choice):
             missing=[*found.missing, *self._not_met(best)],
             sections={heading: sentences for heading, sentences in sections.items() if sentences},
             where={name: next(iter(report["outputs"]), "") for name, report in reports.items() if report},
+            sample=sample,
+            whole=whole,
+        )
+
+    def _whole(self, cell: Cell) -> tuple[str, str]:
+        """That the run saw a sample of a text in files, and the command for all of it; both empty if it did not."""
+        corpus = self.report(Path("corpora") / self.dataset)
+        left = corpus["measured"].get("left_out", {}).get("beyond_limit", 0) if corpus else 0
+        if not corpus or not left or corpus["parameters"].get("kind") != "files":
+            return "", ""
+        seen = sum(corpus["measured"]["sentences"].values())
+        return (
+            f"The run saw a sample: {seen:,} of {seen + left:,} sentences. To mask and fill all of them:",
+            whole_text(cell.path, self.dataset, corpus["parameters"]),
         )
 
     def _reason(self, best: Condition) -> str:

@@ -69,6 +69,7 @@ NOT_RUN = {
     ),
     r"palimpsest profile": "replaces params.yaml; tests/profiles writes each profile",
     r"doctor --profile paper": "ends with 1, since the paper's corpora are missing",
+    r"^how-to/whole-text: |^README: palimpsest apply": "tests/applied runs it on an experiment of its own",
     r"^how-to/own-text: palimpsest run": "is the run of README",
     r"PALIMPSEST_DEBUG": "shows a defect, and there is none",
     r"^tutorials/(demo|mail): ": "test_the_tutorial_ends_in_a_release runs it",

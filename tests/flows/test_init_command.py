@@ -83,6 +83,8 @@ def test_a_text_of_any_size_is_planned(clone, tmp_path, capsys, count, test, tra
     assert f"{trained:,} sentences to adapt on" in said
     assert f"{test:,} to measure with" in said
     assert ("so few sentences" in said) == (count < 2000)
+    apply = "palimpsest apply CELL --input data/raw/mail.txt --output data/private/applied/mail\n"
+    assert (f"a sample: 23,000 of {count:,} sentences" in said and apply in said) == (count > 23_000)
     raw = clone / "data" / "raw" / "mail.txt"
     assert stat.S_IMODE(raw.stat().st_mode) == 0o600
     assert yaml.safe_load((clone / "data" / "raw" / "mail.txt.dvc").read_text())["outs"][0]["push"] is False

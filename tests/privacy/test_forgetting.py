@@ -98,6 +98,10 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / ".palimpsest/durations.json", json.dumps({"mask@train-mail-allow_list": 1.5}))
     write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
     write(folder / ".palimpsest/fills/learned_weights/0123.json", CANARIES[0])
+    write(folder / ".palimpsest/applied/0123-4567/raw.txt", CANARIES[0])
+    for name in ("mail", "notes"):
+        write(folder / f"data/private/applied/{name}_2026/report.json", f'{{\n  "cell": "{name}/list/surrogate-1"}}')
+    write(folder / "data/private/applied/mail_2026/text.txt", CANARIES[0])
     write(work_folder(folder, "mail") / "0.txt", CANARIES[0])
     write(work_folder(folder, "notes") / "0.txt", "nothing")
     cached = next((folder / ".dvc/cache/files/md5").glob("??"))

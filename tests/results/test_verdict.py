@@ -284,3 +284,15 @@ def test_the_interval_of_a_technique_counts_with_several_seeds(made):
     assert made.said().reason.startswith("No cell is within all limits")
     made.leak("allow_list", unmasked_direct=REVIEWED)
     assert made.said().reason.startswith("Of 3 cells within all limits")
+
+
+def test_a_sample_is_called_one_and_the_command_for_the_whole_text_is_printed(made):
+    corpus = {"left_out": {"beyond_limit": 70}, "sentences": {"train": 20, "valid": 4, "test": 6}}
+    source = {"kind": "files", "source": "data/raw/mail.csv", "text_field": "body"}
+    for measured, whole in ((corpus, "30 of 100"), (corpus | {"left_out": {"beyond_limit": 0}}, "")):
+        made.report("corpora/mail", "corpora", measured, parameters=source)
+        verdict = made.said()
+        command = f"palimpsest apply {verdict.cell.path} --input data/raw/mail.csv"
+        command += " --output data/private/applied/mail --text-field body"
+        sentence = f"The run saw a sample: {whole} sentences. To mask and fill all of them: {command}"
+        assert [line for line in verdict.lines() if "apply" in line] == ([sentence] if whole else [])

@@ -113,12 +113,19 @@ class WordsByLanguage(Technique):
         self._at_switches = {language: self._frequent(language, None) for language in switching}
         self._tells = settings.tell_languages
         self._marker_language_bits, self._marked_words = 0.0, 0
+        self._model: WordLanguages | None = None
+
+    def learn(self, lines: Iterable[str]) -> None:
+        """Learn the languages of words from the first lines."""
+        from tasks.languages.word_languages import tagged_lines
+
+        self._model, _ = tagged_lines(self.mixes, lines, names=self._mask_names)
 
     def findings(self, lines: Iterable[str]) -> Iterator[tuple[str, list[Finding]]]:
         """Each line with its words that are not on the list of their language."""
         from tasks.languages.word_languages import tagged_lines
 
-        model, read = tagged_lines(self.mixes, lines, names=self._mask_names)
+        model, read = tagged_lines(self.mixes, lines, names=self._mask_names, model=self._model)
         found = ((line, tagged.words, self._of_line(line, tagged)) for line, tagged in read)
         for line, _, findings in self._telling(model, found) if self._tells else found:
             yield line, [finding for _, finding in findings]

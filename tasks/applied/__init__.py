@@ -1,0 +1,1 @@
+"""A cell of a finished run, applied to any amount of text."""

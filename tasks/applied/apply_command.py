@@ -1,0 +1,76 @@
+"""Mask and fill any amount of text exactly as a cell of the finished run was made.
+
+'palimpsest init' draws a sample of a large text. This command makes the rest of it, or next month's
+text, in the same way. Technique, filler, method, weights, counts and seed are those of the run.
+Applied to the run's own sentences it gives the run's own bytes.
+
+FILE is what 'palimpsest init' reads, cleaned in the same way: plain text, mail, JSON lines, CSV,
+TSV, Parquet, or a folder of such. Sentences that occur again are left out.
+
+The output is a private folder: text.txt is the result; raw.txt and sidecar.jsonl restore the
+private text; report.json has numbers. Only 'palimpsest release CELL --applied FOLDER' makes of it
+what may be shared. An interrupted call goes on where it was. The bytes do not depend on the number
+of processes.
+
+examples:
+  palimpsest apply mail/crf/surrogate-1 --input mail.txt --output data/private/applied/mail
+  palimpsest release mail/crf/surrogate-1 --applied data/private/applied/mail --name mail-2
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tasks.options import READ, WRITE_FOLDER, Argument, Command, Options
+
+SUMMARY = "mask and fill any amount of text as a cell of the finished run was made"
+
+
+class ApplyOptions(Options):
+    """Options of the command: a cell, a text, and the folder of the result."""
+
+    cell: Annotated[str | None, Argument(positional=True)] = None
+    """cell of the finished run, as tables name it; that of a baseline gives the masked text (default: the one that the
+    verdict recommends)"""
+    input: Annotated[str, READ]
+    """your text: a file or a folder"""
+    output: Annotated[str, WRITE_FOLDER]
+    """private folder for the result; best data/private/applied/CORPUS, which 'palimpsest forget' removes"""
+    text_field: str | None = None
+    """field or column with the text, if it has an unusual name"""
+    document_field: str | None = None
+    """field or column that names the document of each text"""
+    processes: int | None = Field(default=None, ge=1)
+    """processes at once (default: as many as cores and memory have room for; one on a GPU)"""
+
+
+def run(options: ApplyOptions) -> None:
+    """Apply the cell, and print numbers and the next step."""
+    from pathlib import Path
+
+    from tasks.applied.application import Application
+    from tasks.applied.recipe import find_made
+    from tasks.corpora.sources.detection import detected
+    from tasks.results.verdict import recommended_cell
+
+    made = find_made(options.cell or recommended_cell())
+    settings = detected(Path(options.input).expanduser(), options.text_field, options.document_field)
+    report = Application.of(made, settings, Path(options.output)).carry_out(options.processes)
+    left = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in report["left_out"].items() if count)
+    print(
+        f"{report['cell']} applied to {report['lines']:,} lines, {report['sample_lines']:,} of them in the run's "
+        f"sample; left out: {left or 'none'}\n"
+        f"masked: {report['masked_fraction']:.1%} of the words, {report['sample_masked_fraction'] or 0:.1%} in the "
+        f"sample; {report['lines_per_second']:,} lines/s"
+    )
+    if report["counted"]:
+        print("Lines outside the sample were not counted: the noisy counts are the run's, and cost them no epsilon.")
+    for warning in report["warnings"]:
+        print(f"warning: {warning}")
+    if made.filled:
+        print(
+            f"Next: palimpsest release {report['cell']} --applied {options.output} --name {made.cell.dataset}-applied"
+        )
+
+
+COMMAND = Command(ApplyOptions, run)

@@ -1,0 +1,90 @@
+"""The folder of a text to which a cell was applied ('palimpsest apply'): its files, and the check before a release."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import CorpusError
+from tasks.privacy.earlier_releases import RAW, SIDECAR
+from tasks.privacy.released_cell import FilledCell
+from tasks.records.stage_report import content_hash
+
+TEXT, REPORT = "text.txt", "report.json"
+FILES = (TEXT, RAW, SIDECAR)
+STAGE = "apply"
+
+
+@dataclass(frozen=True)
+class AppliedText:
+    """A finished folder, with the report in it."""
+
+    folder: Path
+    report: dict[str, Any]
+
+    @property
+    def text(self) -> Path:
+        """The text as the cell has it."""
+        return self.folder / TEXT
+
+    @property
+    def raw(self) -> Path:
+        """The private text, a sentence a line."""
+        return self.folder / RAW
+
+    @property
+    def sidecar(self) -> Path:
+        """The masked words."""
+        return self.folder / SIDECAR
+
+    def check(self, cell: str, state: str) -> None:
+        """Raise ``CorpusError`` if it was made by another cell or state of it, or if a file has changed since."""
+        again = f"Run: palimpsest apply {cell} with its --input and --output again"
+        if self.report["cell"] != cell:
+            raise CorpusError(
+                f"--applied {str(self.folder)!r} was made by {self.report['cell']!r}, not {cell!r}. {again}"
+            )
+        if self.report["state"] != state:
+            raise CorpusError(f"--applied {str(self.folder)!r} was made by another state of {cell!r}. {again}")
+        for name in FILES:
+            if not (self.folder / name).is_file() or content_hash(self.folder / name) != self.report["outputs"][name]:
+                raise CorpusError(f"{str(self.folder / name)!r} is not what 'palimpsest apply' wrote. {again}")
+
+
+def read_applied(folder: str | Path) -> AppliedText:
+    """A finished folder; ``CorpusError`` for an unfinished or another one."""
+    path = Path(folder) / REPORT
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        report = None
+    if not isinstance(report, dict) or report.get("stage") != STAGE:
+        raise CorpusError(
+            f"{str(folder)!r} is no finished folder of 'palimpsest apply': it has no {REPORT} of it. Apply the cell "
+            "first; an interrupted call goes on where it was"
+        )
+    return AppliedText(Path(folder), report)
+
+
+def with_applied(cell: FilledCell, folder: str | Path) -> FilledCell:
+    """The cell with the text of a folder that it was applied to; ``CorpusError`` as ``AppliedText.check``."""
+    applied = read_applied(folder)
+    applied.check(cell.cell.path, state_of([cell.mask, cell.fill]))
+    return replace(cell, applied=applied)
+
+
+def state_of(reports: Sequence[dict[str, Any]]) -> str:
+    """The hash of the settings and files of a cell, by the reports of its steps."""
+    parts = [[report[name] for name in ("parameters", "seed", "inputs", "outputs")] for report in reports]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def whole_text(cell: str, dataset: str, corpus: Mapping[str, Any]) -> str:
+    """The shell command that applies a cell to the whole text of a corpus. ``corpus``: settings of its reader."""
+    output = f"data/private/applied/{dataset}"
+    given = {"--text-field": corpus.get("text_field"), "--document-field": corpus.get("document_field")}
+    fields = [word for option, name in given.items() if name not in (None, "text") for word in (option, str(name))]
+    return shlex.join(["palimpsest", "apply", cell, "--input", corpus["source"], "--output", output, *fields])
