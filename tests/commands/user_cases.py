@@ -566,13 +566,13 @@ REPLACED = {
     "a source that is empty": (CORPUS, "kind: files\n    source: ''", "corpora.chat"),
     "a source with a line end": (CORPUS, 'kind: files\n    source: "a\\nb"', "corpora.chat"),
     "a source that is a number": (CORPUS, "kind: files\n    source: 5", "corpora.chat"),
-    "latin-1": ("# What is compared", b"# \xe9", "'params.yaml' is not UTF-8 (byte 3)"),
+    "latin-1": ("# The experiment", b"# \xe9", "'params.yaml' is not UTF-8 (byte 3)"),
 }  # fmt: skip
 FITTING = {
     "an anchor": (ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: *a"),
     "a merge key": (ALLOW_LIST, "allow_list: &a {kind: allow_list}\n  other: {<<: *a, markers: {style: class}}"),
     "a source with spaces": (CORPUS, "kind: files\n    source: my own $(touch PWNED) mail.txt"),
-    "a byte order mark": ("# What is compared", "\ufeff# What is compared"),
+    "a byte order mark": ("# The experiment", "\ufeff# The experiment"),
 }  # fmt: skip
 CASES += [Case(f"params.yaml: {name}", PARAMS, None, 1, says) for name, (_, _, says) in REPLACED.items()]
 CASES += [Case(f"params.yaml: {name}", PARAMS, None, 0) for name in FITTING]
