@@ -85,20 +85,8 @@ START, EXPERIMENT = "Start here", "Experiment"
 GROUPS: dict[str, tuple[str, ...]] = {
     START: ("try", "init", "doctor", "profile"),
     EXPERIMENT: (
-        *(
-            "plan",
-            "run",
-            "advise",
-            "review",
-            "apply",
-            "release",
-            "ledger",
-            "forget",
-            "where-from",
-            "restore",
-            "up",
-            "down",
-        ),
+        *("plan", "run", "advise", "review", "apply", "release", "ledger", "forget", "where-from", "restore"),
+        *("up", "down"),
     ),
     "Single steps": (
         *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),
