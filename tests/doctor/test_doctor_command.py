@@ -173,7 +173,7 @@ def test_an_unknown_profile_is_one_line(project, capsys):
     assert main(["doctor", "--profile", "papper"]) == 1
     assert capsys.readouterr().err == (
         "palimpsest: error: there is no profile 'papper' (did you mean 'paper'?); "
-        "there are: default, forgetting, four_corpora, paper, real_speech, smollm2, two_languages, "
+        "there are: default, forgetting, four_corpora, paper, quick, real_speech, smollm2, two_languages, "
         "two_languages_speech\n"
     )
 

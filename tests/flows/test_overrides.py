@@ -85,7 +85,7 @@ def test_both_files_are_put_back_byte_for_byte_also_after_an_error(project: Proj
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert "seeds: [7]" in seen[0]
-    assert "chat-oracle-7: {" in seen[1]
+    assert "chat-oracle-7: &" in seen[1]
     assert [project.read(name) for name in ("params.yaml", "cells.yaml")] == before
     assert not put_back(project.folder)
 
