@@ -60,7 +60,8 @@ def on_page_content(html: str, **_: object) -> str:
 
 def _pages() -> Iterator[tuple[str, str]]:
     for path, source in COPIED.items():
-        yield path, re.sub(r"\]\((\.\./)?docs/", "](", _read(source)) + (_hashes() if path == "data.md" else "")
+        text = re.sub(r"\]\((\.\./)?docs/", "](", _read(source)).replace("](data/README.md", "](data.md")
+        yield path, text + (_hashes() if path == "data.md" else "")
     yield "citation.md", f"# Cite palimpsest\n\nCite the software and the paper.\n\n{_code(_read('CITATION.cff'))}"
     yield "reference/python.md", "# Python interface\n\n::: palimpsest\n"
     yield "reference/params.md", _parameters()

@@ -170,7 +170,7 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
             "" if limit is None else f"at most {_shown(each, limit)} (upper end)",
             None if limit is None else meets([row], {each.name: limit}) == "yes",
             signal([row], each.name) if each.name in _READ and row[each.name] is not None else "",
-            "Release another cell: palimpsest advise names one."
+            "Release another cell: results/summary.md compares them."
             if row[each.name] is not None
             else "Run: palimpsest run, with this figure in the audit.",
         )
