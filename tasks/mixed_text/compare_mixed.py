@@ -2,9 +2,10 @@
 
 The command tests each text in three steps:
 
-1. The same number of words of each text is added to lines in one language each (--base).
-2. A trigram model with modified Kneser-Ney smoothing is made of both.
-3. Its perplexity on real test text is divided by that of the model of --base alone.
+1. It adds a sample of the text's words, of equal size for all texts, to the lines of --base. Each of
+   those lines is in one language.
+2. It makes a trigram model with modified Kneser-Ney smoothing of the result.
+3. It divides the model's perplexity on real test text by that of the model of --base alone.
 
 The perplexity is over known words. It is measured at switch points, in mixed lines, and in lines of
 one language. The words are drawn several times. Intervals are paired, over test lines and draws.
