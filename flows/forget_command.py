@@ -106,6 +106,7 @@ def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
 
 def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
     """Lines on the remaining data, here and elsewhere."""
+    from tasks.privacy.applied_text import APPLIED
     from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
     uri = tracking_uri(erasure.tracking)
@@ -126,7 +127,7 @@ def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
         yield f"    mlflow gc --backend-store-uri {store} --tracking-uri {store}"
     yield "  what others made of it: taggers that learned from it (labelled_text.learn_from), copies by hand"
     yield "  pages of 'palimpsest preview' and 'palimpsest try', exports of 'palimpsest review', where you wrote them"
-    yield "  what 'palimpsest apply' wrote outside data/private/applied"
+    yield f"  what 'palimpsest apply' wrote outside {APPLIED}"
     yield "  blocks of the disk that are free now, and snapshots of the file system"
 
 

@@ -30,7 +30,7 @@ from flows.graph.graph import Graph
 from flows.graph.private_sources import named_sources
 from flows.runs.run_progress import FILE as DURATIONS
 from tasks.files.clone_key import private_home
-from tasks.privacy.applied_text import REPORT
+from tasks.privacy.applied_text import APPLIED, REPORT
 from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
@@ -191,7 +191,7 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
     # Weights of fills have the names of all training corpora, a killed audit leaves its twin and a killed apply its
     # text: none names this corpus, and all can be made again.
     yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"), *state.glob("applied/*"))
-    applied = root / "data/private/applied"
+    applied = root / APPLIED
     yield from applied.rglob(".*.partial")
     yield from (one.parent for one in applied.rglob(REPORT) if f'"cell": "{name}/' in one.read_text(encoding="utf-8"))
     # The name of a work folder begins with the hash of its output.

@@ -16,6 +16,8 @@ from tasks.records.stage_report import content_hash
 TEXT, REPORT = "text.txt", "report.json"
 FILES = (TEXT, RAW, SIDECAR)
 STAGE = "apply"
+APPLIED = "data/private/applied"
+"""Folder of applied texts; 'palimpsest forget' removes those of a corpus."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def state_of(reports: Sequence[dict[str, Any]]) -> str:
 
 def whole_text(cell: str, dataset: str, corpus: Mapping[str, Any]) -> str:
     """The shell command that applies a cell to the whole text of a corpus. ``corpus``: settings of its reader."""
-    output = f"data/private/applied/{dataset}"
+    output = f"{APPLIED}/{dataset}"
     given = {"--text-field": corpus.get("text_field"), "--document-field": corpus.get("document_field")}
     fields = [word for option, name in given.items() if name not in (None, "text") for word in (option, str(name))]
     return shlex.join(["palimpsest", "apply", cell, "--input", corpus["source"], "--output", output, *fields])

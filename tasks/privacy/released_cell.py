@@ -49,8 +49,9 @@ class FilledCell:
     @property
     def lines(self) -> int:
         """The lines of the text that is released."""
-        found = self.applied.report if self.applied else {**self.fill["measured"], "copies": 1}
-        return int(found["lines"] * found["copies"])
+        if self.applied:
+            return int(self.applied.report["lines"] * self.applied.report["copies"])
+        return int(self.fill["measured"]["lines"])
 
     @property
     def method(self) -> Any:  # noqa: ANN401 - of the kind that filled
