@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.errors import CorpusError
 from tasks.records.stage_report import read_report, write_json
 from tasks.results.default_run import FULL, STORED
 from tasks.results.measure import Row
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import read_summary, summarised_cell
 from tasks.results.tables import number_text
+from tasks.results.tracking.run_record import made_up_fills
 
 _COLUMNS = (
     *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "linked_mentions", "found_by_second_fill"),
@@ -30,7 +32,7 @@ _FIELDS = (
 
 
 def store_run(results: Path, strong: Path | None, recommended: str, path: Path = STORED) -> None:
-    """Store the run of a ``results`` folder; ``CorpusError`` if it has no summary.
+    """Store the run of a ``results`` folder; ``CorpusError`` if it has no summary, or no example of the cell.
 
     ``strong``: the ``summary.json`` of a run with ``audit: {effort: full}``, whose figures the rows have in ``full``.
     ``recommended``: path of the cell in the verdict.
@@ -44,19 +46,18 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
         "processor": report["environment"]["processor"],
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
-        "example": _example(results, next(row for row in rows if summarised_cell(row).path == recommended)),
+        "example": _example(results, recommended),
         "rows": [_shown(row, full.get(summarised_cell(row).path)) for row in rows],
     }
     write_json(path, run)
 
 
-def _example(results: Path, recommended: Row) -> dict[str, str]:
+def _example(results: Path, recommended: str) -> dict[str, str]:
     """The first made-up sentence of the page raw, masked and filled, by the recommended cell."""
-    folder = results / "reports" / "examples" / recommended["dataset"] / recommended["technique"]
-    report = read_report(folder / f"{recommended['filler']}.json")["measured"]
-    (found,) = report["by_technique"]
-    filled = next(one["lines"] for one in found["filled"] if one["method"] == recommended["method"])
-    return {"raw": report["raw"][0], "masked": found["masked"][0], "filled": filled[0]}
+    for cell, sentences in made_up_fills(results / "reports").items():
+        if cell.path == recommended:
+            return dict(zip(("raw", "masked", "filled"), sentences[0], strict=True))
+    raise CorpusError(f"no example is of the cell {recommended!r}; run the experiment again")
 
 
 def _shown(row: Row, full: Row | None) -> dict[str, Any]:

@@ -1,26 +1,20 @@
 """Mask and fill made-up sentences as an experiment does with its corpus, for the report page to quote.
 
 The page may show no private sentence, and numbers do not show how masked and filled text looks. So
-the command takes a few sentences that ship with palimpsest. Every technique masks them, and every
-method fills them, with the settings, lists, filler and learned weights of the experiment. The
-report has all results in full.
+the command takes a few sentences that ship with palimpsest. Techniques mask them and methods fill
+them, with the settings, lists, filler and learned weights of the experiment. The report has all
+results in full.
 
-A filler that was fine-tuned on the text of one technique fills sentences masked by that technique.
-
-examples:
+example:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\
-    --technique allow_list entity_tagger --filler models/fillers/minilm --method top_1 top_k unigram \\
+    --fills allow_list/top_k allow_list/surrogate every_tagger/surrogate --filler models/fillers/minilm \\
     --word-counts data/word_counts.tsv --generic data/generic \\
     --report results/reports/examples/chat/minilm.json
-  palimpsest examples --params params.yaml --cell dataset=chat,technique=allow_list --method top_k \\
-    --masked data/private/masked/chat/train --technique allow_list \\
-    --filler models/tuned_fillers/chat/allow_list/minilm_tuned \\
-    --word-counts data/word_counts.tsv --generic data/generic \\
-    --report results/reports/examples/chat/allow_list/minilm_tuned.json
 """
 
 import argparse
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -48,11 +42,18 @@ class ExamplesFiles(CorpusFiles):
 
     masked: Annotated[str, READ]
     """masked texts of the private corpus, a folder for each technique"""
-    technique: list[str]
-    """techniques to mask by; with a filler that was tuned on the text of a technique, only that one, also named in
-    --cell"""
-    method: list[str]
-    """methods to fill by; methods without a filler ignore --filler"""
+    fills: list[str]
+    """what to show, each as TECHNIQUE/METHOD; methods without a filler ignore --filler"""
+
+    def methods(self) -> dict[str, list[str]]:
+        """The methods by technique. Raises ``ParameterError`` if one is not of the form TECHNIQUE/METHOD."""
+        found: dict[str, list[str]] = {}
+        for pair in self.fills:
+            technique, slash, method = pair.partition("/")
+            if not (technique and slash and method):
+                raise ParameterError(f"--fills {pair!r} names no technique and method; write TECHNIQUE/METHOD")
+            found.setdefault(technique, []).append(method)
+        return found
 
 
 class ExamplesSettings(Settings):
@@ -63,7 +64,7 @@ class ExamplesSettings(Settings):
 
 
 def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Mask and fill the sentences by every technique and method."""
+    """Mask and fill the sentences by each pair of technique and method."""
     from tasks.corpora.text_lines import read_corpus
     from tasks.filling.filled_lines import Part
     from tasks.filling.prepared_fill import mask_lines, prepare_like_corpus
@@ -71,18 +72,18 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
     raw = list(read_corpus(str(SENTENCES)))
     found = []
     opened = files.opened(resources.threads)
-    for technique, masking in settings.techniques.items():
-        masked = mask_lines(masking, raw, files.word_counts, resources.threads)
+    for technique, methods in files.methods().items():
+        masked = mask_lines(settings.techniques[technique], raw, files.word_counts, resources.threads)
         part = Part(1, masked.lines, masked.spans)
         of_technique = replace(cell, technique=technique)
         filled = []
-        for name, method in settings.methods.items():
-            folder = Path(files.masked) / technique
+        for name in methods:
+            method, folder = settings.methods[name], Path(files.masked) / technique
             prepared = prepare_like_corpus(method, folder, files, replace(of_technique, method=name), opened)
             filler = cell.filler if method.uses_filler else None
             filled.append({"method": name, "filler": filler, "lines": prepared.fill(part)})
         found.append({"technique": technique, "masked": masked.lines, "filled": filled})
-    print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(settings.methods)}")
+    print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(files.fills)}")
     return Report().measure(raw=raw, by_technique=found)
 
 
@@ -99,15 +100,18 @@ class ExamplesCommand(StageCommand[ExamplesSettings, ExamplesFiles]):
             raise ParameterError(
                 "examples take the settings of an experiment; give --params with its file, and no --set"
             )
-        names = {"masking": files.technique, "filling": files.method}
-        read = read_sections(params, [f"{section}.{name}" for section in names for name in names[section]])
+        by_technique = files.methods()
+        methods = dict.fromkeys(chain.from_iterable(by_technique.values()))
+        names = [("masking", name) for name in by_technique] + [("filling", name) for name in methods]
+        read = read_sections(params, ["resources", *map(".".join, names)])
         masking, filling = (
-            {name: read[f"{section}.{name}"] for name in names[section]} for section in ("masking", "filling")
+            {name: read[f"{section}.{name}"] for of, name in names if of == section}
+            for section in ("masking", "filling")
         )
         said = Cell(seed=arguments.seed, **labels_of(arguments.cell, self.labels))
         cell = replace(said, filler=said.filler or files.filler)
         settings = ExamplesSettings(techniques=masking, methods=filling)
-        resources = self._resources(arguments, None)
+        resources = self._resources(arguments, read["resources"])
         return Invocation(self, settings, files, cell, resources, params, arguments.report, ["filling", "masking"])
 
 

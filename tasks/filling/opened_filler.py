@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import is_causal
-from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies
 from tasks.filling.masked_sentence import Casing, small_words, usual_forms
 from tasks.filling.settings import SHIPPED_FILLER, ClassCheck, FillingMethod, LanguageAware
 from tasks.torch_setup import set_up_torch
@@ -71,6 +72,10 @@ class OpenedFiller:
                 lambda: WordFrequencies.published(languages, letters=letters), "published", letters, *languages
             )
         return None
+
+    def generic_text(self, path: str, counts: WordFrequencies) -> GenericText:
+        """The words of generic text that have counts."""
+        return self._once(lambda: GenericText.read(read_lines(path), counts), "generic", path, id(counts))
 
     def candidates(self, counts: WordFrequencies | None) -> "CandidateWords":
         """The words that a masked language model can write."""

@@ -302,10 +302,9 @@ class CountingMethod(LanguageAware):
         """Learn the word frequencies, too."""
         learned = super().learn(words, corpus)
         if self.has_domain_prior:
-            from tasks.corpora.text_lines import read_lines
             from tasks.filling.frequencies.word_frequencies import domain_frequencies
 
-            generic = read_lines(str(corpus.files.generic_text))
+            generic = words.opened.generic_text(str(corpus.files.generic_text), words.frequencies)
             domain = domain_frequencies(words.frequencies, corpus.masked, generic)
             learned = learned.also(domain.frequencies, domain_frequencies=domain.measured)
         if self.counts is not None:

@@ -301,34 +301,23 @@ def _source(cell: Cell, source: Source) -> Cell:
 
 
 def _examples(parameters: Parameters) -> Iterator[tuple[Cell, Entry]]:
-    """An entry for each filler, with the controls. A filler tuned on each technique's text, or with different
-    fills per technique, has an entry for each technique."""
+    """An entry for each filler, the first one with the controls. A tuned filler has an entry for each technique."""
     compare = parameters.compare
-    methods: dict[str, dict[str, list[str]]] = {}
-    for fills in compare.fills:
-        if fills.filler is not None:
-            for technique in compare.techniques_of(fills):
-                methods.setdefault(fills.filler, {}).setdefault(technique, []).extend(fills.methods)
-    controls = [
-        name
-        for fills in compare.fills
-        if not fills.filler and fills.techniques is None
-        for name in fills.methods
-        if not isinstance(parameters.filling[name], Distilled)
-    ]
+    fills: dict[str | None, list[tuple[str, str]]] = {}
+    for each in compare.fills:
+        methods = [name for name in each.methods if not isinstance(parameters.filling[name], Distilled)]
+        fills.setdefault(each.filler, []).extend(
+            (technique, method) for technique in compare.techniques_of(each) for method in methods
+        )
+    controls = fills.pop(None, [])
     for dataset in compare.datasets:
-        for filler, by_technique in methods.items():
-            first = next(iter(by_technique.values()))
-            alike = all(by_technique.get(technique) == first for technique in compare.techniques)
-            options: dict[str | None, Entry]
-            if alike and filler in parameters.fillers:
-                options = {None: {"technique": compare.techniques, "method": [*first, *controls]}}
-            else:
-                options = {name: {"technique": name, "method": found} for name, found in by_technique.items()}
-            for only, words in options.items():
+        for number, (filler, pairs) in enumerate(fills.items()):
+            shown = [*pairs, *(controls if number == 0 else [])]
+            for only in [None] if filler in parameters.fillers else dict.fromkeys(name for name, _ in pairs):
                 cell = Cell(dataset=dataset, technique=only, filler=filler)
-                folder = _filler_folder(filler, cell, parameters)
-                yield cell, _named(cell) | {"folder": folder, "seed": compare.seeds[0], "examples": words}
+                of_cell = ["/".join(pair) for pair in shown if only in (None, pair[0])]
+                row = {"folder": _filler_folder(str(filler), cell, parameters), "seed": compare.seeds[0]}
+                yield cell, _named(cell) | row | {"examples": {"fills": of_cell}}
 
 
 def _model(cell: Cell) -> str:

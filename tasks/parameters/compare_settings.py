@@ -70,8 +70,8 @@ class CompareSettings(Settings):
     """Others of ``datasets``, with n-best lists of another recogniser, keys of ``speech.nbest``: their word error rates
     come from rescoring."""
     recognisers: list[str] = Field(default_factory=list, max_length=1)
-    """Name of the recogniser to train if a dataset has speech, a folder in ``models``; empty if ``models/recogniser``
-    is your own."""
+    """Name of the recogniser to train if a dataset has speech, a folder in ``models``; empty: ``models/recogniser`` is
+    used as it is."""
     taggers: list[str]
     """Taggers to train, keys of ``taggers``."""
     detectors: list[str]

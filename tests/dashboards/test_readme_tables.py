@@ -56,11 +56,12 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     )
     results = experiment_folder / "results"
     path = summarised_cell(attacked).path
-    made_up = results / "reports" / "examples" / path.rpartition("/")[0] / f"{attacked['filler']}.json"
+    made_up = results / "reports" / "examples" / "made_up.json"
     made_up.parent.mkdir(parents=True)
     report = json.loads((results / "reports" / "fill" / f"{path}.json").read_text(encoding="utf-8"))
-    filled = [{"method": attacked["method"], "lines": ["c"]}]
-    report["measured"] = {"raw": ["a"], "by_technique": [{"masked": ["b"], "filled": filled}]}
+    filled = [{"method": attacked["method"], "filler": attacked["filler"], "lines": ["c"]}]
+    entry = {"technique": attacked["technique"], "masked": ["b"], "filled": filled}
+    report["measured"] = {"raw": ["a"], "by_technique": [entry]}
     made_up.write_text(json.dumps(report), encoding="utf-8")
     store_run(results, strong, path, tmp_path / "run.json")
     made_up.unlink()

@@ -25,7 +25,7 @@ def test_its_training_text_is_the_one_in_the_lock_file(
     assert main(["corpora", "--params", str(params), "--name", "speech.text", "--output", str(out)]) == 0
     stages = yaml.safe_load((ROOT / "dvc.lock").read_text(encoding="utf-8"))["stages"]
     parameters = yaml.safe_load(params.read_text(encoding="utf-8"))
-    (name,) = parameters["compare"]["recognisers"]
+    (name,) = parameters["compare"]["recognisers"] or ["recogniser"]
     locked = stages[f"train_recogniser@{name}"]
     assert locked["params"]["params.yaml"]["speech.recogniser"] == parameters["speech"]["recogniser"]
     (recorded,) = (part for part in locked["deps"] if "md5" in part)

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.filling.frequencies.word_frequencies import WordFrequencies, domain_frequencies
+from tasks.filling.frequencies.word_frequencies import (
+    EstimatedFrequencies,
+    GenericText,
+    WordFrequencies,
+    domain_frequencies,
+)
 
 BANK = ["the bank pays interest today", "our bank has a low price", "the price of money is interest"]
 SEA = ["the ship sails on water today", "our ship has a low mast", "the captain of water is old"]
@@ -24,13 +29,17 @@ def count(frequencies: WordFrequencies, word: str) -> float:
     return float(frequencies.counts[frequencies.words.index(word)])
 
 
+def estimated(frequencies: WordFrequencies, masked: list[str], generic: list[str]) -> EstimatedFrequencies:
+    return domain_frequencies(frequencies, masked, GenericText.read(generic, frequencies))
+
+
 def test_words_of_sentences_like_the_masked_text_become_more_frequent():
     bank = ["bank", "money", "loan", "credit", "account", "cash", "interest"]
     sea = ["ship", "water", "sail", "captain", "deck", "mast", "anchor"]
     generic = [f"the {a} and {b}" for words in (bank, sea) for a, b in permutations(words, 2)] * 30
     frequencies = frequencies_of(generic)
     masked = [f"the {a} and {b}" for a, b in permutations(bank[:-1], 2)] * 30 + ["the [MASK] and bank"]
-    found = domain_frequencies(frequencies, masked, generic)
+    found = estimated(frequencies, masked, generic)
     assert found.measured["strength"] > 0
     assert found.frequencies.words == frequencies.words
     # The masked text shows neither "interest" nor "anchor", and both are as frequent in generic text.
@@ -46,11 +55,11 @@ def test_the_multiplier_is_the_formula():
     generic = ["x y"] * 60 + ["y z"] * 60 + ["w q"] * 60
     frequencies = WordFrequencies(("x", "y", "z", "w", "q"), np.array([60, 120, 60, 60, 60]))
     masked = ["x w"] * 1000 + ["w x"] * 1000
-    found = domain_frequencies(frequencies, masked, generic)
+    found = estimated(frequencies, masked, generic)
     # Shown: x and w, each half of both texts: the ratio is 1, the scores 0 and nothing moves.
     assert found.frequencies.counts.tolist() == [60000, 120000, 60000, 60000, 60000]
     masked = ["x"] * 3000 + ["w"] * 1000
-    found = domain_frequencies(frequencies, masked, generic)
+    found = estimated(frequencies, masked, generic)
     p_x, p_w = (3000 + 500) / 5000, (1000 + 500) / 5000
     strength = found.measured["strength"]
     weights = {"x": math.exp(strength * math.log(p_x / 0.5)), "w": math.exp(strength * math.log(p_w / 0.5))}
@@ -66,14 +75,14 @@ def test_the_multiplier_is_the_formula():
 def test_masked_words_play_no_part():
     generic = (BANK + SEA) * 10
     frequencies = frequencies_of(generic)
-    one = domain_frequencies(frequencies, ["the bank pays [MASK] today"] * 9, generic)
-    other = domain_frequencies(frequencies, ["the bank pays [MONEY] today"] * 9, generic)
+    one = estimated(frequencies, ["the bank pays [MASK] today"] * 9, generic)
+    other = estimated(frequencies, ["the bank pays [MONEY] today"] * 9, generic)
     assert one.frequencies.counts.tolist() == other.frequencies.counts.tolist()
 
 
 def test_texts_without_a_common_word_are_one_line():
     frequencies = frequencies_of(BANK)
     with pytest.raises(CorpusError, match=r"no word in common.*prior: word_counts") as error:
-        domain_frequencies(frequencies, ["xyzzy [MASK]"], BANK)
+        estimated(frequencies, ["xyzzy [MASK]"], BANK)
     assert "\n" not in str(error.value)
     assert "xyzzy" not in str(error.value)

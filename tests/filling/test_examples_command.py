@@ -35,7 +35,7 @@ def examples(*options):
     command = ["examples", "--params", "params.yaml", "--masked", "masked", "--filler", "filler"]
     command += ["--word-counts", "counts.tsv", "--generic", "generic.txt"]
     command += ["--report", "examples.json", "--seed", "7"]
-    options = options or ["--technique", "allow_list", "--method", "top_k", "unigram"]
+    options = options or ["--fills", "allow_list/top_k", "allow_list/unigram"]
     cell = [] if "--cell" in options else ["--cell", "dataset=chat,filler=tiny"]
     return main([*command, *cell, *options])
 

@@ -140,7 +140,7 @@ def test_every_cell_has_its_stages_in_the_graph(tmp_path):
     assert of_step("examples") == {
         f"examples@{dataset}-{name}"
         for dataset in COMPARE.datasets
-        for name in ("minilm", "other", "entity_tagger-large", "allow_list-again", "entity_tagger-again")
+        for name in ("minilm", "other", "large", "allow_list-again", "entity_tagger-again")
     }
 
 

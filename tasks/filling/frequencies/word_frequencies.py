@@ -178,17 +178,16 @@ class EstimatedFrequencies:
 
 
 def domain_frequencies(
-    frequencies: WordFrequencies, masked: Iterable[str], generic: Iterable[str]
+    frequencies: WordFrequencies, masked: Iterable[str], text: "GenericText"
 ) -> EstimatedFrequencies:
-    """Reweight ``frequencies`` by the masked lines of a corpus and by lines of generic text.
+    """Reweight ``frequencies`` by the masked lines of a corpus and by generic text, read for the same words.
 
     Figures: the chosen strength, and for each strength the mean log-probability in nats of a held-out unmasked word.
     Also the number of generic sentences, and of different words that both texts have. Memory grows with the generic
     text, by four bytes a word. Raises ``CorpusError`` if the texts share no word.
     """
-    index = {word: number for number, word in enumerate(dict.fromkeys(map(fold, frequencies.words)))}
+    index = text.index
     known = _counts(_known_texts(masked), index)  # (W,)
-    text = _GenericText.read(generic, index)
     shown = (known > 0) & (text.counts > 0)
     if not shown.any():
         raise CorpusError(
@@ -241,9 +240,11 @@ def _numbers_of(index: dict[str, int], text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _GenericText:
+class GenericText:
     """Generic text as word indices; words without a frequency are left out."""
 
+    index: dict[str, int]
+    """From folded word to its number."""
     words: np.ndarray
     """``(N,)`` int32."""
     sentence: np.ndarray
@@ -253,7 +254,9 @@ class _GenericText:
     sentences: int
 
     @classmethod
-    def read(cls, lines: Iterable[str], index: dict[str, int]) -> "_GenericText":
+    def read(cls, lines: Iterable[str], frequencies: WordFrequencies) -> "GenericText":
+        """The words of ``frequencies`` in the lines."""
+        index = {word: number for number, word in enumerate(dict.fromkeys(map(fold, frequencies.words)))}
         # Cached by strings without white space, since text repeats them.
         numbers_of = lru_cache(maxsize=_REMEMBERED_STRETCHES)(partial(_numbers_of, index))
         words, lengths = array("i"), array("i")
@@ -263,7 +266,9 @@ class _GenericText:
             lengths.append(len(words) - before)
         numbers = np.frombuffer(words, dtype=np.int32) if words else np.zeros(0, dtype=np.int32)
         sentence = np.repeat(np.arange(len(lengths), dtype=np.int32), np.frombuffer(lengths, dtype=np.int32))
-        return cls(numbers, sentence, np.bincount(numbers, minlength=len(index)).astype(np.float64), len(lengths))
+        return cls(
+            index, numbers, sentence, np.bincount(numbers, minlength=len(index)).astype(np.float64), len(lengths)
+        )
 
     def scores(self, known: np.ndarray, shown: np.ndarray) -> np.ndarray:
         """``(S,)`` log-ratio of each sentence between masked and generic text, by the ``shown`` words."""

@@ -212,20 +212,26 @@ def _milliseconds(report: Mapping[str, Any]) -> int:
     return round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
 
 
-def made_up_texts(reports: str | Path) -> dict[Cell, str]:
+def made_up_fills(reports: str | Path) -> dict[Cell, list[tuple[str, str, str]]]:
     """Made-up sentences raw, masked and filled, by the cell: the examples of the report page.
 
     They ship with palimpsest: no corpus is read for them.
     """
-    texts = {}
+    found = {}
     for path in sorted(Path(reports, "examples").rglob("*.json")):
         report = read_report(path)
         measured, dataset, seed = report["measured"], report["cell"]["dataset"], report["seed"]
         for entry in measured["by_technique"]:
             for fill in entry["filled"]:
                 cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], seed)
-                forms = zip(measured["raw"], entry["masked"], fill["lines"], strict=True)
-                texts[cell] = "Made-up sentences, not of the corpus.\n" + "".join(
-                    f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in forms
-                )
-    return texts
+                found[cell] = list(zip(measured["raw"], entry["masked"], fill["lines"], strict=True))
+    return found
+
+
+def made_up_texts(reports: str | Path) -> dict[Cell, str]:
+    """``made_up_fills`` as text."""
+    return {
+        cell: "Made-up sentences, not of the corpus.\n"
+        + "".join(f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in forms)
+        for cell, forms in made_up_fills(reports).items()
+    }
