@@ -22,8 +22,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-LIBRARIES = ("torch", "lightning.pytorch", "safetensors.torch", "transformers", "tqdm")
-"""Libraries that the commands below import in every experiment."""
+LIBRARIES = (
+    "torch lightning.pytorch safetensors.torch transformers transformers.models.bert.modeling_bert spacy tqdm mlflow "
+    "mlflow.store.tracking.sqlalchemy_store"
+).split()
+"""Libraries that the commands below import in most experiments."""
 COMMANDS = frozenset(
     (
         "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore "

@@ -142,12 +142,13 @@ def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) ->
 def mask_lines(
     technique: TechniqueSettings, lines: Sequence[str], word_counts: str | None, threads: int
 ) -> MaskedLines:
-    """Mask lines by a technique."""
+    """Mask lines by a technique, equal lines once."""
     from tasks.masking.technique import MaskingTally
 
-    loaded, markers = technique.build(word_counts, threads), technique.markers
-    found = list(loaded.mask(lines, markers.style, MaskingTally(), with_spans=True, merge=markers.merge))
-    return MaskedLines([line for line, _ in found], [list(spans) for _, spans in found])
+    loaded, markers, different = technique.build(word_counts, threads), technique.markers, list(dict.fromkeys(lines))
+    masked = loaded.mask(different, markers.style, MaskingTally(), with_spans=True, merge=markers.merge)
+    found = dict(zip(different, masked, strict=True))
+    return MaskedLines([found[line][0] for line in lines], [list(found[line][1]) for line in lines])
 
 
 def prepare_like_corpus(

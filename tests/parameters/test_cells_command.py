@@ -66,6 +66,7 @@ def parameters():
     cleaning = {"valid_sentences": 5, "test_sentences": 5}
     document["generic"] = {"kind": "files", "source": "text.txt", "cleaning": cleaning}
     document["corpora"]["chat"] = document["generic"]
+    document["compare"]["recognisers"] = ["recogniser"]
     return document
 
 
