@@ -190,7 +190,7 @@ def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: Corpus
         yield durations
     # Weights of fills have the names of all training corpora, a killed audit leaves its twin and a killed apply its
     # text: none names this corpus, and all can be made again.
-    yield from (*state.glob("fills/learned_weights"), *state.glob("audits/*"), *state.glob("applied/*"))
+    yield from (*state.glob("fills/averages"), *state.glob("audits/*"), *state.glob("applied/*"))
     applied = root / APPLIED
     yield from applied.rglob(".*.partial")
     yield from (one.parent for one in applied.rglob(REPORT) if f'"cell": "{name}/' in one.read_text(encoding="utf-8"))

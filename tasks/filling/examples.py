@@ -2,8 +2,7 @@
 
 The page may show no private sentence, and numbers do not show how masked and filled text looks. So
 the command takes a few sentences that ship with palimpsest. Techniques mask them and methods fill
-them, with the settings, lists, filler and learned weights of the experiment. The report has all
-results in full.
+them, with the settings, lists and filler of the experiment. The report has all results in full.
 
 example:
   palimpsest examples --params params.yaml --cell dataset=chat,filler=minilm --masked data/private/masked/chat/train \\

@@ -51,7 +51,7 @@ class GenericFiles(StageFiles):
 
     @property
     def tuning_text(self) -> str | None:
-        """The file for learning weights."""
+        """The file for the filler's mean probabilities."""
         return self._part("valid.txt")
 
     def _part(self, name: str) -> str | None:

@@ -74,7 +74,7 @@ class Corpus:
     release: ReleaseSettings
     """Limits of releases of the corpus, for noisy counts."""
     work_folder: str
-    """Folder that stores learned weights for later fills."""
+    """Folder that stores averages of the filler for later fills."""
     planted: PlantedLines | None = None
     """Lines of an attack, counted with the corpus."""
 

@@ -1,4 +1,4 @@
-"""Log-linear fills: weights that are learned, priors that are adjusted, and the draw."""
+"""Log-linear fills: the filler's averages, matched frequencies, and the draw."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ from scripted_model import ScriptedModel
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies, mean_probabilities
+from tasks.filling.masked_lm.estimation import match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.places import places_of_corpus, tuning_text
 from tasks.filling.masked_lm.weighing import prepared_weighing
@@ -23,8 +23,6 @@ from tasks.filling.prepared_fill import Learned
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
-PLANTED_TOLERANCE = 0.05
-"""About four standard errors of a weight learned from 20,000 places."""
 
 
 def assert_shares(counts, expected):
@@ -36,58 +34,6 @@ def assert_shares(counts, expected):
 
 def places(number):
     return [Place(line, 0) for line in range(1, number + 1)]
-
-
-# Weights ---------------------------------------------------------------------------------------------------------
-
-
-def synthetic(planted, number=20_000, width=12):
-    random = np.random.default_rng(3)
-    values = random.normal(size=(len(planted), number, width))
-    values[1:] = values[1:, :1]  # all but the first say the same of a word at every place
-    scores = np.tensordot(planted, values, axes=1)
-    targets = (scores + random.gumbel(size=scores.shape)).argmax(axis=1)
-    return (lambda part: values[:, part]), targets, width
-
-
-def test_planted_weights_are_found():
-    features, targets, width = synthetic([0.7, 0.4, -0.3])
-    fitted = fit_weights(features, targets, width, [1, 0, 0], [True] * 3)
-    assert np.abs(fitted.weights - [0.7, 0.4, -0.3]).max() < PLANTED_TOLERANCE
-    assert fitted.after > fitted.before
-
-
-def test_a_fixed_weight_stays_and_the_others_are_best_beside_it():
-    features, targets, width = synthetic([0.7, 0.4, -0.3], number=3000)
-    fitted = fit_weights(features, targets, width, [1.5, 0, 0], [False, True, True])
-    assert fitted.weights[0] == 1.5
-    values = features(slice(0, 3000))
-    scores = np.tensordot(fitted.weights, values, axes=1)
-    chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    # At the maximum each free feature has the mean that the model expects.
-    expected = (values * chances).sum(axis=2).mean(axis=1)
-    observed = values[:, np.arange(3000), targets].mean(axis=1)
-    assert np.abs(expected - observed)[1:].max() < 1e-4
-    assert abs(expected - observed)[0] > 0.1
-
-
-def test_the_likelihood_of_two_words_by_hand():
-    """One feature, 1 for the first word and 0 for the second; the first stands at 3 of 4 places: e^t / (e^t + 1) =
-    3/4, so t = log 3."""
-    values = np.zeros((1, 4, 2))
-    values[0, :, 0] = 1
-    fitted = fit_weights(lambda part: values[:, part], np.array([0, 0, 0, 1]), 2, [0.0], [True])
-    assert fitted.weights[0] == pytest.approx(math.log(3), abs=1e-3)
-    assert fitted.before == pytest.approx(-math.log(2))
-    assert fitted.after == pytest.approx(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
-
-
-def test_places_that_are_told_without_a_mistake_give_no_endless_weight():
-    values = np.zeros((1, 4, 2))
-    values[0, :, 0] = 1
-    fitted = fit_weights(lambda part: values[:, part], np.zeros(4, dtype=int), 2, [0.0], [True])
-    assert 5 < fitted.weights[0] < 20
-    assert fitted.after == pytest.approx(0, abs=1e-3)
 
 
 # Prior -----------------------------------------------------------------------------------------------------------
@@ -126,20 +72,17 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
-def places_of(line, kept="the sat on", *, words="cat mat dog", share=0.15):
-    found = tuning_text(
-        [line], AllowedWords(kept.split()), {word: i for i, word in enumerate(words.split())}, cased=False, most=99,
-        share=share, seed=1,
-    )  # fmt: skip
-    told = zip(found.places, found.targets, strict=True)
-    return [(place.texts, place.slot, words.split()[target]) for place, target in told], found
+def places_of(line, kept="the sat on", *, share=0.15):
+    words = {"cat", "mat", "dog"}
+    found = tuning_text([line], AllowedWords(kept.split()), words, cased=False, most=99, share=share, seed=1)
+    return [(place.texts, place.slot) for place in found.places], found
 
 
-def test_places_see_the_words_before_them_and_markers_behind_and_a_merged_run_is_context():
-    behind = (("The ", " sat on the ", "."), 0, "cat")
-    assert places_of("The cat sat on the mat.")[0] == [behind, (("The cat sat on the ", "."), 0, "mat")]
+def test_places_see_the_words_before_them_and_markers_after_them_and_a_merged_run_is_context():
+    first = (("The ", " sat on the ", "."), 0)
+    assert places_of("The cat sat on the mat.")[0] == [first, (("The cat sat on the ", "."), 0)]
     found, text = places_of("the big cat sat on the mat")
-    assert found == [(("the big cat sat on the ", ""), 0, "mat")]
+    assert found == [(("the big cat sat on the ", ""), 0)]
     assert (text.masked_words, text.without_candidate) == (3, 0)
     # Without a list a share of the words is masked.
     assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
@@ -213,17 +156,6 @@ def test_candidates_are_off_the_list_and_in_the_word_counts():
     ready = prepared(["the cat sat"])
     assert [word for word, allowed in zip(WORDS.split(), ready.allowed, strict=True) if allowed] == ["cat", "dog"]
     assert ready.measured["candidates"] == 2
-
-
-def test_learned_weights_give_the_shares_of_the_tuning_text():
-    """The filler says the same everywhere, so whatever the weights, cat and dog get the shares that they have: 1:1."""
-    ready = prepared(["the cat sat", "the dog sat"] * 20, weights={"average": 0.0, "frequency": 0.0})
-    scores = weighed(ready)
-    assert scores[3] == pytest.approx(scores[4], abs=1e-4)
-    assert ready.measured["weights"]["filler"] == pytest.approx(0, abs=1e-4)
-    assert ready.measured["log_likelihood"] == pytest.approx(math.log(0.5), abs=1e-6)
-    assert ready.measured["log_likelihood_before"] == pytest.approx((math.log(0.75) + math.log(0.25)) / 2, abs=1e-5)
-    assert ready.measured["tuning_places"] == 40
 
 
 def test_fixed_weights_by_hand():

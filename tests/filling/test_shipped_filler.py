@@ -14,7 +14,7 @@ from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.words import words_of
 from tasks.errors import ModelError
 from tasks.filling.fillers.filler_folder import apply_update, write_update
-from tasks.filling.masked_lm.estimation import shipped_weights
+from tasks.filling.masked_lm.estimation import shipped_averages
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.model_source import locate_model
@@ -44,13 +44,12 @@ def test_the_shipped_filler_knows_words_and_is_small():
         assert len(stream.read()) < 15_000_000
 
 
-def test_the_shipped_weights_are_of_the_shipped_filler():
-    known = shipped_weights()
-    assert known.weights["filler"] > 0.5
+def test_the_shipped_averages_are_of_the_shipped_filler():
+    known = shipped_averages()
     vocabulary = MaskedLanguageModel.load(SHIPPED_FILLER).tokenizer.get_vocab()
     assert known.averages.keys() <= vocabulary.keys()
     assert sum(2.718281828**average for average in known.averages.values()) == pytest.approx(1, abs=0.02)
-    some = known.log_averages(["the", "cat", "no-such-word"])
+    some = known.of(["the", "cat", "no-such-word"])
     assert sum(2.718281828**average for average in some) == pytest.approx(1)
 
 

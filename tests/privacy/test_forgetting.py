@@ -97,7 +97,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / ".palimpsest/logs/mask@train-email.log", "nothing")
     write(folder / ".palimpsest/durations.json", json.dumps({"mask@train-mail-allow_list": 1.5}))
     write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
-    write(folder / ".palimpsest/fills/learned_weights/0123.json", CANARIES[0])
+    write(folder / ".palimpsest/fills/averages/0123.json", CANARIES[0])
     write(folder / ".palimpsest/applied/0123-4567/raw.txt", CANARIES[0])
     for name in ("mail", "notes"):
         write(folder / f"data/private/applied/{name}_2026/report.json", f'{{\n  "cell": "{name}/list/surrogate-1"}}')

@@ -1,13 +1,12 @@
-"""Masked places of generic text for tuning, and a table of a masked LM's candidate probabilities at places.
+"""Masked places of generic text, and a table of a masked LM's candidate probabilities at places.
 
-Generic text is public. For tuning it is masked like the corpus. All words that are not on the technique's list of
+Generic text is public. It is masked like the corpus. All words that are not on the technique's list of
 never-masked words are masked, or a random share of the words for a technique without a list. Only places of one word
 are guessed. A place has the same context as in filling: words at the places before it, here the true ones, and mask
-tokens at the open places. By the chain rule, the product over places is then the joint probability of all masked words
-of a sentence.
+tokens at the open places.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -36,11 +35,9 @@ class OpenPlace:
 
 @dataclass(frozen=True)
 class TuningText:
-    """Places of generic text for tuning, with their words."""
+    """Masked places of generic text."""
 
     places: list[OpenPlace]
-    targets: list[int]
-    """Candidate index of the word at each place."""
     masked_words: int
     """Number of masked words of the lines used."""
     without_candidate: int
@@ -50,7 +47,7 @@ class TuningText:
 def tuning_text(
     lines: Sequence[str],
     kept: AllowedWords,
-    candidates: Mapping[str, int],
+    candidates: Collection[str],
     *,
     cased: bool,
     most: int,
@@ -59,12 +56,11 @@ def tuning_text(
 ) -> TuningText:
     """At most ``most`` places, from lines in random order.
 
-    ``candidates``: from word to index, folded unless ``cased``. ``share``: share of the words to mask if there is no
+    ``candidates``: words, folded unless ``cased``. ``share``: share of the words to mask if there is no
     list. A place sees the words of the places before it.
     """
     randomness = MarkerRandomness(seed)
     places: list[OpenPlace] = []
-    targets: list[int] = []
     masked = missed = 0
     for line in randomness.at(Place(0, 0)).permutation(len(lines)).tolist():
         if len(places) >= most:
@@ -78,13 +74,11 @@ def tuning_text(
                 continue
             start, end = slot[0]
             word = text[start:end]
-            target = candidates.get(word if cased else fold(word))
-            if target is None:
+            if (word if cased else fold(word)) not in candidates:
                 missed += 1
                 continue
             places.append(OpenPlace(_texts(text, slots[index:]), 0))
-            targets.append(target)
-    return TuningText(places[:most], targets[:most], masked, missed)
+    return TuningText(places[:most], masked, missed)
 
 
 def _masked_spans(text: str, kept: AllowedWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
@@ -116,7 +110,7 @@ def _texts(text: str, slots: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, 
 
 
 _WINDOWS = 64
-"""Windows per forward pass; not a setting, so that learned weights do not depend on it."""
+"""Windows per forward pass; not a setting, so that averages do not depend on it."""
 
 
 def candidate_log_probabilities(

@@ -1,4 +1,4 @@
-"""Weights and prior of ``log_linear``, learned before the first line is filled, once for all devices.
+"""Terms of ``log_linear`` for each word, computed before the first line is filled, once for all devices.
 
 Reads generic text, word counts, never-masked words, and for ``prior: counted`` the masked text, but never the sidecar.
 The counts of ``prior: counted`` already have their noise here.
@@ -18,19 +18,13 @@ from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.estimation import (
-    LearnedWeights,
-    fit_weights,
+    FillerAverages,
     match_frequencies,
     mean_probabilities,
-    place_of_weights,
-    shipped_weights,
+    place_of_averages,
+    shipped_averages,
 )
-from tasks.filling.masked_lm.places import (
-    TuningText,
-    candidate_log_probabilities,
-    places_of_corpus,
-    tuning_text,
-)
+from tasks.filling.masked_lm.places import candidate_log_probabilities, places_of_corpus, tuning_text
 from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.opened_filler import Words
 from tasks.filling.prepared_fill import Corpus
@@ -38,9 +32,6 @@ from tasks.filling.settings import SHIPPED_FILLER
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-
-_START = {"filler": 1.0, "frequency": 0.0, "average": 0.0}
-"""Weights of ``sample``."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +50,17 @@ class PreparedWeighing:
 
 
 def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequencies) -> PreparedWeighing:
-    """Learn weights and prior for a fill.
+    """The terms for a fill.
 
-    ``wanted``: frequencies of the prior, for the words of the word counts. Weights are learned with the word counts
-    themselves, so stored weights reveal nothing about a private text. Raises ``CorpusError`` if no tuning place is
-    found, and ``ParameterError`` if there is no text to learn from. Raises ``ModelError`` if the filler cannot be used
+    ``wanted``: frequencies of the prior, for the words of the word counts. Raises ``CorpusError`` if the generic text
+    has no usable place, and ``ParameterError`` without generic text. Raises ``ModelError`` if the filler cannot be used
     or can write no candidate.
     """
-    tuned_on = corpus.files.tuning_text if settings.learns_weights else None
-    if settings.learns_weights and not tuned_on and corpus.files.filler != SHIPPED_FILLER:
+    tuned_on = corpus.files.tuning_text if settings.uses_average else None
+    if settings.uses_average and not tuned_on and corpus.files.filler != SHIPPED_FILLER:
         raise ParameterError(
-            f"method {settings.kind!r} learns its weights from generic text; give --generic with its folder, leave "
-            "--filler out, or fix all its weights in params.yaml, average as 0"
+            f"method {settings.kind!r} needs the filler's mean probabilities on generic text; give --generic with its "
+            "folder, leave --filler out, or set weights.average to 0 in params.yaml"
         )
     return prepared_weighing(
         words.opened.masked,
@@ -80,9 +70,9 @@ def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequ
         settings,
         read_corpus(tuned_on) if tuned_on else None,
         corpus.masked if settings.counts_masked_words else None,
-        known=shipped_weights() if settings.learns_weights and not tuned_on else None,
-        learned_by=words.frequencies,
-        place=partial(place_of_weights, words.opened, corpus, settings) if tuned_on else None,
+        known=shipped_averages() if settings.uses_average and not tuned_on else None,
+        public=words.frequencies,
+        place=partial(place_of_averages, words.opened, corpus, settings) if tuned_on else None,
     )
 
 
@@ -95,16 +85,16 @@ def prepared_weighing(
     lines: Sequence[str] | None,
     corpus: Sequence[str] | None,
     *,
-    known: LearnedWeights | None = None,
-    learned_by: WordFrequencies | None = None,
-    place: Callable[[Sequence[str], np.ndarray], Path] | None = None,
+    known: FillerAverages | None = None,
+    public: WordFrequencies | None = None,
+    place: Callable[[Sequence[str]], Path] | None = None,
 ) -> PreparedWeighing:
     """As ``prepare``, from objects. ``lines``: generic text, if needed. ``corpus``: masked lines, if words were
-    counted. ``known``: weights learned before. ``learned_by``: frequencies of the same words in generic text, if
-    ``frequencies`` differ. ``place``: from the candidates and their counts to the file for the weights."""
+    counted. ``known``: averages, if there are any. ``public``: frequencies in generic text, if ``frequencies`` differ.
+    ``place``: from the candidates to the file for their averages."""
     counts = _counts_of_candidates(candidates, frequencies)
-    public = _counts_of_candidates(candidates, learned_by) if learned_by else counts
-    allowed = kept.off_list(candidates.words) & (counts > 0) & (public > 0)
+    in_public = _counts_of_candidates(candidates, public) if public else counts
+    allowed = kept.off_list(candidates.words) & (counts > 0) & (in_public > 0)
     if not allowed.any():
         raise ModelError(
             f"filler {model.name!r} has no word to choose. It needs words of the word counts that are not on the list "
@@ -112,35 +102,16 @@ def prepared_weighing(
         )
     log_frequency = np.log(counts[allowed] / counts[allowed].sum())  # (A,)
     words = [word for word, is_allowed in zip(candidates.words, allowed, strict=True) if is_allowed]
-    path = place(words, public[allowed]) if place else None
+    path = place(words) if place else None
     if path is not None and path.exists():
-        known = LearnedWeights.read(path)
+        known = FillerAverages.read(path)
     elif known is None and lines is not None:
-        text = tuning_text(
-            lines,
-            kept,
-            {word: index for index, word in enumerate(words)},
-            cased=candidates.cased,
-            most=settings.tuning_places,
-            share=settings.tuning_share,
-            seed=settings.tuning_seed,
-        )
-        if not text.places:
-            raise CorpusError(
-                "the tuning text has no masked place of one word that the filler can write, so no weight can be "
-                "learned; give more generic text, such as the held-out part of what the filler was trained on"
-            )
-        table = candidate_log_probabilities(model, candidates, allowed, text.places)
-        known = _learned(text, table, words, np.log(public[allowed] / public[allowed].sum()), settings)
+        known = _averages(model, candidates, allowed, words, kept, settings, lines)
         if path is not None:
             known.write(path)
-    fixed = settings.weights.model_dump(exclude_none=True)
-    learned = {**_START, **(known.weights if known else {}), **fixed}
-    # For filling, the average gets the weight of the filler, and the frequency 1, unless they are fixed.
-    weights = {"filler": learned["filler"], "frequency": 1.0, "average": learned["filler"], **fixed}
-    log_average = known.log_averages(words) if known else np.zeros(len(words))
-    measured: dict[str, Any] = {"candidates": len(words), "weights": weights, "learned_weights": learned}
-    measured |= known.measured if known else {}
+    weights = settings.weights.values()
+    log_average = known.of(words) if known else np.zeros(len(words))
+    measured: dict[str, Any] = {"candidates": len(words), "weights": weights, **(known.measured if known else {})}
     shift = np.zeros(len(log_frequency))
     if corpus is not None:
         places = places_of_corpus(corpus, settings.prior_places)
@@ -156,6 +127,40 @@ def prepared_weighing(
     everywhere = np.full(len(allowed), constant.min())  # for words that are written only as a fallback
     everywhere[allowed] = constant
     return PreparedWeighing(allowed, weights["filler"], everywhere.astype(np.float32), measured, frequencies)
+
+
+def _averages(
+    model: "MaskedLanguageModel",
+    candidates: CandidateWords,
+    allowed: np.ndarray,
+    words: Sequence[str],
+    kept: AllowedWords,
+    settings: LogLinear,
+    lines: Sequence[str],
+) -> FillerAverages:
+    """The filler's mean probabilities of ``words``, the allowed candidates, at masked places of generic ``lines``."""
+    text = tuning_text(
+        lines,
+        kept,
+        set(words),
+        cased=candidates.cased,
+        most=settings.tuning_places,
+        share=settings.tuning_share,
+        seed=settings.tuning_seed,
+    )
+    if not text.places:
+        raise CorpusError(
+            "the generic text has no masked place of one word that the filler can write; give more generic text, such "
+            "as the held-out part of what the filler was trained on"
+        )
+    table = candidate_log_probabilities(model, candidates, allowed, text.places)
+    log_average = np.log(np.maximum(mean_probabilities(table), np.finfo(np.float64).tiny))
+    measured = {
+        "tuning_places": len(text.places),
+        "tuning_masked_words": text.masked_words,
+        "tuning_places_without_candidate": text.without_candidate,
+    }
+    return FillerAverages(dict(zip(words, log_average.tolist(), strict=True)), measured)
 
 
 def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies) -> np.ndarray:
@@ -183,33 +188,3 @@ def _groups_of_candidates(
     shares = of_group[there]
     shares[-1] += of_group.sum() - shares.sum()
     return groups, shares / shares.sum()
-
-
-def _learned(
-    text: TuningText, table: np.ndarray, words: Sequence[str], log_frequency: np.ndarray, settings: LogLinear
-) -> LearnedWeights:
-    """All weights; weights that are not fixed are learned over all candidates.
-
-    ``table``: ``(N, A)`` log-probabilities of the candidates ``words`` at the places of ``text``.
-    """
-    targets, width = np.array(text.targets), len(words)
-    log_average = np.log(np.maximum(mean_probabilities(table), np.finfo(np.float64).tiny))
-    fixed = settings.weights.model_dump(exclude_none=True)
-
-    def features(part: slice) -> np.ndarray:
-        rows = table[part]
-        return np.stack([rows, *(np.broadcast_to(of, rows.shape) for of in (log_frequency, -log_average))])
-
-    start = {**_START, **fixed}
-    fitted = fit_weights(features, targets, width, list(start.values()), [name not in fixed for name in start])
-    # The fit begins at the fixed weights, but the report always compares with ``sample``.
-    sample = fit_weights(features, targets, width, list(_START.values()), [False] * len(_START))
-    measured = {
-        "tuning_places": len(text.places),
-        "tuning_masked_words": text.masked_words,
-        "tuning_places_without_candidate": text.without_candidate,
-        "log_likelihood_before": sample.before,
-        "log_likelihood": fitted.after,
-    }
-    averages = dict(zip(words, log_average.tolist(), strict=True))
-    return LearnedWeights(dict(zip(start, map(float, fitted.weights), strict=True)), averages, measured)

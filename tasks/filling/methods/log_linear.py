@@ -15,16 +15,9 @@ word counts. The reasons for each term:
 - A weak filler is not calibrated: its odds between contexts are too bold or too timid. A mean over some thousand places
   is no exact prior. The exponents correct for both. a = b = d = 1 is the full correction; a = 1, b = d = 0 is the
   method ``sample``; b = 1, a = d = 0 is the frequency draw over the same candidates.
-- The exponents are learned. Words of generic text are masked by the technique's rule, and a, b, d maximise the
-  conditional likelihood of these words (``masked_lm.estimation``). The problem is concave, so it has one solution. It
-  uses no private word: neither the sidecar nor any private text is read.
-- The learned part has two factors:
-
-      p(w | x)  proportional to  (p_filler(w | x) / p_average(w))^a  *  [p_frequency(w)^b * p_average(w)^(a - d)]
-
-  The first factor is the evidence of the context, and a its reliability. The bracket is a prior, fitted to generic
-  text. Private text has other words, so only the first factor transfers. The prior is then one of three. The frequency
-  in the word counts, with b = 1 and d = a, is the default (``prior: word_counts``). With the same exponents,
+- The default is a = 2, b = 1, d = a. With a = 2 a small filler's text reads better at the same perplexity
+  (docs/research/experiments.md). No private word is used: neither the sidecar nor any private text is read.
+- The prior p_frequency is one of three. The frequency in the word counts is the default (``prior: word_counts``).
   ``prior: domain`` estimates the private domain from the words around the masks (see ``domain_frequencies``). If the
   sidecar may be read, noisy counts of the masked words are better, with differential privacy for each line
   (``prior: counted``, see ``counted_frequencies``).
@@ -38,10 +31,10 @@ The draw is the exponential race of ``sample``, at temperature 1. It depends on 
 of filling or the rest of the batch.
 
 A causal language model writes words of several pieces: too many words for a mean over places. So the frequency in the
-word counts replaces its prior p_average, as an estimate of the text that it has read. The default of a is 1. Candidates
-are drawn as for ``sample`` at the temperature 1 / a (``causal_lm.candidates``). First pieces are drawn from
-p(first piece)^a times the mean of p_frequency^b * p_average^-d over the words that begin with it. Each candidate then
-gets its own factor, and the text after the marker counts as for ``sample``.
+word counts replaces its prior p_average, as an estimate of the text that it has read. Candidates are drawn as for
+``sample`` at the temperature 1 / a (``causal_lm.candidates``). First pieces are drawn from p(first piece)^a times the
+mean of p_frequency^b * p_average^-d over the words that begin with it. Each candidate then gets its own factor, and the
+text after the marker counts as for ``sample``.
 """
 
 from __future__ import annotations
@@ -65,16 +58,20 @@ if TYPE_CHECKING:
 
 
 class LogLinearWeights(Settings):
-    """Weights of ``log_linear``. A weight of ``null`` is learned from generic text, or follows from learned weights
-    (see ``prior`` and this module)."""
+    """Weights of ``log_linear``."""
 
-    filler: float | None = None
+    filler: float = Field(default=2.0, gt=0)
     """Weight a of the filler's log-probability of the word in its context."""
-    frequency: float | None = None
-    """Weight b of the log of the word's frequency in the word counts."""
+    frequency: float = 1.0
+    """Weight b of the log of the word's frequency."""
     average: float | None = None
     """Weight d, subtracted, of the log of the filler's mean probability of the word over places of generic text. A word
-    that the filler predicts everywhere is no evidence."""
+    that the filler predicts everywhere is no evidence. ``null``: the weight of the filler."""
+
+    def values(self) -> dict[str, float]:
+        """The three weights by name."""
+        average = self.filler if self.average is None else self.average
+        return {"filler": self.filler, "frequency": self.frequency, "average": average}
 
 
 class LogLinear(CountingMethod, CandidateMethod):
@@ -90,7 +87,7 @@ class LogLinear(CountingMethod, CandidateMethod):
     weights: LogLinearWeights = LogLinearWeights()
     """Weights of filler, frequency and average."""
     tuning_places: int = Field(default=1000, ge=1)
-    """Maximum number of masked words of generic text for learning the weights."""
+    """Maximum number of masked words of generic text for the filler's mean probabilities."""
     tuning_share: float = Field(default=0.15, gt=0, lt=1)
     """Share of the words of generic text to mask, for a technique without a list of never-masked words."""
     tuning_seed: int = Field(default=1, ge=0)
@@ -103,13 +100,12 @@ class LogLinear(CountingMethod, CandidateMethod):
     """Maximum number of places of the masked text that ``prior: counted`` reads to match the counts."""
 
     @property
-    def learns_weights(self) -> bool:
-        """Whether a weight is learned, or the filler's average is used."""
-        weights = self.weights
-        return None in (weights.filler, weights.frequency, weights.average) or weights.average != 0
+    def uses_average(self) -> bool:
+        """Whether the filler's mean probabilities are used."""
+        return self.weights.average != 0
 
     def learn(self, words: Words, corpus: Corpus) -> Learned:
-        """Learn the word frequencies and the weights."""
+        """Learn the word frequencies and the filler's mean probabilities."""
         learned = super().learn(words, corpus)
         if words.opened.is_causal:
             return self._of_causal(words, learned)
@@ -122,12 +118,7 @@ class LogLinear(CountingMethod, CandidateMethod):
         """Add the terms of word frequencies for a causal language model's scores."""
         import numpy as np
 
-        filler, frequency, average = 1 / self.drawn_at, self.weights.frequency, self.weights.average
-        weights = {
-            "filler": filler,
-            "frequency": 1.0 if frequency is None else frequency,
-            "average": filler if average is None else average,
-        }
+        weights = self.weights.values()
         public, wanted = words.frequencies, learned.frequencies or words.frequencies
         logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
         factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
@@ -139,10 +130,10 @@ class LogLinear(CountingMethod, CandidateMethod):
     @property
     def drawn_at(self) -> float:
         """Temperature of the draw of a causal language model's candidates: 1 / a."""
-        return 1 / (self.weights.filler or 1.0)
+        return 1 / self.weights.filler
 
     def prepare(self, off_list: np.ndarray, learned: Learned) -> Choose:
-        """The choice: a draw by the learned weights, or by the weighted scores of a causal language model."""
+        """The choice: a draw by the weights, or by the weighted scores of a causal language model."""
         weighing = learned.weighing
         if weighing is None:
             return partial(draw, among(off_list), self.drawn_at)
