@@ -1,17 +1,8 @@
-import json
-import weakref
-
-import numpy as np
 import torch
-from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.cli import main
-from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.places import OpenPlace, candidate_log_probabilities
-
-TOKENIZER = word_piece_tokenizer()
 
 
 def doubled(most, sizes):
@@ -60,41 +51,6 @@ def little_memory(monkeypatch, most_pieces):
         return self
 
     monkeypatch.setattr(MaskedLanguageModel, "prepared", with_little_memory)
-
-
-def memory_for_scores(monkeypatch, most_markers):
-    """Let models run out of memory where the vocabulary scores of more markers are there at the same time."""
-    logits = MaskedLanguageModel.logits
-    there = weakref.WeakSet()
-
-    def with_little_memory(self, windows):
-        found = logits(self, windows)
-        if len(found) + sum(len(scores) for scores in there) > most_markers:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-        there.add(found)
-        return found
-
-    monkeypatch.setattr(MaskedLanguageModel, "logits", with_little_memory)
-
-
-def test_the_scores_of_one_part_are_gone_before_the_next(tmp_path, bert, monkeypatch):
-    assert fill(tmp_path, bert, "plenty") == 0
-    memory_for_scores(monkeypatch, 12)
-    assert fill(tmp_path, bert, "little") == 0
-    assert (tmp_path / "little.txt").read_bytes() == (tmp_path / "plenty.txt").read_bytes()
-    assert json.loads((tmp_path / "little.json").read_text())["measured"]["halved_batches"] > 0
-
-
-def test_a_table_of_candidates_is_made_with_little_memory(monkeypatch):
-    model = MaskedLanguageModel(random_bert(TOKENIZER), TOKENIZER, "tiny").prepared()
-    candidates = candidate_words(TOKENIZER, name="tiny")
-    places = [OpenPlace(("the ", f" sat on the {word}"), 0) for word in ("mat", "red mat", "dog .")] * 6
-    given = (candidates, np.ones(len(candidates), dtype=bool), places)
-    plenty = candidate_log_probabilities(model, *given)
-    memory_for_scores(monkeypatch, 12)
-    little = candidate_log_probabilities(model, *given)
-    assert np.allclose(little, plenty, atol=1e-5)  # sums of another batch may be rounded otherwise
-    assert model.halving.counts["halved_batches"] > 0
 
 
 def test_a_fill_without_memory_for_one_sentence_is_one_line(tmp_path, bert, monkeypatch, capsys):

@@ -4,17 +4,12 @@ import pytest
 import torch
 from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_gpt2, random_llama
 
-from tasks.errors import ParameterError
-from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalPrompt
-from tasks.filling.fillers.filler_folder import refuse_misfit
-from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.free import Free
-from tasks.filling.methods.log_linear import LogLinear
-from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.unigram import UnigramFiller
 
 TOKENIZER = causal_tokenizer()
@@ -82,7 +77,7 @@ def by_generate(language_model, sentence, longest):
     return language_model.decode(written).partition("\n")[0], written
 
 
-@pytest.mark.parametrize("model", [random_llama(TOKENIZER), random_gpt2(TOKENIZER), writer()], ids=["a", "b", "c"])
+@pytest.mark.parametrize("model", [random_gpt2(TOKENIZER), writer()], ids=["random", "fixed"])
 def test_the_outcome_is_that_of_generate(model):
     language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
     given = sentences("Tom ran to the [MASK] house", "Ann [MASK].", "[MASK] ran to the [MASK] house", "the [MASK] sat")
@@ -98,42 +93,10 @@ def test_the_outcome_is_that_of_generate(model):
         assert [item is None for item in expected] == [False, True, False, True]
 
 
-def test_a_sentence_takes_about_as_many_passes_as_it_has_markers():
-    model = writer()
-    passes = []
-    model.model.register_forward_hook(lambda *_: passes.append(1))
-    filler = free(model)
-    passes.clear()
-    assert filler.write(filler.encode(sentences("Tom ran to the [MASK] house"))) == [["red"]]
-    # The prompt's head; the input with the words before the marker; the word with those behind it.
-    assert len(passes) == 3
-
-
 def test_too_long_for_the_positions_goes_to_the_fallback():
     filler = free(random_llama(TOKENIZER, positions=64))
     assert words(filler, "the cat sat on the mat " * 9 + "[MASK]") == [["word"]]
     assert filler.counts["free_too_long"] == 1
-
-
-def test_the_fallback_forces_the_known_words():
-    language_model = CausalLanguageModel(random_llama(TOKENIZER), TOKENIZER, "tiny", instruction=INSTRUCTION)
-    forced = ConstrainedFiller(language_model, Top1(kind="top_1"), AllowedWords(), MarkerRandomness(1))
-    written = FreeFiller(language_model, Free(kind="free", attempts=0), MarkerRandomness(1), forced)
-    lines = ("the [MASK] sat", "Ann [MASK] to [MASK]!")
-    assert written.counts["free_handed_over"] == 0
-    assert words(written, *lines) == words(forced, *lines)
-    assert written.counts["free_handed_over"] == 2
-
-
-def test_settings_for_another_kind_of_filler_are_errors(bert, llama):
-    for method, filler, message in (
-        (Free(kind="free"), bert, "'free' needs a causal language model, and filler .* is a masked one"),
-        (LogLinear(kind="log_linear", prior="counted"), llama, "prior 'counted' needs a masked language model"),
-    ):
-        with pytest.raises(ParameterError, match=message):
-            refuse_misfit(method, filler)
-    for filler in (bert, llama):
-        refuse_misfit(Top1(kind="top_1"), filler)
 
 
 def test_alignment():
@@ -151,11 +114,3 @@ def test_alignment():
         ("the cat", None),
     ]:
         assert Alignment(("the ", " sat")).words(text) == expected
-
-
-def test_a_text_is_given_up_where_it_can_no_longer_be_the_sentence():
-    alignment = Alignment(("(", ")'s cat, ", " sat"))
-    for text in ("", "(", "(To", "(Tom)'", "(Tom)'s cat, An", "(Tom)'s cat, Ann sat"):
-        assert alignment.is_possible(text)
-    for text in ("[", "(Tom x", "(Tom)'s dog", "(Tom)'s cat, Ann ran", "(Tom)'s cat, Ann sat."):
-        assert not alignment.is_possible(text)

@@ -1,232 +1,13 @@
+"""Fills of the class of their marker."""
+
 import json
-from functools import partial
+import re
 
-import numpy as np
-from masked_sentences import masked
 from stage_commands import settings
+from tiny_masked_models import WORDS as COMMON_WORDS
+from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_sentence import Casing, Fill
-from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.surrogates.class_check import (
-    ClassCheckedFiller,
-    ClassRestriction,
-    ClassWords,
-    WordsOfClassByFrequency,
-    labels_of_slots,
-)
-from tasks.filling.surrogates.values import SurrogateValues
-from tasks.filling.surrogates.words_by_frequency import forms_of_slots
-from tasks.masking.taggers.tagger import EntitySpan, Tagger
-
-LETTERS = "abcdefghijklmnopqrstuvwxy"
-CITIES = [f"City{letter}" for letter in LETTERS]
-PEOPLE = [f"Person{letter}" for letter in LETTERS]
-COMMON = ["the", "house", "runs"]
-WORDS = [*COMMON, *CITIES, *PEOPLE]
-VALUES = SurrogateValues()
-
-
-class ByPrefix(Tagger):
-    """Knows every City and Person by its first letters, and that no sentence about a bank has a Cityh."""
-
-    name = "prefix"
-    entity_types = ["GPE", "ORDINAL", "PERSON"]  # noqa: RUF012
-
-    def tag(self, lines):
-        for line in lines:
-            spans = []
-            for word in dict.fromkeys(line.replace(".", " ").split()):
-                label = {"City": "GPE", "Pers": "PERSON", "1st": "ORDINAL"}.get(word[:4])
-                if label and not ("bank" in line and word == "Cityh"):
-                    spans.append(EntitySpan(line.index(word), line.index(word) + len(word), label))
-            yield line, spans
-
-
-class Scripted:
-    """A filler that prefers the words of a list, in its order, and is restricted to those of a class."""
-
-    forward_seconds = None
-    candidate_count = len(WORDS)
-
-    def __init__(self, restriction, *best):
-        self.scores = np.array([-float(index) - 100 for index in range(len(WORDS))])
-        self.scores[[WORDS.index(word) for word in best]] = -np.arange(len(best))
-        self.restriction, self.calls = restriction, 0
-
-    def fill(self, sentences, advance):
-        self.calls += len(sentences)
-        return [
-            [Fill(best(self.restriction, Place(each.number, slot.first_marker), self.scores)) for slot in each.slots]
-            for each in sentences
-        ]
-
-
-def best(restriction, place, scores, words=WORDS):
-    """The word of the highest score that a restriction leaves."""
-    scores = scores.copy()
-    held = restriction.restrict(place, scores)
-    return words[scores.argmax() if held is None else held]
-
-
-class Unrestricted(ClassWords):
-    """Knows no word of any class."""
-
-    def allowed(self, words, label):
-        return None
-
-
-CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
-ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
-
-
-def checked(*best, attempts=3, restricted=True, frequencies=None):
-    restriction = ClassRestriction(WORDS, CLASS_WORDS if restricted else Unrestricted(ByPrefix(), VALUES, {}))
-    filler = Scripted(restriction, *best)
-    surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
-    casing = Casing({}, filler_is_cased=True)
-    by_frequency = None
-    if frequencies is not None:
-        off_list = np.ones(len(frequencies.words), dtype=bool)
-        by_frequency = WordsOfClassByFrequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
-    return ClassCheckedFiller(
-        filler,
-        casing,
-        CLASS_WORDS,
-        surrogates,
-        attempts=attempts,
-        restriction=None if frequencies is not None else restriction,
-        by_frequency=by_frequency,
-    )
-
-
-def fills(filler, *texts, **options):
-    sentences = [masked(text, number, **options) for number, text in enumerate(texts, start=1)]
-    return [[fill.word for fill in line] for line in filler.fill(sentences, lambda _: None)]
-
-
-def test_words_by_class():
-    assert [word for word, allowed in zip(WORDS, ALLOWED("LOCATION"), strict=True) if allowed] == CITIES
-    assert [word for word, allowed in zip(WORDS, ALLOWED("PERSON"), strict=True) if allowed] == PEOPLE
-    words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
-    class_words = ClassWords(ByPrefix(), VALUES, {"may": "May"})
-    of = {
-        label: {word for word, is_allowed in zip(words, class_words.allowed(words, label), strict=True) if is_allowed}
-        for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
-    }
-    assert "Anna" in of["PERSON"]
-    assert {"anna", "will"} & of["PERSON"] == set()
-    assert "London" in of["LOCATION"]
-    assert of["DATE"] == {"May", "may", "1984", "12"}
-    assert of["NUMBER"] == {"1984", "12", "five"}
-    assert of["MONEY"] == {"1984", "12", "dollars"}
-
-
-def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for():
-    class Mistaken(ByPrefix):
-        def tag(self, lines):
-            for line in lines:
-                spans = [(line.index(word), len(word)) for word in ("Jennifer", "Qwert") if word in line]
-                yield line, [EntitySpan(start, start + length, "GPE") for start, length in spans]
-
-    allowed = partial(ClassWords(Mistaken(), VALUES, {}).allowed, ["Jennifer", "Qwert"])
-    assert allowed("LOCATION").tolist() == [False, True]
-    assert allowed("PERSON").tolist() == [False, False]
-
-
-def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
-    """Twenty words of each form: ending, capital, figures. The filler likes them in their order."""
-    endings = [
-        f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
-    ]
-    words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
-    forms = {word.lower(): word for word in CITIES}
-    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), VALUES, forms))
-    scores = -np.arange(len(words), dtype=np.float32)
-
-    def fill(before, original):
-        sentence = masked(f"{before}{{MASK:{original}}} .", style="mask")
-        (form,) = forms_of_slots(sentence, forms)
-        restriction.begin({Place(1, 0): form} if form else {})
-        return best(restriction, Place(1, 0), scores, words)
-
-    written = [fill("he ", word) for word in ("singing", "called", "boats", "boat")]
-    assert written == ["walaking", "walaked", "walaks", "walak"]
-    assert [fill("in ", word) for word in ("Zurich", "citya", "1987")] == ["Citya", "Citya", "100"]
-    assert fill("", "Boats") == "walaks", "the capital is the sentence's"
-
-
-def test_labels_of_markers_and_of_the_sidecar():
-    text = "{PERSON:Tom} in {LOCATION:Paris} {LOCATION:Texas} or {PERSON:Ann} {LOCATION:Bonn}"
-    assert labels_of_slots(masked(text)) == ["PERSON", "LOCATION", "LOCATION", "PERSON", "LOCATION"]
-    assert labels_of_slots(masked(text, style="mask", merge=True)) == ["PERSON", "LOCATION", "MASK"]
-    assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
-
-
-def test_the_best_word_of_the_class_is_taken():
-    filler = checked("the", "Cityd", "Persone")
-    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Persone", "Cityd", "the"]]
-    assert filler.counts == {
-        "class_slots": 2, "class_matches_first": 2, "class_matches": 2, "class_redraws": 0, "class_surrogates": 0,
-    }  # fmt: skip
-
-
-def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
-    filler = checked("Cityh", "Cityj", "Personb")
-    found = fills(
-        filler, "The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"
-    )
-    assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
-    assert filler.counts["class_matches_first"] == 2
-    assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
-    assert filler.filler.calls == 4 + 1
-
-
-def test_what_stays_wrong_becomes_a_surrogate():
-    filler = checked("the", "house", attempts=1, restricted=False)
-    ((word,),) = fills(filler, "Go to {PERSON:Tom}")
-    assert word not in WORDS
-    assert VALUES.gender_of_name(word) is False
-    # The scripted tagger does not know the surrogate for a name.
-    assert dict(filler.counts) == {
-        "class_slots": 1, "class_matches_first": 0, "class_matches": 0, "class_redraws": 1, "class_surrogates": 1,
-    }  # fmt: skip
-
-
-def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency():
-    frequencies = WordFrequencies.of([("the", 900), *((word, 1) for word in (*CITIES, *PEOPLE))])
-    filler = checked("the", restricted=False, frequencies=frequencies)
-    lines = fills(filler, *["{LOCATION:Bonn} and {PERSON:Tom}"] * 40)
-    assert all(city in CITIES and person in PEOPLE for city, person in lines)
-    assert len({city for city, _ in lines}) > 10
-    assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (0, 80)
-
-
-def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    class OneHouse(ClassWords):
-        def allowed(self, words, label):
-            return np.array([word == "house" for word in words]) if label == "WORK" else super().allowed(words, label)
-
-    restriction = ClassRestriction(WORDS, OneHouse(ByPrefix(), VALUES, {}))
-    place = Place(1, 0)
-    restriction.begin({place: "LOCATION"})
-
-    def chosen(*forbidden):
-        scores = -np.arange(len(WORDS), dtype=np.float32)
-        scores[list(map(WORDS.index, forbidden))] = -np.inf
-        return best(restriction, place, scores)
-
-    assert (chosen(), chosen("Citya")) == ("Citya", "Cityb")
-    restriction.refuse(place, "Citya")
-    assert chosen() == "Cityb"
-    restriction.hold(place, "Cityf")
-    assert chosen() == "Cityf"
-    restriction.refuse(place, "Cityf")
-    assert chosen() == "Cityb"
-    restriction.begin({place: "WORK"})
-    assert chosen() == "the"
-
+from tasks.cli import main
 
 CITY_NAMES = (
     "London Paris Berlin Madrid Rome Chicago Boston Dallas Houston Seattle Denver Detroit Toronto Sydney Tokyo Moscow "
@@ -236,11 +17,6 @@ CITY_NAMES = (
 
 def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
     """The model would write ``house`` at every marker; the best city is the one that it likes second."""
-    from tiny_masked_models import WORDS as COMMON_WORDS
-    from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
-
-    from tasks.cli import main
-
     words = [*COMMON_WORDS, "house", "she", "lives", "in", "now", *CITY_NAMES.lower().split()]
     tokenizer = word_piece_tokenizer(list(dict.fromkeys(words)))
     model = bert_of_bias(tokenizer, {"house": 9.0, "berlin": 5.0}, others=-20.0)
@@ -256,10 +32,16 @@ def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert (report["measured"]["class_match_rate_first"], report["measured"]["class_match_rate"]) == (1.0, 1.0)
     assert report["warnings"] == []
+    # Of no other class there are words, so a surrogate is written.
+    (tmp_path / "masked.txt").write_text("She lives in [LOCATION] with [PERSON] now.\n", encoding="utf-8")
+    assert main(["fill", *map(str, options + outputs), *settings("classes=match")]) == 0
+    line = (tmp_path / "filled.txt").read_text(encoding="utf-8")
+    name = re.fullmatch(r"She lives in Berlin with (\w+) now.\n", line)[1]
+    assert name.lower() not in words
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert report["measured"]["class_surrogates"] == 1
     (tmp_path / "masked.txt").write_text("She lives in [MASK] now.\n", encoding="utf-8")
     assert main(["fill", *map(str, options + outputs), *settings("classes=match")]) == 0
     (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
     assert "no marker has a class" in warning
-    capsys.readouterr()
-    assert main(["fill", *map(str, [*options, *outputs[:-2]]), *settings("classes=match")]) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """How frequent words are in a domain: by hand, and on texts whose domain is known."""
 
 import math
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -22,23 +21,6 @@ def frequencies_of(lines: list[str]) -> WordFrequencies:
 
 def count(frequencies: WordFrequencies, word: str) -> float:
     return float(frequencies.counts[frequencies.words.index(word)])
-
-
-def test_words_of_sentences_like_the_masked_text_become_more_frequent():
-    bank = ["bank", "money", "loan", "credit", "account", "cash", "interest"]
-    sea = ["ship", "water", "sail", "captain", "deck", "mast", "anchor"]
-    generic = [f"the {a} and {b}" for words in (bank, sea) for a, b in permutations(words, 2)] * 30
-    frequencies = frequencies_of(generic)
-    masked = [f"the {a} and {b}" for a, b in permutations(bank[:-1], 2)] * 30 + ["the [MASK] and bank"]
-    found = domain_frequencies(frequencies, masked, generic)
-    assert found.measured["strength"] > 0
-    assert found.frequencies.words == frequencies.words
-    # The masked text shows neither "interest" nor "anchor", and both are as frequent in generic text.
-    assert count(frequencies, "interest") == count(frequencies, "anchor")
-    assert count(found.frequencies, "interest") > 1.3 * count(found.frequencies, "anchor")
-    # What was chosen is what makes held-out known words most probable.
-    likelihood = found.measured["log_likelihood"]
-    assert likelihood[str(found.measured["strength"])] == max(likelihood.values())
 
 
 def test_the_multiplier_is_the_formula():

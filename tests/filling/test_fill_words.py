@@ -1,13 +1,9 @@
 """What is written in the place of a marker: a word where a word stood, a figure where the text asks for one."""
 
-from scripted_model import ScriptedModel
-
-from tasks.filling.fill_words import fits, is_strong, unwanted, wanted
+from tasks.filling.fill_words import wanted
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import best_word
 from tasks.filling.methods.unigram import UnigramFiller
 
 
@@ -28,20 +24,6 @@ def test_what_is_wanted():
         assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
 
 
-def test_what_fits():
-    words = ["Tom", "o'clock", "हिन्दी", "51,739", "2:25-38", "5pm", "AT&T"]
-    assert [word for word in words if fits(word, "word")] == words[:3]
-    assert [word for word in words if fits(word, "figure")] == words[3:5]
-    # Where nothing fits, anything is written.
-    found = {want: none.tolist() for want, none in unwanted(["Tom", "5pm"]).items()}
-    assert found == {"word": [1], "figure": [], "either": []}
-
-
-def test_strong_words_are_whole_words_in_any_case():
-    words = ["Fucking", "SHITS", "Scunthorpe", "cockpit", "assess"]
-    assert [word for word in words if is_strong(word)] == words[:2]
-
-
 def test_a_draw_by_frequency_writes_what_is_wanted():
     counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
     frequencies = WordFrequencies.of([*counts.items(), *((f"{number}pm", 1) for number in range(10, 20))])
@@ -55,11 +37,3 @@ def test_a_draw_by_frequency_writes_what_is_wanted():
     assert found[:2] == [{"dog"}, {"1996", "51,739"}]
     assert found[2] >= {"dog", "1996", "51,739", "5pm"}
     assert found[2] & {"shit", "武家"} == set()
-
-
-def test_a_masked_language_model_writes_what_is_wanted():
-    model = ScriptedModel(["the", "$", "in", "1996", "dog"], lambda words, at: {"1996": 0.5, "dog": 0.3, "the": 0.2})
-    filler = MaskedFiller(model, model.candidates(), {None: best_word}, MarkerRandomness(1), batch_sentences=8)
-    sentence = read_masked_line("the [MASK] $ [MASK] in [DATE]", 1, merge_markers=True)
-    (fills,) = filler.fill([sentence], lambda _: None)
-    assert [fill.word for fill in fills] == ["dog", "dog", "1996"]

@@ -10,7 +10,7 @@ from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
-from tasks.filling.methods.top_k import TopK, best_candidates
+from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import Learned
 
@@ -37,11 +37,6 @@ def assert_shares(counts, expected):
 
 def test_top_1_takes_the_best_and_of_equal_ones_the_first():
     assert chosen(Top1(kind="top_1"), [False] * 3, [0, 2, 1], [3, 1, 3]) == ([1, 0], False)
-
-
-def test_the_k_best_in_order():
-    for scores, best in (([5, 1, 4, 2], [0, 2, 3]), ([1, 1, 1, 0], [0, 1, 2]), ([5, 1, 4, 2], [0, 2, 3, 1])):
-        assert best_candidates(np.float32(scores), len(best)).tolist() == best
 
 
 def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
@@ -90,22 +85,3 @@ def test_unigram_draws_by_frequency_off_the_list():
     words = Counter(fills[0].word for fills in filler.fill(sentences, lambda _: None))
     assert_shares(words, {"Paris": 0.6, "paris": 0.2, "mat": 0.2})
     assert frequencies.off_list_probabilities(kept) == pytest.approx({"paris": 0.8, "mat": 0.2})
-
-
-def test_randomness_belongs_to_seed_line_and_marker():
-    def draw(seed, line, marker):
-        return MarkerRandomness(seed).at(Place(line, marker)).random()
-
-    assert draw(1, 2, 3) == draw(1, 2, 3)
-    assert len({draw(1, 2, 3), draw(2, 2, 3), draw(1, 3, 3), draw(1, 2, 4), draw(1, 3, 2)}) == 5
-
-
-def test_allowed_words_are_looked_up_folded(tmp_path):
-    path = tmp_path / "allowed_words.txt"
-    path.write_text("the\nCat\n\n", encoding="utf-8")
-    kept = AllowedWords.read(path)
-    assert kept.off_list(["The", "CAT", "dog"]).tolist() == [False, False, True]
-    assert not AllowedWords.read(None)
-    path.write_text("", encoding="utf-8")
-    assert not AllowedWords.read(path)
-    assert AllowedWords.read(path).off_list(["the"]).tolist() == [True]

@@ -4,31 +4,24 @@ import copy
 import json
 import re
 
-import numpy as np
 import pytest
-import torch
-from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
+from tiny_families import FAMILIES, model_of_bias, random_model, tokenizer_of
 from tokenizers import Tokenizer
-from transformers import RobertaTokenizer, pipeline
+from transformers import pipeline
 
 from tasks.filling.filled_lines import Part, PartFiller
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
-from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.top_1 import best_word
 
-ROUNDING = 1e-4
-"""Sums of the same float32 products in another order."""
 LINES = [
     "the [MASK] sat on the [MASK].",
     "[MASK] likes the cat, and the [MASK] likes Tom.",
     "unlikely [MASK] (and dogs) sat on [MASK]",
     "cat [MASK]!",
-    "in Paris, Rome or [MASK] it ran, and [MASK] (the [MASK] cat) sat",
     "is it the [MASK]? it likes [MASK]; Tom's dog ran and the [MASK] ran in Rome.",
 ]
 
@@ -51,25 +44,6 @@ def writer(family, word, tempting=()):
     return model_of_bias(family, {**dict.fromkeys(tempting, 9.0), **dict.fromkeys(entries, 3.0)})
 
 
-def test_candidates_are_whole_words_with_their_spaces_taken_off():
-    for family in FAMILIES:
-        tokenizer = tokenizer_of(family)
-        candidates = candidate_words(tokenizer, name=family)
-        assert "cat" in candidates.words
-        assert ("Tom" if candidates.cased else "tom") in candidates.words
-        assert all(word.isalnum() for word in candidates.words)
-        assert not {*candidates.spaced, *candidates.glued} & {*tokenizer.all_special_ids}
-        assert candidates.cased == (family in ("roberta", "modernbert", "xlm-roberta", "deberta"))
-        for word, spaced, glued in zip(candidates.words, candidates.spaced, candidates.glued, strict=True):
-            assert tokenizer.decode([int(spaced)]).strip() == word
-            assert tokenizer.decode([int(glued)]).strip() == word
-            assert not tokenizer.convert_ids_to_tokens(int(spaced)).startswith("##")
-        # In a sentence, each stands as the one piece that is scored.
-        for word, spaced in zip(candidates.words, candidates.spaced, strict=True):
-            pieces = tokenizer(f"the {word}", add_special_tokens=False)["input_ids"]
-            assert pieces[-1] == spaced or len(tokenizer.tokenize(word)) > 1
-
-
 def test_pieces_specials_and_punctuation_are_never_written_however_likely():
     for family in FAMILIES:
         tokenizer = tokenizer_of(family)
@@ -85,26 +59,6 @@ def test_pieces_specials_and_punctuation_are_never_written_however_likely():
         assert len(tempting) > 20
         language_model = ready(family, writer(family, "cat", tempting))
         assert filled(language_model, ["the [MASK] sat [MASK]"]) == ["the cat sat cat"]
-
-
-def test_no_part_of_a_word_is_masked_in_training():
-    for family in FAMILIES:
-        tokenizer = tokenizer_of(family)
-        masker = WordMasker(tokenizer, candidate_words(tokenizer, name=family), len(tokenizer))
-        whole = ["cat likes the red dog", "(cat) dog, it!"]
-        parts = ["the redcat and underdog like it", "catmat, dogcat and itcat", "bobcat écat cat́cat dog1"]
-        found = set()
-        for line in [*whole, *parts]:
-            encoded = tokenizer(line, return_offsets_mapping=True)
-            maskable = masker.maskable(np.array([encoded["input_ids"]]))[0]
-            for (start, end), is_maskable in zip(encoded["offset_mapping"], maskable, strict=True):
-                if is_maskable:
-                    start += len(line[start:end]) - len(line[start:end].lstrip())
-                    assert not re.search(r"[\w\u0301]$", line[:start]), line
-                    assert not re.match(r"[\w\u0301]", line[end:]), line
-                    found.add((line, line[start:end]))
-        # At the start of a line, within a line and behind a bracket.
-        assert {(whole[0], "cat"), (whole[0], "dog"), (whole[1], "cat"), (whole[1], "dog")} <= found
 
 
 def test_a_mask_token_that_is_looked_for_in_normalised_text():
@@ -147,37 +101,6 @@ def test_the_text_round_a_fill_comes_back_character_by_character():
         assert filled(ready(family, writer(family, "cat")), list(ROUND_TRIPS)) == list(ROUND_TRIPS.values())
 
 
-def test_the_model_sees_what_the_filled_sentence_would_have_been():
-    for family in FAMILIES:
-        language_model = MaskedLanguageModel(random_model(family), tokenizer_of(family), family)
-        candidates = candidate_words(language_model.tokenizer, name=family)
-        index = candidates.words.index("cat")
-        for texts in (
-            ("the ", " sat on the mat"),
-            ("the ", ", and ("),
-            ("the (", ") ran"),
-            ("it ", " likes ", "!"),
-            ("the ", "'s ", ""),
-            ("the ", " ", ", ", "."),
-        ):
-            (pieces,) = language_model.encode([texts])
-            for text in texts[:-1]:
-                spaced = candidates.follows_space(text, line_start=False)
-                entry = candidates.spaced[index] if spaced else candidates.glued[index]
-                pieces[pieces.index(language_model.mask_entry)] = int(entry)
-            assert pieces == language_model.tokenizer("cat".join(texts), add_special_tokens=False)["input_ids"]
-
-
-def test_a_mask_token_that_leaves_the_space_before_it_makes_no_piece_of_it():
-    strict = RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL))
-    assert strict.tokenize("the <mask> sat") == ["the", "Ġ", "<mask>", "Ġsat"]
-    texts = [("the ", " sat (", ")"), ("", " ran")]
-    encoded = [
-        MaskedLanguageModel(random_model("roberta"), t, "tiny").encode(texts) for t in (strict, tokenizer_of("roberta"))
-    ]
-    assert encoded[0] == encoded[1]
-
-
 def loop_over_pipeline(model, tokenizer, line):
     """Left to right with Hugging Face's own pipeline: the first answer that is the candidate for its place."""
     unmask = pipeline("fill-mask", model=model, tokenizer=tokenizer, top_k=len(tokenizer))
@@ -209,19 +132,10 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
         expected = [loop_over_pipeline(model, tokenizer_of(family), line) for line in lines]
         found = filled(ready(family, model), lines)
         assert [without_forms(line) for line in found] == [without_forms(line) for line in expected]
-        assert (
-            len(
-                {
-                    word
-                    for line, masked in zip(found, LINES, strict=True)
-                    for word in {*line.split()} - {*masked.split()}
-                }
-            )
-            > 2
-        )
+        assert len(set(" ".join(found).split()) - set(" ".join(LINES).split())) > 2
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["electra", "roberta", "xlm-roberta"])
 def test_a_saved_folder_fills_as_the_model_did(family, tmp_path):
     model = random_model(family)
     model.save_pretrained(tmp_path)
@@ -231,36 +145,8 @@ def test_a_saved_folder_fills_as_the_model_did(family, tmp_path):
     assert filled(loaded, LINES) == filled(ready(family, model), LINES)
 
 
-def test_scores_at_the_markers_are_those_of_the_whole_projection():
-    for family in FAMILIES:
-        model = random_model(family)
-        pieces = torch.randint(7, len(tokenizer_of(family)) - 1, (3, 9), generator=torch.Generator().manual_seed(1))
-        attention = torch.ones_like(pieces)
-        attention[1, 6:] = 0
-        pieces[1, 6:] = tokenizer_of(family).pad_token_id
-        rows, positions = torch.tensor([0, 1, 2, 2]), torch.tensor([1, 5, 0, 4])
-        with torch.no_grad():
-            whole = model(input_ids=pieces, attention_mask=attention).logits[rows, positions]
-            given = {"input_ids": pieces, "attention_mask": attention}
-            chosen = scores_at(model, rows, positions, **given)
-            early = scores_at(model, rows, positions, cut=earliest_cut(model), **given)
-        assert torch.allclose(chosen, whole, atol=ROUNDING)
-        assert torch.allclose(early, whole, atol=ROUNDING)
-
-
 def test_a_sentence_longer_than_the_positions_is_windowed_not_cut():
+    line = "the cat sat on the mat and the [MASK] ran, " * 12
     for family in FAMILIES:
-        language_model = ready(family, random_model(family, positions=24))
-        # RoBERTa's kin count positions from the one behind the padding entry's.
-        offset = 2 if family in ("mpnet", "roberta", "xlm-roberta") else 0
-        assert language_model.frame.room == 24 - offset - 2
-        line = "the cat sat on the mat and the [MASK] ran, " * 12
-        (result,) = filled(language_model, [line])
-        expected = line.split("[MASK]")
-        assert result.count(", ") == 12
-        for text in expected:
-            assert result.startswith(text)
-            result = result[len(text) :]
-            word, _, result = result.partition(" ran") if result else ("", "", "")
-            result = f" ran{result}" if word else ""
-            assert word == "" or word.isalnum()
+        (result,) = filled(ready(family, random_model(family, positions=24)), [line])
+        assert re.fullmatch(re.escape(line).replace(r"\[MASK\]", r"\w+"), result)

@@ -16,8 +16,6 @@ from tasks.filling.masked_sentence import (
     Slot,
     check_unchanged,
     read_masked_line,
-    small_words,
-    usual_forms,
 )
 from tasks.filling.methods.unigram import UnigramFiller
 
@@ -109,24 +107,12 @@ def test_within_a_sentence_a_capital_is_for_words_that_are_written_so():
     assert casing.write(sentence.texts, ["Lord", "US", "Mare", "house"]) == ["lord", "US", "Mare", "house"]
 
 
-def test_usual_forms_are_those_hardly_ever_in_lower_case():
-    counts = [("London", 95), ("LONDON", 2), ("london", 3), ("However", 60), ("however", 40), ("cat", 5), ("NASA", 9)]
-    assert usual_forms(counts) == {"london": "London", "nasa": "NASA"}
-    assert small_words(counts) == {"cat"}
-    # A list without capitals says nothing of them.
-    assert small_words([("london", 5), ("cat", 5)]) == set()
-
-
 @pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
 @given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
 def test_no_case_makes_another_word(line, word):
     texts = tuple(line.split("[MASK]"))
     (written,) = Casing({}, filler_is_cased=True).write(texts, [word])
     assert fold(written) == fold(word)
-
-
-def test_a_dotless_letter_stays_small_among_capitals():
-    assert write("IT WAS [MASK] AND [MASK]", "sınıf", "straße", cased=True) == "IT WAS sınıf AND STRASSE"
 
 
 class Scripted:

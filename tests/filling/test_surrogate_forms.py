@@ -10,40 +10,11 @@ from hypothesis import strategies as st
 from tasks.filling.surrogates.figures import (
     YEARS,
     figure,
-    like,
-    ordinal_ending,
     other_characters,
     other_date,
-    other_of_group,
 )
 
 SEEDS = range(40)
-
-
-def test_case_is_that_of_the_original():
-    for original, word, expected in [
-        ("tom", "Anna", "anna"),
-        ("TOM", "Anna", "ANNA"),
-        ("Tom", "anna", "Anna"),
-        ("T", "b", "B"),
-        ("McDonald", "smith", "Smith"),
-        ("iPhone", "Galaxy", "Galaxy"),
-        ("1984", "Anna", "Anna"),
-        ("SINIF", "sınıf", "sınıf"),
-    ]:
-        assert like(original, word) == expected
-
-
-def test_a_word_of_the_group():
-    for original, allowed in [
-        ("May", "January February March April May June July August September October November December"),
-        ("TUE", "MON TUE WED THU FRI SAT SUN"),
-        ("thrice", "once twice thrice twofold threefold fourfold"),
-    ]:
-        found = {other_of_group(original, random.Random(seed)) for seed in SEEDS}
-        assert found <= {*allowed.split()}
-        assert len(found) > 1
-    assert other_of_group("tues", random.Random(1)) is other_of_group("Zanzibar", random.Random(1)) is None
 
 
 def test_figures_for_figures_and_letters_for_letters():
@@ -75,19 +46,6 @@ def test_a_figure_with_letters_keeps_none_beyond_ascii(label, ending, seed):
     original = f"10:30{ending}" if seed % 2 else f"{ending}1990"
     made = figure(label, random.Random(seed), original)
     assert [character for character in made if character.isalpha() and not character.isascii()] == []
-
-
-def test_letters_of_a_figure():
-    for label, original, form in [
-        ("MONEY", "USD500", r"(USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK)\d{3}"),
-        ("MONEY", "20k", r"\d\dk"),
-        ("NUMBER", "1st", r"1st|2nd|3rd|[4-9]th"),
-        ("DATE", "12may2018", r"\d+[a-z]+\d{4}"),
-        ("DATE", "10:30UTC", r"\d+:\d\d[A-Z]{3}"),
-        ("DATE", "10:30pm", r"\d+:\d\d[ap]m"),
-    ]:
-        for seed in SEEDS:
-            assert re.fullmatch(form, figure(label, random.Random(seed), original))
 
 
 def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
@@ -147,29 +105,6 @@ def test_dates_and_times_stay_possible():
         assert len(set(made)) > 5
 
 
-def test_a_stretch_of_time_does_not_end_before_it_begins():
-    for original, form in [
-        ("10:30-11:45", r"(\d+):[0-5][05]-(\d+):[0-5][05]"),
-        ("12.05.1987-13.06.1990", r"\d\d\.\d\d\.(19\d\d)-\d\d\.\d\d\.(19\d\d)"),
-        ("01.02.2003/04.05.2006", r"\d\d\.\d\d\.(\d{4})/\d\d\.\d\d\.(\d{4})"),
-        ("2003-2004", r"(\d{4})-(\d{4})"),
-        ("5-7pm", r"([1-9]|1[0-2])-([1-9]|1[0-2])[ap]m"),
-        ("3rd-5th", r"(\d+)\w\w-(\d+)\w\w"),
-        ("20-25", r"(\d+)-(\d+)"),
-        ("1980s-1990s", r"(\d+)s-(\d+)s"),
-    ]:
-        for seed in range(200):
-            match = re.fullmatch(form, other_date(original, random.Random(seed), seed % YEARS))
-            assert int(match.group(1)) <= int(match.group(2))
-
-
-def test_two_years_that_follow_each_other():
-    for original in ["2018/19", "1999-00"]:
-        for seed in SEEDS:
-            first, second = re.split("[/-]", other_date(original, random.Random(seed), seed % YEARS))
-            assert (int(first) + 1) % 100 == int(second)
-
-
 PARTS_OF_DATES = st.sampled_from(["10:30", "12.05.1987", "2018", "5/20", "555", "7", "00", "1st", "5pm", "1990s", "½",
                                   "²", "-", "/", ".", ":", "T", "h", " ", ",", "a", "0", "19"])  # fmt: skip
 
@@ -190,9 +125,3 @@ def test_no_figures_stay_as_they_were(original, label):
     if any(map(str.isdecimal, original)):
         for runs in zip(*(re.findall(r"\d+", text) for text in made), strict=True):
             assert len(set(runs)) > 1
-
-
-def test_months_of_years_and_ordinals_are_possible_ones():
-    assert {figure("NUMBER", random.Random(seed), "22nd")[-2:] for seed in range(100)} == {"st", "nd", "rd", "th"}
-    assert {ordinal_ending(number) for number in ("11", "12", "13", "111", "1,012", "4", "0")} == {"th"}
-    assert [ordinal_ending(number) for number in ("1", "21", "102", "3")] == ["st", "st", "nd", "rd"]

@@ -1,13 +1,11 @@
 """The methods that weigh words, from the command line."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
 import yaml
 from stage_commands import settings
-from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -15,7 +13,6 @@ from tasks.files.clone_key import clone_key, key_id
 from tasks.privacy.ledger import Release, append_to_ledger
 
 ROOT = Path(__file__).parents[2]
-TOKENIZER = word_piece_tokenizer()
 LINES = 60
 GENERIC = "".join(
     f"the {first} sat on the {second}\nthe red dog ran\n"
@@ -79,21 +76,6 @@ def test_weights_that_were_learned_are_kept_and_hold_nothing_of_private_text(cor
     assert len(list((corpus / "work" / "learned_weights").iterdir())) == 2
 
 
-def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, bert):
-    assert fill(corpus, "log_linear", "--filler", bert) == 0
-    words = {word.lower() for pair in words_of(corpus) for word in pair}
-    assert words <= {"cat", "dog", "mat", "tom", "paris"}
-    assert len(words) > 2
-    found = measured(corpus)
-    assert found["fallback_count"] == 0
-    learned = found["log_linear"]
-    assert (learned["candidates"], learned["tuning_places"]) == (5, 30)
-    assert learned["tuning_places_without_candidate"] == 0
-    assert learned["log_likelihood"] >= learned["log_likelihood_before"]
-    assert learned["weights"]["frequency"] == 1
-    assert learned["weights"]["average"] == learned["weights"]["filler"] == learned["learned_weights"]["filler"]
-
-
 def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, capsys):
     domain = settings("prior=domain", "weights.filler=2.0")
     assert fill(corpus, "log_linear", "--filler", llama, *domain) == 0
@@ -104,32 +86,6 @@ def test_a_causal_model_takes_its_own_prior_from_the_word_counts(corpus, llama, 
     capsys.readouterr()
     assert fill(corpus, "log_linear", "--filler", llama, *counted_from(corpus)) == 1
     assert "prior 'counted' needs a masked language model" in capsys.readouterr().err
-
-
-def test_weights_are_learned_from_generic_text_where_any_are(corpus, bert, llama, capsys):
-    assert fill(corpus, "log_linear", "--filler", bert, generic=False) == 1
-    assert "learns its weights from generic text; give --generic" in capsys.readouterr().err
-    assert fill(corpus, "log_linear", "--filler", llama, generic=False) == 0
-    fixed = settings("weights={filler: 1.0, frequency: 1.0, average: 0}")
-    assert fill(corpus, "log_linear", "--filler", bert, *fixed, generic=False) == 0
-
-
-def test_the_sidecar_changes_no_fill(corpus, bert):
-    options = ["--filler", bert]
-    assert fill(corpus, "log_linear", *options, name="without") == 0
-    assert fill(corpus, "log_linear", *options, "--sidecar", corpus / "sidecar.jsonl", name="with") == 0
-    assert words_of(corpus, "with") == words_of(corpus, "without")
-    assert measured(corpus, "with")["log_linear"] == measured(corpus, "without")["log_linear"]
-    assert measured(corpus, "with")["restoration_rate"] is not None
-
-
-def test_a_filler_that_says_always_the_same_leaves_the_frequencies(corpus, tmp_path_factory):
-    """The context says nothing, so tom is drawn 60 of 93 times, whatever the filler's favourite is."""
-    model = bert_of_bias(TOKENIZER, {"cat": 5.0, "dog": 2.0, "tom": 0.0, "paris": 0.0, "mat": 0.0}, others=-30.0)
-    always = save(model, TOKENIZER, tmp_path_factory.mktemp("fillers") / "always")
-    assert fill(corpus, "log_linear", "--filler", always) == 0
-    share = sum(word.lower() == "tom" for pair in words_of(corpus) for word in pair) / (2 * LINES)
-    assert abs(share - 60 / 93) < 4 * math.sqrt(60 * 33 / 93**2 / (2 * LINES))
 
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])

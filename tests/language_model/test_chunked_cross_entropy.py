@@ -37,17 +37,6 @@ def test_loss_and_gradients_equal_the_ordinary_ones(example):
     torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_what_a_gpu_takes_in_one_kernel_is_the_same(example):
-    hidden, projection, targets, _ = (tensor.detach() for tensor in example)
-    buffer = torch.empty(11, 23, dtype=torch.float64)
-    shares, log_sums = module._shares(hidden, projection, targets, buffer)
-    scores = hidden @ projection.t()
-    torch.testing.assert_close(shares, scores.softmax(1), rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(log_sums, scores.logsumexp(1).float())
-    # The share of a word may be less than the smallest number.
-    assert module._shares(1e4 * hidden, projection, targets, buffer)[1].isfinite().all()
-
-
 def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
     hidden, projection, targets, _ = example
     kept = torch.arange(11) != 2
@@ -58,34 +47,3 @@ def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
     gradient = torch.autograd.grad(whole, hidden)[0]
     assert gradient[2].eq(0).all()
     assert gradient[1].ne(0).all()
-
-
-def test_bfloat16_products_stay_near_float32():
-    generator = torch.Generator().manual_seed(1)
-    hidden = torch.randn(600, 64, generator=generator, requires_grad=True)
-    projection = (torch.randn(1000, 64, generator=generator) * 0.1).requires_grad_()
-    targets = torch.randint(0, 1000, (600,), generator=generator)
-    exact = chunked_cross_entropy(hidden, projection, targets) / 600
-    rounded = chunked_cross_entropy(hidden, projection, targets, arithmetic=torch.bfloat16) / 600
-    assert rounded.dtype == torch.float32
-    assert abs(exact.item() - rounded.item()) < 1e-3
-    for one, other in zip(
-        torch.autograd.grad(rounded, (hidden, projection)),
-        torch.autograd.grad(exact, (hidden, projection)),
-        strict=True,
-    ):
-        assert functional.cosine_similarity(one.flatten(), other.flatten(), dim=0) > 0.9999
-
-
-def test_memory_holds_no_full_table_of_scores():
-    """The wide tensors that the loss makes are chunks: none has all positions, or is kept for the backward pass."""
-    positions, width, words = 8 * module.CHUNK_POSITIONS, 4, 500
-    hidden = torch.randn(positions, width, requires_grad=True)
-    projection = torch.randn(words, width, requires_grad=True)
-    loss = chunked_cross_entropy(hidden, projection, torch.zeros(positions, dtype=torch.long))
-    kept = sum(tensor.numel() for tensor in loss.grad_fn.saved_tensors)
-    assert kept == positions * width + words * width
-    with torch.profiler.profile(profile_memory=True) as profile:
-        chunked_cross_entropy(hidden, projection, torch.zeros(positions, dtype=torch.long))
-    largest = max(event.self_cpu_memory_usage for event in profile.events())
-    assert 0 < largest <= module.CHUNK_POSITIONS * words * 4

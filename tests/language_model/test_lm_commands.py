@@ -11,7 +11,6 @@ from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import read_scores
-from tasks.language_model.transformer.model import load_model
 from tasks.records.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
@@ -46,20 +45,6 @@ def test_what_needs_no_torch_imports_none(tmp_path):
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
     code = "import sys; import tasks.language_model.evaluation.bootstrap; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_pretraining_reports_what_it_did(pretrained):
-    report = read_report(pretrained / "pretrained.json")
-    measured = report["measured"]
-    assert report["stage"] == "pretrain"
-    assert measured["sentences"] == 120
-    assert measured["words"] == 600
-    assert measured["tokens"] == 2 * (600 + 120)
-    assert measured["parameters_count"] == sum(p.numel() for p in load_model(pretrained / "pretrained")[0].parameters())
-    assert measured["curve"][0]["valid_loss"] > measured["curve"][-1]["valid_loss"]
-    assert set(report["inputs"]) == {str(pretrained / "generic.txt"), str(pretrained / "vocabulary.txt")}
-    assert report["parameters"]["architecture"]["width"] == 8
-    assert report["parameters"]["pretraining"]["epochs"] == 2.0
 
 
 def test_adaptation_lowers_the_perplexity_of_its_text_and_no_message_holds_a_word_of_it(pretrained, tmp_path, capsys):

@@ -10,7 +10,6 @@ from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.training import train
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import MASK_ID, START_ID
-from tasks.training.optimiser import rate_factor
 
 SETTINGS = TrainingSettings(
     epochs=3.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32", warmup_share=0.1
@@ -63,22 +62,6 @@ def test_baseline1_never_learns_to_predict_a_marker_and_baseline0_does(encoded, 
         assert next_token(model, [START_ID, a, MASK_ID])[b] > 0.9
 
 
-def test_the_loss_of_baseline1_is_that_of_the_other_targets(encoded, small_model):
-    """One step with a learning rate of nearly nothing: the logged loss is the first model's."""
-    settings = SETTINGS.model_copy(update={"epochs": 1.0, "learning_rate": 1e-9, "batch_tokens": 1000})
-    model = small_model(seed=3)
-    record = train(model, encoded(["a [MASK] b", "c"], "ignore"), settings, 1)
-    token = encoded(["a [MASK] b", "c"], "token")
-    losses = []
-    for begin, end in ((0, 5), (5, 8)):
-        tokens = torch.from_numpy(token.tokens[begin:end]).long()
-        with torch.no_grad():
-            scores = model.logits(tokens[None, :-1])[0].log_softmax(1)
-        losses += [-scores[position, target].item() for position, target in enumerate(tokens[1:]) if target != MASK_ID]
-    assert record.tokens == len(losses) == 5
-    assert record.curve[-1]["train_loss"] == pytest.approx(sum(losses) / 5, rel=1e-5)
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_same_seed_gives_the_same_weights(encoded, small_model, precision):
     settings = SETTINGS.model_copy(update={"dropout": 0.3, "precision": precision, "epochs": 1.5})
@@ -93,12 +76,3 @@ def test_the_same_seed_gives_the_same_weights(encoded, small_model, precision):
         results.append(weights(model))
     assert torch.equal(results[0], results[1])
     assert not torch.equal(results[0], results[2])
-
-
-def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
-    factors = [rate_factor(step, 100, 0.1) for step in range(101)]
-    assert factors[:10] == pytest.approx([0.1 * step for step in range(1, 11)])
-    assert factors[10] == 1.0
-    assert factors[55] == pytest.approx(0.5)
-    assert factors[100] == pytest.approx(0.0)
-    assert rate_factor(0, 1, 0.0) == 1.0

@@ -8,10 +8,10 @@ import torch
 
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training import TextBatches, train
+from tasks.language_model.training import train
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
-from tasks.language_model.transformer.model import TransformerLanguageModel, within_segments
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.packing import make_packed_batch, pack
 from tasks.language_model.vocabulary import Vocabulary
 
@@ -67,32 +67,3 @@ def test_packed_gradients_are_those_of_sentences_alone(encoded, model_of):
         results.append((record.curve[-1]["train_loss"], gradients))
     assert results[0][0] == pytest.approx(results[1][0], abs=1e-5)
     assert torch.allclose(results[0][1], results[1][1], atol=1e-6)
-
-
-def test_rows_are_full_and_hold_every_window_once():
-    length = np.array([5, 3, 8, 2, 6, 4, 4])
-    rows = pack(np.arange(7), length, 8)
-    assert sorted(np.concatenate(rows).tolist()) == list(range(7))
-    assert sorted(int(length[row].sum()) for row in rows) == [8, 8, 8, 8]  # 32 inputs: no room is left
-
-
-def test_a_position_sees_its_own_segment_up_to_itself():
-    visible = within_segments(torch.tensor([[0, 0, 1, -1]]))[0, 0]
-    assert visible.tolist() == [
-        [True, False, False, False],
-        [True, True, False, False],
-        [False, False, True, False],
-        [False, False, False, True],
-    ]
-
-
-def test_an_epoch_has_every_target_once_whatever_the_context(encoded, model_of):
-    text = encoded(LINES)
-    for context in ("sentence", "packed"):
-        settings = TrainingSettings(epochs=1.0, batch_tokens=32)
-        batches = TextBatches(text, model_of(context).architecture, settings, 1)
-        made = list(batches)
-        assert sum(len(batch.targets) for batch, _ in made) == text.is_target().sum()
-        assert all(step.targets == len(batch.targets) for batch, step in made)
-        assert len(made) == sum(batches.steps)
-        assert [step.ends_epoch for _, step in made] == [False] * (len(made) - 1) + [True]

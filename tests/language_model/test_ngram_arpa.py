@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tasks.language_model.encoded_text import EncodedText
@@ -39,19 +38,6 @@ def test_a_bigram_file_by_hand(tmp_path, encoded, vocabulary):
     assert not any("<pad>" in line for line in lines)
     assert read_arpa(tmp_path / "model.arpa", vocabulary).orders[0].log_probability[START_ID] == -math.inf
     assert (tmp_path / "model.arpa").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_file_reads_back_as_written(arpa, tmp_path, encoded, vocabulary):
-    read = read_arpa(arpa, vocabulary)
-    model, _ = estimate(encoded(LINES, "ignore"), 3, len(vocabulary))
-    text = encoded(TEST, "token")
-    for one, other in zip(read.orders, model.orders, strict=True):
-        assert np.array_equal(one.keys, other.keys)
-    assert read.log_probabilities(text.tokens, text.offsets) == pytest.approx(
-        model.log_probabilities(text.tokens, text.offsets), abs=1e-5
-    )
-    write_arpa(tmp_path / "again.arpa", read, vocabulary)
-    assert (tmp_path / "again.arpa").read_bytes() == arpa.read_bytes()
 
 
 def test_kenlm_gives_the_same_probabilities(arpa, encoded, vocabulary):

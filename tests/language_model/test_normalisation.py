@@ -39,14 +39,6 @@ def test_normalising_twice_changes_nothing(text):
     assert normalise(" ".join(words)) == words
 
 
-@given(st.text())
-def test_a_word_is_lower_case_and_holds_no_space_bracket_or_outer_apostrophe(text):
-    for word in normalise(text):
-        assert word
-        assert not set(word) & set(" <>[]")
-        assert word.strip("'") == word
-
-
 def test_words_and_markers_of_a_masked_line():
     for line, entries in [
         ("I met [PERSON] in [MASK].", ["i", "met", "[PERSON]", "in", "[MASK]"]),

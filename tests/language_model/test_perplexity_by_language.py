@@ -1,15 +1,9 @@
 """Perplexity by language: whose words they are, counted by hand."""
 
-import json
-import math
-
 import numpy as np
 
-from tasks.cli import main
 from tasks.language_model.evaluation.by_language import language_groups
 from tasks.language_model.evaluation.reference_text import reference_text_of
-from tasks.language_model.transformer.model import save_model
-from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LINES = [
     "the house was very big but my sister pero mi hermana no quería comer nada",
@@ -43,19 +37,3 @@ def test_words_lines_and_switches_by_hand():
         "lines mixed up to 20": (0, 0),
         "lines mixed more than 20": (15, sum(range(1, 16))),
     }
-
-
-def test_the_command_measures_them(tmp_path, capsys, small_model):
-    text, report, folder = tmp_path / "text.txt", tmp_path / "report.json", tmp_path / "model"
-    text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    vocabulary = Vocabulary((*SPECIAL_TOKENS, *sorted({word for line in LINES for word in line.split()})))
-    save_model(folder, small_model(size=len(vocabulary), maximum_tokens=20), vocabulary)
-    command = ["perplexity", "--model", str(folder), "--input", str(text)]
-    assert main([*command, "--set", "languages=[en, es]", "--report", str(report)]) == 0
-    measured = json.loads(report.read_text())["measured"]
-    parts = [measured["by_language"][f"lines {kind}"] for kind in ("in one language", "mixed more than 20")]
-    logs = sum(part["targets"] * math.log(part["perplexity"]) for part in parts)
-    assert math.isclose(logs, -measured["log_probability_known"])
-    assert "switch points: " in capsys.readouterr().out
-    assert main([*command, "--set", "languages=[en]"]) == 1
-    assert "two different codes" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.model import TransformerLanguageModel, causal_attention
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 ARCHITECTURE = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=12)
@@ -76,24 +76,3 @@ def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(model):
     torch.testing.assert_close(model.embedding.weight.grad, peer.transformer.wte.weight.grad, rtol=1e-3, atol=1e-5)
     with torch.no_grad():
         torch.testing.assert_close(model.logits(tokens), theirs, rtol=1e-4, atol=1e-4)
-
-
-def test_no_position_sees_a_later_one(model):
-    tokens = torch.randint(0, WORDS, (1, 9), generator=torch.Generator().manual_seed(1))
-    changed = tokens.clone()
-    changed[0, 5:] = (changed[0, 5:] + 1) % WORDS
-    before, after = model.logits(tokens), model.logits(changed)
-    torch.testing.assert_close(before[0, :5], after[0, :5])
-    assert not torch.allclose(before[0, 5:], after[0, 5:])
-
-
-def test_attention_by_two_products_equals_the_fused_kernel():
-    query, key, value = torch.randn(3, 2, 4, 7, 5, generator=torch.Generator().manual_seed(2))
-    expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    torch.testing.assert_close(causal_attention(query, key, value), expected)
-
-
-def test_parameter_count_by_hand(model):
-    width, layers = 16, 2
-    block = 12 * width * width + 13 * width  # four matrices, their biases, two norms
-    assert model.parameter_count() == WORDS * width + 12 * width + layers * block + 2 * width

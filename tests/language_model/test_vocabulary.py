@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import ModelError, ParameterError
 from tasks.language_model.vocabulary import (
     END_ID,
     MASK_ID,
@@ -13,7 +13,6 @@ from tasks.language_model.vocabulary import (
     START_ID,
     UNKNOWN_ID,
     build_vocabulary,
-    counts_of_words,
     read_vocabulary,
 )
 
@@ -33,15 +32,6 @@ def test_special_tokens_come_first_and_words_follow_by_count_then_by_letter():
         build_vocabulary(COUNTS, size=16, minimum_count=1)
     with pytest.raises(ParameterError, match="minimum_count 6 leaves no word: the most frequent one occurs 5 times"):
         build_vocabulary(COUNTS, size=100, minimum_count=6)
-
-
-def test_word_counts_are_normalised_and_added_up_and_hold_a_word(tmp_path):
-    path = tmp_path / "word_counts.tsv"
-    path.write_text("The\t3\nthe\t2\nwell-known\t1\n", encoding="utf-8")
-    assert counts_of_words(path) == {"the": 5, "well": 1, "known": 1}
-    path.write_text("...\t3\n", encoding="utf-8")
-    with pytest.raises(CorpusError, match="hold no word"):
-        counts_of_words(path)
 
 
 def test_a_written_vocabulary_reads_back_with_its_hash(tmp_path):

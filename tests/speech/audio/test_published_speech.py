@@ -88,19 +88,6 @@ def test_wsj_recordings_meet_their_transcripts(discs):
     assert recordings.left_out == {"not_converted": ["440c0402"], "no_transcript": ["440c0405"]}
 
 
-def test_wsj_lists_and_folders_choose_utterances(discs):
-    by_list = WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["11-13.1/wsj0/doc/indices/si_et_20.ndx"])
-    recordings = read_wsj_speech(by_list)
-    assert list(words(recordings)) == ["440c0401"]
-    assert recordings.left_out == {"no_recording": ["440c0409"]}
-    by_folder = WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["converted"])
-    assert list(words(read_wsj_speech(by_folder))) == ["440c0403"]
-    with pytest.raises(SpeechError, match="'si_et_5'"):
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["si_et_5"]))
-    with pytest.raises(SpeechError, match=r"none.ndx' does not exist"):
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["none.ndx"]))
-
-
 def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):
     for path in [*discs.rglob("*.wav"), *discs.rglob("*.WAV"), *discs.rglob("*.flac")]:
         path.unlink()

@@ -1,12 +1,10 @@
 import math
 
 import numpy as np
-import pytest
 import torch
 
-from tasks.errors import SpeechError
-from tasks.speech.recogniser.recogniser import feature_statistics, log_mel, pad_features
-from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings, RecogniserArchitecture
+from tasks.speech.recogniser.recogniser import feature_statistics, log_mel
+from tasks.speech.recogniser.settings import AugmentationSettings, FeatureSettings
 from tasks.speech.recogniser.speech_batches import hide_parts
 
 
@@ -30,20 +28,6 @@ def test_statistics_by_hand():
     torch.testing.assert_close(1 / statistics.inverse_deviation, torch.tensor([8 / 3, 200.0]).sqrt())
     normal = statistics.normalise(torch.tensor([[3.0, 20.0], [3.0 + math.sqrt(8 / 3), 20.0]]))
     torch.testing.assert_close(normal, torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
-
-
-def test_no_statistics_without_speech_that_changes():
-    for speech in ([], [torch.zeros(1, 3)], [torch.ones(5, 3)]):
-        with pytest.raises(SpeechError, match=r"mean and deviation|never changes"):
-            feature_statistics(speech)
-
-
-def test_padding_is_whole_segments_and_the_right_context():
-    architecture = RecogniserArchitecture(segment_frames=8, right_context_frames=4)
-    batch, lengths = pad_features([torch.ones(9, 3), torch.ones(2, 3)], architecture)
-    assert batch.shape == (2, 16 + 4, 3)
-    assert lengths.tolist() == [9, 2]
-    assert batch.sum(dim=(1, 2)).tolist() == [27.0, 6.0]
 
 
 def test_augmentation_hides_at_most_what_the_settings_allow():

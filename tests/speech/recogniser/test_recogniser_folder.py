@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny_recogniser import ARCHITECTURE, FEATURES, random_recogniser
+from tiny_recogniser import random_recogniser
 
 from tasks.errors import ModelError
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, make_model
-from tasks.speech.recogniser.units import train_language_units
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser
 
 
 @pytest.fixture
@@ -31,16 +30,6 @@ def test_a_recogniser_comes_back_as_it_was_saved(tmp_path, recogniser):
     assert len(expected) == 101 // 4
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "r").iterdir()} == {0o600}
-
-
-def test_half_precision_halves_the_file_and_hardly_moves_the_weights(tmp_path, recogniser):
-    save_recogniser(tmp_path / "whole", recogniser)
-    save_recogniser(tmp_path / "half", recogniser, store="float16")
-    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half")]
-    assert sizes[1] < 0.6 * sizes[0]
-    weight = load_recogniser(tmp_path / "half").model.joiner.linear.weight
-    assert weight.dtype == torch.float32
-    torch.testing.assert_close(weight, recogniser.model.joiner.linear.weight, rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_no_recogniser(tmp_path, recogniser):
@@ -65,15 +54,3 @@ def test_what_is_no_recogniser(tmp_path, recogniser):
     (tmp_path / "r" / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
         save_recogniser(tmp_path / "r", recogniser)
-
-
-def test_units_of_several_languages_come_back_in_their_blocks(tmp_path, recogniser):
-    english, spanish = "the cat and the rat sat is a tall tale", "en la casa alta mi gato come la comida"
-    texts = [(f"{english} {spanish}", ["en"] * len(english.split()) + ["es"] * len(spanish.split()))] * 20
-    units = train_language_units(texts, ["en", "es"], 32, 1000)
-    model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=3).eval()
-    description = recogniser.settings.model_copy(update={"unit_languages": ["en", "es"]})
-    made = Recogniser(model, units, recogniser.feature_statistics, description)
-    save_recogniser(tmp_path / "r", made)
-    found = load_recogniser(tmp_path / "r").units
-    assert (found.languages, found.pieces, found.hash) == (units.languages, units.pieces, units.hash)

@@ -1,13 +1,11 @@
 """The stage that takes n-best lists into an experiment."""
 
 import json
-from pathlib import Path
 
 import pytest
-import yaml
 
 from tasks.cli import main
-from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, drawn_lists, read_nbest, write_nbest
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
 
 
 def lists() -> list[NbestList]:
@@ -56,26 +54,3 @@ def test_what_can_be_won_by_hand(source, tmp_path, capsys):
     (warning,) = json.loads(text)["warnings"]
     assert warning == "1 lists hold no hypothesis; the words of their references are deleted"
     assert capsys.readouterr().err == f"warning: {warning}\n"
-
-
-def test_a_draw_keeps_the_order_and_goes_by_ids_alone():
-    many = [NbestList(f"u{number:02}", "word", ()) for number in range(40)]
-    drawn = drawn_lists(many, 10, seed=1)
-    assert len(drawn) == 10
-    assert drawn == [nbest for nbest in many if nbest in drawn]
-    assert [nbest.utterance_id for nbest in drawn_lists(many[::-1], 10, seed=1)] == [
-        nbest.utterance_id for nbest in drawn[::-1]
-    ]
-    assert drawn_lists(many, 10, seed=2) != drawn
-    assert drawn_lists(many, None, seed=1) == drawn_lists(many, 40, seed=1) == many
-
-
-def test_the_section_of_params_names_source_and_draw(source, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    document = yaml.safe_load((Path(__file__).parents[3] / "params.yaml").read_text())
-    part = {"source": source.name, "utterances": 2}
-    document["speech"]["nbest"] = {"mail": {"dev": part, "test": part}}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
-    section = ["--params", "params.yaml", "--name", "speech.nbest.mail.test"]
-    assert main(["check-nbest", *section]) == 0
-    assert capsys.readouterr().out.startswith("2 of ")

@@ -5,9 +5,7 @@ import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
-from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.opening import open_language_model
-from tasks.language_model.transformer.scoring import TransformerScorer
 
 MAKERS = {"transformer": save_transformer, "ngram": save_ngram}
 
@@ -56,31 +54,3 @@ def test_causal_models_by_folder(tmp_path, kind):
         np.testing.assert_allclose(scores, expected, atol=1e-4)
     np.testing.assert_allclose(tree[-1], scorer._one_by_one([groups[-1]])[0], atol=1e-4)
     assert scorer.unknown_words(("zed",)) == 0
-
-
-def test_adapted_causal_folder_is_scored_as_its_perplexity(tmp_path):
-    from tasks.language_model.causal_lm.folder import save_reference
-    from tasks.language_model.settings import CausalLanguageModelSettings
-
-    base = save_causal(tmp_path / "base", "llama")
-    save_reference(tmp_path / "reference", CausalLanguageModelSettings(model=base))
-    group = [words for words in some_hypotheses(1)[0] if words]
-    (scores,) = open_language_model(str(tmp_path / "reference")).score_sentences([group])
-    expected = [own_scores(str(tmp_path / "reference"), words, tmp_path) for words in group]
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
-
-
-def test_bfloat16_is_near(tmp_path):
-    model = save_causal(tmp_path / "model", "llama")
-    groups = some_hypotheses(2)
-    exact, rounded = (
-        CausalScorer.load(model, precision).score_sentences(groups) for precision in ("float32", "bfloat16")
-    )
-    for one, other in zip(exact, rounded, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0.05)
-        assert not np.array_equal(one, other)
-
-
-def test_no_hypotheses_at_all(tmp_path):
-    scorer = TransformerScorer.load(save_transformer(tmp_path / "model"))
-    assert [len(scores) for scores in scorer.score_sentences([[], [("the",)], []])] == [0, 1, 0]

@@ -1,7 +1,6 @@
 import hashlib
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,16 +17,6 @@ VOICES = [Voice("en-US", "f3"), Voice("en", "m7"), Voice("en-029", "croak"), Voi
 @pytest.fixture(scope="module")
 def synthesiser():
     return Synthesiser()
-
-
-def pitch_of(samples):
-    """Hz of the period at which the loudest tenth of a second is most like itself."""
-    samples = samples.astype(float)
-    width = SAMPLE_RATE // 10
-    loudest = np.convolve(samples**2, np.ones(width), "valid").argmax()
-    part = samples[loudest : loudest + width]
-    shortest, longest = SAMPLE_RATE // 400, SAMPLE_RATE // 60
-    return SAMPLE_RATE / (shortest + np.correlate(part, part, "full")[width - 1 :][shortest:longest].argmax())
 
 
 @pytest.mark.parametrize("voice", VOICES, ids=lambda voice: voice.name)
@@ -49,21 +38,6 @@ def test_another_process_makes_the_same_samples(synthesiser):
     runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
     here = hashlib.sha256(synthesiser.speak(SENTENCE, Voice("en-US", "f3")).tobytes()).hexdigest()
     assert runs == {f"{here}\n".encode()}
-
-
-def test_every_part_of_a_voice_is_heard(synthesiser):
-    usual = Voice("en-US", "m3")
-    spoken = synthesiser.speak(SENTENCE, usual)
-    for change in ({"accent": "en-029"}, {"timbre": "m4"}, {"rate": 200}, {"pitch": 70}, {"pitch_range": 90}):
-        assert not np.array_equal(spoken, synthesiser.speak(SENTENCE, replace(usual, **change)))
-    slow, fast = (len(synthesiser.speak(SENTENCE, replace(usual, rate=rate))) for rate in (150, 300))
-    assert 0.4 < fast / slow < 0.7  # twice the rate takes about half the time
-    # The files of the timbres say 80 to 122 Hz and 142 to 220 Hz.
-    man = pitch_of(synthesiser.speak("ahh", Voice("en", "m3")))
-    woman = pitch_of(synthesiser.speak("ahh", Voice("en", "f2")))
-    assert 80 <= man <= 122
-    assert 142 <= woman <= 220
-    assert man * 1.2 < pitch_of(synthesiser.speak("ahh", Voice("en", "m3", pitch=80))) < 200
 
 
 def test_nothing_to_speak_gives_no_sound_and_control_characters_are_no_commands(synthesiser):

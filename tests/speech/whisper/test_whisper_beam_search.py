@@ -62,11 +62,3 @@ def test_length_penalty_keeps_the_scale_of_the_best_and_nothing_forbidden_is_wri
             mean = teacher_forced(model, window, one.pieces) / (len(one.pieces) + 1)
             assert one.score == pytest.approx(mean * length, abs=1e-4)
         assert finished[0].score == pytest.approx(teacher_forced(model, window, finished[0].pieces), abs=1e-4)
-
-
-def test_the_limit_leaves_unfinished_ones(model, encoded):
-    space = SearchSpace(SPACE.prompt, END, (*SPACE.forbidden, END), SPACE.forbidden_first)
-    for window in encoded:
-        hypotheses = beam_search(model, window, space, WIDTH, 3)
-        assert [len(one.pieces) for one in hypotheses] == [3] * WIDTH
-        assert not any(one.finished for one in hypotheses)
