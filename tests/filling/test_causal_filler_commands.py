@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-import torch
 from peft import LoraConfig, get_peft_model
-from safetensors.torch import load_file
 from stage_commands import settings
 from tiny_causal_models import causal_tokenizer, random_llama, save
 from transformers import AutoModelForCausalLM
@@ -110,14 +108,6 @@ def test_a_base_that_is_gone_is_named_with_its_adapter(texts, monkeypatch, capsy
     content = json.loads(configuration.read_text(encoding="utf-8"))
     configuration.write_text(json.dumps(content | {"base_model_name_or_path": "elsewhere"}), encoding="utf-8")
     assert fill(texts, "fillers/update", "--method", "top_1")[0] == 0
-
-
-def test_a_model_is_copied_as_it_is(texts, llama):
-    assert main(["train-filler", "--model", llama, "--output", str(texts / "copy")]) == 0
-    ours, theirs = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (texts / "copy", llama))
-    assert all(torch.equal(ours[name], weight) for name, weight in theirs.items())
-    assert CausalFillerRecord.read(texts / "copy").instruction is None
-    assert "model.embed_tokens.weight" in load_file(texts / "copy" / "model.safetensors")
 
 
 TUNED = ["--model", "{model}", "--input", "{text}"]

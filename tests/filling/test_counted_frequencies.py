@@ -1,4 +1,4 @@
-"""Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
+"""Noisy counts of masked words and frequencies of a domain: formulas, promises by experiment, what becomes of counts."""
 
 import hashlib
 import itertools
@@ -15,7 +15,7 @@ from tasks.errors import CorpusError
 from tasks.filling.fill import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
-from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies, domain_frequencies
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
 from tasks.filling.settings import NoisyCounts
@@ -161,16 +161,6 @@ def test_noise_belongs_to_the_key_and_to_all_that_is_counted() -> None:
     assert any(counts(lines, key)[digits] != counts(changed, key)[digits] for key in keys)
 
 
-def test_text_without_markers_and_lists_that_hold_everything() -> None:
-    found = counted([line(), line()], epsilon=64.0)
-    assert found.measured["counted_places"] == 0
-    assert (found.frequencies.counts > 0).all()
-    everything = AllowedWords(["the", "digits", "spectral", "queue", "paris"])
-    same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
-    assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
-    assert same.measured["taken_share"] is None
-
-
 @pytest.mark.parametrize("unit", ["line", "document"])
 def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(tmp_path, monkeypatch, unit):
     """As an audit plants them: their counts tell of them, and spend nothing."""
@@ -268,3 +258,56 @@ def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         counted_frequencies(WordFrequencies.of(public), KEPT, [line("london"), line("digits")], NoisyCounts(), KEY)
     assert secrets[0] != secrets[1]
     assert secrets[0] == secrets[2]
+
+
+BANK = ["the bank pays interest today", "our bank has a low price", "the price of money is interest"]
+SEA = ["the ship sails on water today", "our ship has a low mast", "the captain of water is old"]
+
+
+def frequencies_of(lines: list[str]) -> WordFrequencies:
+    counts: dict[str, int] = {}
+    for word in " ".join(lines).split():
+        counts[word] = counts.get(word, 0) + 1
+    return WordFrequencies.of(counts.items())
+
+
+def count(frequencies: WordFrequencies, word: str) -> float:
+    return float(frequencies.counts[frequencies.words.index(word)])
+
+
+def test_the_multiplier_is_the_formula():
+    """One known word that decides: p_masked / p_generic by hand, K = 20, strength from what was found."""
+    generic = ["x y"] * 60 + ["y z"] * 60 + ["w q"] * 60
+    frequencies = WordFrequencies(("x", "y", "z", "w", "q"), np.array([60, 120, 60, 60, 60]))
+    masked = ["x w"] * 1000 + ["w x"] * 1000
+    found = domain_frequencies(frequencies, masked, generic)
+    # Shown: x and w, each half of both texts: the ratio is 1, the scores 0 and nothing moves.
+    assert found.frequencies.counts.tolist() == [60000, 120000, 60000, 60000, 60000]
+    masked = ["x"] * 3000 + ["w"] * 1000
+    found = domain_frequencies(frequencies, masked, generic)
+    p_x, p_w = (3000 + 500) / 5000, (1000 + 500) / 5000
+    strength = found.measured["strength"]
+    weights = {"x": math.exp(strength * math.log(p_x / 0.5)), "w": math.exp(strength * math.log(p_w / 0.5))}
+    # Unshown words keep their number together: y (60 with x, 60 with z), z (60), q (60 with w).
+    total = 60 * weights["x"] + 60 + 60 + 60 * weights["w"]
+    scale = 240 / total
+    z = (60 * scale + 20) / 80
+    q = (60 * weights["w"] * scale + 20) / 80
+    assert count(found.frequencies, "z") == pytest.approx(60000 * z, abs=1)
+    assert count(found.frequencies, "q") == pytest.approx(60000 * q, abs=1)
+
+
+def test_masked_words_play_no_part():
+    generic = (BANK + SEA) * 10
+    frequencies = frequencies_of(generic)
+    one = domain_frequencies(frequencies, ["the bank pays [MASK] today"] * 9, generic)
+    other = domain_frequencies(frequencies, ["the bank pays [MONEY] today"] * 9, generic)
+    assert one.frequencies.counts.tolist() == other.frequencies.counts.tolist()
+
+
+def test_texts_without_a_common_word_are_one_line():
+    frequencies = frequencies_of(BANK)
+    with pytest.raises(CorpusError, match=r"no word in common.*prior: word_counts") as error:
+        domain_frequencies(frequencies, ["xyzzy [MASK]"], BANK)
+    assert "\n" not in str(error.value)
+    assert "xyzzy" not in str(error.value)

@@ -3,10 +3,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tiny_masked_models import word_piece_tokenizer
 
 from tasks.errors import ModelError, ParameterError
+from tasks.filling.fill_words import wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.candidate_words import candidate_words, is_word
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
@@ -85,3 +88,50 @@ def test_unigram_draws_by_frequency_off_the_list():
     words = Counter(fills[0].word for fills in filler.fill(sentences, lambda _: None))
     assert_shares(words, {"Paris": 0.6, "paris": 0.2, "mat": 0.2})
     assert frequencies.off_list_probabilities(kept) == pytest.approx({"paris": 0.8, "mat": 0.2})
+
+
+def test_what_is_a_word_and_what_is_none():
+    words = ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm", "हिन्दी"]
+    others = [*", ... b é ﬁ didn Didn ll ve Tom's and/or th ² 000 b\u0324 shit Fucking".split(), "two words", ""]
+    assert [text for text in [*words, *others] if is_word(text)] == words
+
+
+def test_a_vocabulary_without_candidates_is_an_error():
+    for words, message in (
+        (["##a", ",", "b"], "no entry of its vocabulary"),
+        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            candidate_words(word_piece_tokenizer(words), name="tiny")
+
+
+def test_what_is_wanted():
+    for line, want in [
+        ("he is [MASK] years old", "word"),
+        ("it costs $[MASK] now", "figure"),
+        ("up by [MASK]%", "figure"),
+        ("at [MASK]:30", "figure"),
+        ("at 5:[MASK]", "figure"),
+        ("at [MASK] pm", "figure"),
+        ("he [MASK] pmi", "word"),
+        ("the [MASK]-[MASK]", "word"),
+        ("it is 5 [MASK]", "word"),
+        ("in [DATE]", "either"),
+        ("see [PERSON]", "word"),
+    ]:
+        assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
+
+
+def test_a_draw_by_frequency_writes_what_is_wanted():
+    counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
+    frequencies = WordFrequencies.of([*counts.items(), *((f"{number}pm", 1) for number in range(10, 20))])
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
+    found = [set() for _ in range(3)]
+    for number in range(1, 100):
+        sentence = read_masked_line("the [MASK] for $[MASK] in [DATE]", number, merge_markers=True)
+        (fills,) = filler.fill([sentence], lambda _: None)
+        for words, fill in zip(found, fills, strict=True):
+            words.add(fill.word)
+    assert found[:2] == [{"dog"}, {"1996", "51,739"}]
+    assert found[2] >= {"dog", "1996", "51,739", "5pm"}
+    assert found[2] & {"shit", "武家"} == set()

@@ -5,17 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from masked_sentences import masked
 from scripted_model import ScriptedModel
 
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
-from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_lm.estimation import fit_weights, match_frequencies
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.weighing import prepared_weighing
 from tasks.filling.methods.log_linear import LogLinear
-from tasks.filling.prepared_fill import Learned
 
 PLANTED_TOLERANCE = 0.05
 """About four standard errors of a weight learned from 20,000 places."""
@@ -111,20 +108,6 @@ def test_counted_words_are_written_as_often_as_they_were_counted():
     assert scores[3] - scores[4] == pytest.approx(math.log(3), abs=0.05)
     assert ready.measured["matched_frequencies"]["groups"] == 2
     assert ready.measured["matched_frequencies"]["distance_before"] == pytest.approx(0.9 - 0.75, abs=1e-3)
-
-
-def test_batches_of_any_size_fill_the_same_words():
-    ready = prepared(["the cat sat", "a dog sat"] * 5)
-    sentences = [masked("the {PERSON:x} sat a {PERSON:x}", number) for number in range(1, 40)]
-
-    def fills(batch):
-        model = model_of()
-        choose = LogLinear(kind="log_linear").prepare(ready.allowed, Learned(weighing=ready))
-        filler = MaskedFiller(model, model.candidates(), {None: choose}, MarkerRandomness(1), batch_sentences=batch)
-        return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
-
-    assert fills(1) == fills(64)
-    assert {word for row in fills(64) for word in row} == {"cat", "dog"}
 
 
 def test_what_nothing_can_be_learned_from_is_an_error():

@@ -15,12 +15,7 @@ from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
-from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import best_word
 
 WORD_PIECES = word_piece_tokenizer()
 
@@ -98,26 +93,6 @@ def test_a_model_that_cannot_be_used_is_one_line(tmp_path, filler, capsys, make,
     make(Path(filler))
     error = refused(tmp_path, filler, capsys)
     assert all(message in error for message in messages)
-
-
-def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
-    model = random_bert(WORD_PIECES)
-    decoder = model.cls.predictions.decoder
-    decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
-    with torch.no_grad():
-        # Only sentences with this word are touched.
-        model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = float("inf")
-    candidates = candidate_words(WORD_PIECES, name="tiny")
-    language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-    filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=64)
-    lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
-    sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-    filler.fill([*sentences[:2], sentences[4]], lambda _: None)
-    with pytest.raises(
-        ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
-    ) as error:
-        filler.fill(sentences, lambda _: None)
-    assert "paris" not in str(error.value)
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):

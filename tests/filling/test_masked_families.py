@@ -1,12 +1,9 @@
 """Every family of masked LMs is filled alike: word pieces, byte pairs and SentencePiece, under their own classes."""
 
-import copy
-import json
 import re
 
 import pytest
 from tiny_families import FAMILIES, model_of_bias, random_model, tokenizer_of
-from tokenizers import Tokenizer
 from transformers import pipeline
 
 from tasks.filling.filled_lines import Part, PartFiller
@@ -59,27 +56,6 @@ def test_pieces_specials_and_punctuation_are_never_written_however_likely():
         assert len(tempting) > 20
         language_model = ready(family, writer(family, "cat", tempting))
         assert filled(language_model, ["the [MASK] sat [MASK]"]) == ["the cat sat cat"]
-
-
-def test_a_mask_token_that_is_looked_for_in_normalised_text():
-    """Such a tokenizer finds it in other spellings of the user's too."""
-    for family in ["bert", "albert", "xlm-roberta"]:
-        tokenizer = copy.deepcopy(tokenizer_of(family))
-        described = json.loads(tokenizer.backend_tokenizer.to_str())
-        for token in described["added_tokens"]:
-            token["normalized"] = True
-        if family == "xlm-roberta" or not described["normalizer"]:
-            described["normalizer"] = {"type": "Lowercase"}
-        tokenizer._tokenizer = Tokenizer.from_str(json.dumps(described))
-        model = MaskedLanguageModel(writer(family, "cat"), tokenizer, family).prepared()
-        other = tokenizer.mask_token.swapcase()
-        assert tokenizer(other, add_special_tokens=False)["input_ids"] == [tokenizer.mask_token_id]
-        line = f"the {other} sat on {{}}, it {other}{{}} likes ({other} {{}})"
-        assert filled(model, [line.format(*["[MASK]"] * 3)]) == [line.format(*["cat"] * 3)]
-        # What the model sees of a sentence without such a string is what it saw before.
-        texts = ["the ", " sat on (", ") mats, ", "s!"]
-        whole = tokenizer(tokenizer.mask_token.join(texts), add_special_tokens=False)["input_ids"]
-        assert model._text_by_text(texts) == whole
 
 
 ROUND_TRIPS = {
@@ -135,7 +111,7 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
         assert len(set(" ".join(found).split()) - set(" ".join(LINES).split())) > 2
 
 
-@pytest.mark.parametrize("family", ["electra", "roberta", "xlm-roberta"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
 def test_a_saved_folder_fills_as_the_model_did(family, tmp_path):
     model = random_model(family)
     model.save_pretrained(tmp_path)

@@ -1,9 +1,7 @@
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_model import ScriptedModel, scripted
+from scripted_model import scripted
 from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.filling.frequencies.word_frequencies import AllowedWords
@@ -65,22 +63,6 @@ def test_the_batch_size_and_the_lines_beside_it_change_no_fill(settings):
     alone = [fills(model, [""] * number + [LINES[number]], settings, kept=["the"])[-1] for number in (11, 34, 59)]
     assert alone == [results[0][number] for number in (11, 34, 59)]
     assert len({fill.word for filled in results[0] for fill in filled}) > 1
-
-
-def test_slots_of_a_long_line_that_are_near_each_other_are_not_filled_in_the_same_round():
-    near = 24  # a marker sees an eighth of the window on either side
-
-    def script(words, position):
-        around = words[max(0, position - near) : position + near + 1]
-        return {"b": 0.9} if "a" in around else {"a": 0.9}
-
-    numbers = [str(index) for index in range(700)]
-    model = ScriptedModel([*numbers, "a", "b"], script, room=200)
-    filled = words_of(model, " ".join(f"{number} [MASK]" for number in numbers))
-    # Every word stands at 2 i + 1; whoever wrote "a" had seen no other "a" as near as that.
-    places = [2 * index + 1 for index, word in enumerate(filled) if word == "a"]
-    assert len(places) > 10
-    assert all(after - before > near for before, after in pairwise(places))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400), st.integers(1, 60), st.integers(0, 2), st.integers(0, 2))

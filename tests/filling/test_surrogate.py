@@ -18,7 +18,7 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequen
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.surrogates.values import SurrogateValues, gender_of_text
+from tasks.filling.surrogates.values import SurrogateValues
 
 MONTHS = "January February March April May June July August September October November December".split()
 VALUES = SurrogateValues()
@@ -102,49 +102,28 @@ def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate():
                 assert len(found) == 1, original
 
 
-def test_gender_by_name_and_by_pronoun():
-    for number in range(1, 30):
-        assert VALUES.gender_of_name(words("{PERSON:Mary} came", number)[0]) is not False
-        assert VALUES.gender_of_name(words("{PERSON:William} came", number)[0]) is not True
-        assert VALUES.gender_of_name(words("{PERSON:Zorblax} and her dog", number)[0]) is not False
-        assert VALUES.gender_of_name(words("{PERSON:x} and his dog", number, sidecar=False)[0]) is not True
-    assert gender_of_text(["he said that she"]) is None
-
-
 def test_the_form_of_the_original():
     strong = WordFrequencies(("shit", "garden", "1996", "5pm"), np.array([3, 1, 9, 9]))
     for text, form in [
         ("{PERSON:J}. Miller", r"[A-Z]"),
         ("{PERSON:J.R}", r"[A-Z]\.[A-Z]"),
         ("{PERSON:tom}", r"[a-z']+"),
-        ("{PERSON:Иванов1}", r"[A-Z][a-z]{5}\d"),
         ("{PERSON:李}", r"[A-Z][A-Za-z']+|[a-z']+"),
         ("{LOCATION:TX}", r"[A-Z]{2}"),
-        ("{LOCATION:Main} {LOCATION:Street}", r"(Street|Avenue|Road|Lane|Drive|Boulevard)"),
         ("{ORGANISATION:IBM}", r"[A-Z]{3}"),
         ("{ORGANISATION:Acme} {ORGANISATION:Inc}", r"(Inc|Corp|Ltd|LLC|Co|PLC|GmbH|AG)"),
-        ("{ORGANISATION:Рога7}", r"[A-Z][a-z]{3}\d"),
-        ("{GROUP:Germans}", r"[A-Z][a-z]+"),
         ("{CONTACT:@tommy}", r"@\w+"),
         ("{CONTACT:https://www.foo.com/x}", r"https://www\.[a-z0-9-]+(\.[a-z]+)+/\w+"),
-        ("{CONTACT:bit.ly/abc}", r"[a-z0-9-]+(\.[a-z]+)+/\w+"),
-        ("{CONTACT:http://foo.com}", r"http://[a-z0-9-]+(\.[a-z]+)+"),
         ("{CONTACT:555-1234}", r"\d{3}-\d{4}"),
         ("{MONEY:5,000}", r"[1-9],\d{3}"),
-        ("{NUMBER:3.14}", r"[1-9]\.\d\d"),
-        ("{IDENTIFIER:ИВАНОВ77}", r"[A-Z]{6}\d\d"),
         ("{IDENTIFIER:Müller77}", r"[A-Z][a-z]{5}\d\d"),
         # Without a class: signs are for signs, letters beside figures change too, and no word is a strong one.
         ("{MASK:@tommy}", r"@\w+"),
-        ("{MASK:U.S}", r"[A-Z]\.[A-Z]"),
         ("{MASK:AT&T}", r"[A-Z]{2}&[A-Z]"),
-        ("{MASK:www.foo.com}", r"www\.[a-z0-9-]+(\.[a-z]+)+"),
         ("{MASK:dog}", "garden"),
-        ("{MASK:peter1990}", r"[a-z]{5}\d{4}"),
         ("{MASK:katharina_schmidt7}", r"[a-z]{9}_[a-z]{7}\d"),
         ("{MASK:иванов1985}", r"[a-z]{6}\d{4}"),
         ("{MASK:5pm}", r"\d[ap]m"),
-        ("{MASK:1st}", r"1st|2nd|3rd|[4-9]th"),
     ]:
         for number in range(1, 20):
             assert re.fullmatch(form, words(f"see {text}", number, by=filler(frequencies=strong))[-1])

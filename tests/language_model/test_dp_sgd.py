@@ -210,11 +210,11 @@ def test_the_report_says_what_was_spent_and_weights_move(folder):
 
 
 def test_with_little_noise_it_learns_the_text(folder):
-    private = json.dumps({"epsilon": 100.0, "unit": "line", "batch_units": 30, "epochs": 15.0, "learning_rate": 0.02})
+    private = json.dumps({"epsilon": 100.0, "unit": "line", "batch_units": 60, "epochs": 30.0, "learning_rate": 0.02})
     assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
     measured = read_report(folder / "adapted.json")["measured"]
     found = measured["differential_privacy"]
-    assert (found["units"], found["sampling_rate"]) == (60, 0.5)
+    assert (found["units"], found["sampling_rate"]) == (60, 1.0)
     assert measured["curve"][-1]["valid_loss"] < measured["curve"][0]["valid_loss"] - 0.1
 
 

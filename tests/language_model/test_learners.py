@@ -1,4 +1,4 @@
-"""Models as ways to forget see them: joined and steered ones by their formulas, and causal models through every way."""
+"""Models as ways to forget see them: joined and steered by their formulas, and the command on causal models."""
 
 import json
 
@@ -13,6 +13,7 @@ from tasks.errors import ModelError
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
+from tasks.language_model.learners import batches
 from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
@@ -35,29 +36,27 @@ def piece_learner(seed):
     return PieceLearner(CausalModel(random_llama(tokenizer, seed=seed), WordPieces(tokenizer, "tiny"), "tiny"), None)
 
 
-KINDS = pytest.mark.parametrize("make", [word_learner, piece_learner], ids=["words", "pieces"])
-
-
-def distribution(learner, marked):
-    """Log-probabilities (N, V) at all targets of a text of few lines."""
-    from tasks.language_model.learners import batches
-
-    with torch.no_grad():
-        return learner.scores(next(batches(marked, learner.longest, 10_000, 1)).batch).log_softmax(1)
-
-
-@KINDS
-def test_joined_models_say_the_weighted_sum_of_what_each_says(make):
+@pytest.mark.parametrize("make", [word_learner, piece_learner])
+def test_joined_and_steered_models_say_what_their_formulas_say(make):
+    """The weighted sum of what each says; the last hidden states moved by ``up`` of ``down`` of themselves."""
     one, other = make(1), make(2)
     marked = one.encode(LINES)
+    batch = next(batches(marked, one.longest, 10_000, 1)).batch
+
+    def said(learner):
+        with torch.no_grad():
+            return learner.scores(batch).log_softmax(1)
+
     both = one.joined([(other, -0.5)], 1.5)
-    expected = (1.5 * distribution(one, marked) - 0.5 * distribution(other, marked)).log_softmax(1)
-    torch.testing.assert_close(distribution(both, marked), expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(said(both), (1.5 * said(one) - 0.5 * said(other)).log_softmax(1), atol=1e-4, rtol=1e-4)
     # By the scorer too, which shares prefixes: the sums of sentences are those of a text.
     (sums,) = both.scorer().score_sentences([[tuple(line.split()) for line in LINES]])
     alone = np.add.reduceat(both.log_probabilities(marked), marked.text.offsets[:-1])
     np.testing.assert_allclose(sums, alone, rtol=1e-3)
-    torch.testing.assert_close(distribution(one.joined([(other, 0.0)], 1.0), marked), distribution(one, marked))
+    states = one.states(batch)
+    down, up = torch.randn(states.shape[1], 3), torch.randn(3, states.shape[1])
+    expected = one.scores_of(states + states @ down @ up).log_softmax(1).detach()
+    torch.testing.assert_close(said(one.steered(down, up)), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, capsys):

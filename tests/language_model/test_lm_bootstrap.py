@@ -9,7 +9,6 @@ import pytest
 
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.bootstrap import (
-    gap_closed,
     paired_perplexity_ratio,
     paired_ratios,
     perplexity_intervals,
@@ -86,24 +85,6 @@ def test_with_the_seeds_in_it_an_interval_covers_what_other_seeds_give(tmp_path)
         _, low, high = paired_ratios(several_seeds(tmp_path, losses, targets), ["all"], 200, 0.9, 1)[0]
         misses += not low <= 1 <= high
     assert 1 <= misses <= 14  # three standard deviations of a binomial (60, 0.1), and a little for 200 resamples
-
-
-def at(folder: Path, perplexity: float) -> Path:
-    """Scores of a model with this perplexity in each of 20 sentences."""
-    targets = np.full(20, 4)
-    path = folder / f"{perplexity}.tsv"
-    write_scores(path, scores((-math.log(perplexity) * targets).tolist(), targets.tolist()), SIGNATURE)
-    return path
-
-
-def test_shares_of_a_gap_by_hand(tmp_path):
-    """In log perplexity: worse end 5 nats a target, model 3.5, better end 3, of which three quarters are closed."""
-    resampling = ("all", 200, 0.95, 1)
-    worse, model, better = (at(tmp_path, math.exp(loss)) for loss in (5.0, 3.5, 3.0))
-    assert gap_closed([(worse, model)], [(worse, better)], *resampling) == pytest.approx((0.75, 0.75, 0.75), abs=1e-6)
-    backwards = gap_closed([(better, model)], [(better, worse)], *resampling)
-    assert math.isnan(backwards[0])
-    assert backwards[1:] == (None, None)
 
 
 def ratio_of(folder: Path, first: SentenceScores, second: SentenceScores, known: bool = False):

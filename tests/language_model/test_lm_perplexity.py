@@ -1,8 +1,6 @@
 """Perplexities with answers known by hand, and against an independent computation."""
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -26,21 +24,17 @@ class Text(NamedTuple):
 
 
 @pytest.fixture
-def text(tmp_path: Path, vocabulary: Vocabulary) -> Callable[..., Text]:
+def text(tmp_path, vocabulary):
     """Writes lines and reads them as a model does and as an evaluation does."""
 
-    def make(lines: list[str], masked: dict[str, list[list[tuple[int, int]]]] | None = None) -> Text:
+    def make(lines, masked=None):
         path = tmp_path / "text.txt"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        sidecars = {}
-        for technique, spans in (masked or {}).items():
-            sidecars[technique] = tmp_path / f"{technique}.jsonl"
+        sidecars = {technique: tmp_path / f"{technique}.jsonl" for technique in masked or {}}
+        for technique, sidecar in sidecars.items():
+            spans = zip(lines, masked[technique], strict=True)
             write_sidecar(
-                sidecars[technique],
-                [
-                    [MaskedSpan(start, end, "MASK", "test", line[start:end], 0) for start, end in of_line]
-                    for line, of_line in zip(lines, spans, strict=True)
-                ],
+                sidecar, [[MaskedSpan(s, e, "MASK", "test", line[s:e], 0) for s, e in own] for line, own in spans]
             )
         return Text(encode_text(path, vocabulary), read_reference_text(path, sidecars))
 

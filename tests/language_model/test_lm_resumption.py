@@ -3,18 +3,14 @@
 import signal
 from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from tasks.errors import ModelError
-from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training import TextBatches, train
 from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.training.loop import TrainingRecord
 from tasks.training.ranks import RankPlan
 from tasks.training.stage import Checkpoints
 
@@ -28,17 +24,11 @@ class Killed(Exception):
 
 
 @pytest.fixture
-def runs(encoded: Callable[..., EncodedText], small_model: Callable[..., Model], tmp_path: Path) -> Callable[..., Any]:
+def runs(encoded, small_model, tmp_path):
     """Trains the same model on the same text; returns model and record."""
     text, valid = encoded(LINES), encoded(["a b", "c d c"])
 
-    def run(
-        settings: TrainingSettings = SETTINGS,
-        ending: Callable[[int], None] = lambda step: None,
-        context: str = "sentence",
-        every: int = 4,
-        seed: int = 1,
-    ) -> tuple[Model, TrainingRecord]:
+    def run(settings=SETTINGS, ending=lambda step: None, context="sentence", every=4, seed=1):
         model = small_model()
         model.architecture = model.architecture.model_copy(update={"context": context})
         last = tmp_path / "work" / "last.ckpt"

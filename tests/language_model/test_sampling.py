@@ -1,47 +1,15 @@
 """Sentences that models write by themselves have the probabilities that the models give them."""
 
-import numpy as np
 import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model.language_models import Drawing
 from tasks.language_model.opening import open_language_model
-from tasks.language_model.sampling import sample_words
 from tasks.language_model.transformer.model import load_model
-from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
 
 NUMBER, ALL = 1500, 1000
-
-
-def test_words_are_drawn_by_the_chances_of_a_chain():
-    """a or b at equal chance; a is followed by b always, b ends the sentence or is followed by b at equal chance."""
-
-    class Chain:
-        vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "b"))
-
-        def start(self, columns):
-            self.columns, self.words = columns.tolist(), [()]
-
-        def extend(self, histories, words):
-            begin = len(self.words)
-            self.words += [(*self.words[h], self.vocabulary.tokens[w]) for h, w in zip(histories, words, strict=True)]
-            return np.arange(begin, len(self.words))
-
-        def scores(self, histories):
-            chances = {(): {"a": 1, "b": 1}, ("a",): {"b": 1}}
-            last = [chances.get(self.words[h][-1:], {"b": 1, "</s>": 1}) for h in histories]
-            tokens = [self.vocabulary.tokens[column] for column in self.columns]
-            return torch.tensor([[each.get(token, 0) * 2.0 for token in tokens] for each in last]).log()
-
-    found = sample_words(Chain(), Drawing(NUMBER, ALL, 3, seed=1))
-    shares = {words: found.count(words) / NUMBER for words in set(found)}
-    expected = {("b",): 1 / 4, ("a", "b"): 1 / 4, ("b", "b"): 1 / 8, ("b", "b", "b"): 1 / 8, ("a", "b", "b"): 1 / 4}
-    assert shares == pytest.approx(expected, abs=3 * 0.5 / NUMBER**0.5)
-    assert sample_words(Chain(), Drawing(300, ALL, 3, seed=1))[:256] == found[:256]
-    assert sample_words(Chain(), Drawing(NUMBER, ALL, 3, seed=2)) != found
-    # Of two that are equally likely, one.
-    assert len(set(sample_words(Chain(), Drawing(300, 1, 3, seed=1)))) == 1
 
 
 def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):

@@ -63,19 +63,11 @@ def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(l
 @pytest.fixture
 def discs(tmp_path):
     wsj0 = tmp_path / "11-13.1" / "wsj0"
-    text(
-        wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot",
-        "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440c0402)\n",
-    )
+    dots = "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440c0402)\n"
+    text(wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot", dots)
     text(wsj0 / "si_et_20" / "440" / "440c0400.lsn", "THE DEAL IS DONE (440C0401)\nHE SOLD (440C0403)\n")
-    text(
-        wsj0 / "doc" / "indices" / "si_et_20.ndx",
-        ";; eval\n11_13_1:wsj0/si_et_20/440/440c0401\n11_13_1: wsj0/x/440c0409.wv1\n",
-    )
-    record(wsj0 / "si_et_20" / "440" / "440c0401.wav")
-    record(wsj0 / "si_et_20" / "440" / "440c0401.wv1")
-    record(wsj0 / "si_et_20" / "440" / "440c0402.wv1")
-    record(wsj0 / "si_et_20" / "440" / "440c0405.flac")
+    for name in ("440c0401.wav", "440c0401.wv1", "440c0402.wv1", "440c0405.flac"):
+        record(wsj0 / "si_et_20" / "440" / name)
     record(tmp_path / "converted" / "440C0403.WAV")
     return tmp_path
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tasks.speech.recogniser.network import greedy_decode
-from tasks.speech.recogniser.recogniser import StreamingTranscriber, make_model, transcribe
+from tasks.speech.recogniser.recogniser import log_mel, make_model, transcribe
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 
 FEATURES = FeatureSettings(bands=20)
@@ -15,18 +15,6 @@ ROUNDING = 1e-5
 @pytest.fixture(scope="module")
 def model():
     return make_model(SMALL, FEATURES, 17, seed=1).eval()
-
-
-def test_streaming_gives_what_the_whole_utterance_gives(model):
-    for frames in [3, 4, 15, 16, 17, 20, 37, 64, 203]:
-        features = torch.randn(frames, 20, generator=torch.Generator().manual_seed(frames))
-        whole = transcribe(model, [features], SMALL)[0]
-        stream = StreamingTranscriber(model, SMALL)
-        assert whole.shape == (frames // 4, 32)
-        for _ in range(2):  # a second utterance in the same stream begins anew
-            parts = [stream.feed(features[start : start + 7]) for start in range(0, frames, 7)]
-            streamed = torch.cat([*parts, stream.finish()])
-            torch.testing.assert_close(streamed, whole, rtol=0, atol=ROUNDING)
 
 
 def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
@@ -65,3 +53,16 @@ def test_greedy_decoding_of_a_batch_equals_one_utterance_after_the_other():
     found = greedy_decode(model, 16, encoded)
     assert found == [_decode_one(model, 16, frames) for frames in encoded]
     assert [len(units) > 0 for units in found] == [True, False, True, True]
+
+
+def test_features_are_those_of_torchaudios_pipeline():
+    import torchaudio
+    from torchaudio.pipelines import rnnt_pipeline
+
+    noise = torch.randn(16_000, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    signal = torch.linspace(0, 0.5, 16_000) * noise * torch.logspace(-6, 0, 16_000)  # from below the line to far above
+    spectrogram = torchaudio.transforms.MelSpectrogram(sample_rate=16_000, n_fft=400, n_mels=80, hop_length=160)
+    expected = rnnt_pipeline._piecewise_linear_log(spectrogram(signal).transpose(1, 0) * rnnt_pipeline._gain)
+    found = log_mel(signal, FeatureSettings(bands=80))
+    assert found.shape == (101, 80)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

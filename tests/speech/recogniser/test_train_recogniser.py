@@ -129,15 +129,6 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
     assert not list(tmp_path.glob("again/work/*"))
 
 
-@pytest.mark.slow
-def test_two_processes_train_what_one_does(tones, tmp_path):
-    for name, devices in (("one", 1), ("two", 2)):
-        options = settings("training.epochs=0.5", f"resources.devices={devices}")
-        assert cli.main(_arguments(tones, tmp_path / name, *options)) == 0
-    one, two = (load_recogniser(tmp_path / name).model.state_dict() for name in ("one", "two"))
-    assert max(float((one[name] - two[name]).abs().max()) for name in one) < 0.01
-
-
 def test_what_a_user_can_get_wrong(tones, tmp_path, refusal):
     manifest = ["--manifest", tones / "train" / "manifest.jsonl"]
     for options, message in [

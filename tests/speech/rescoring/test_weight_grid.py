@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tasks.errors import SpeechError
 from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights, with_language_model
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import RescoringSettings
@@ -24,26 +23,6 @@ class CountingScorer:
 
 def nbest(name, reference, *hypotheses):
     return NbestList(name, reference, tuple(ScoredHypothesis(text, score) for text, score in hypotheses))
-
-
-def test_table_by_hand():
-    table = hypothesis_table(
-        [
-            nbest("u1", "a good day", ("A bad day!", -1.0), ("a bad day", -1.5), ("a good day", -2.0), ("good", -9.0)),
-            nbest("u2", "..."),
-            nbest("u3", "yes it is"),
-        ]
-    )
-    assert table.utterance_ids == ("u1", "u2", "u3")
-    assert table.hypotheses == [[("a", "bad", "day"), ("a", "good", "day"), ("good",)], [], []]
-    assert table.score.tolist() == [[-1.0, -2.0, -9.0], [-np.inf] * 3, [-np.inf] * 3]
-    assert table.errors.tolist() == [[1, 0, 2], [0, 0, 0], [3, 0, 0]]
-    assert table.features[WORD_COUNT].tolist() == [[3, 3, 1], [0, 0, 0], [0, 0, 0]]
-    assert table.error_count({}) == 4
-    assert table.oracle_error_count() == 3  # the empty list has nothing better than deletions
-    assert table.chosen_texts({}) == {"u1": "a bad day"}
-    with pytest.raises(SpeechError, match="has a reference that holds a word"):
-        hypothesis_table([nbest("u2", "...")])
 
 
 def test_the_weight_that_is_needed_is_found():
