@@ -1,4 +1,4 @@
-"""Noisy counts of masked words and frequencies of a domain: formulas, promises by experiment, what becomes of counts."""
+"""Noisy counts of masked words, and frequencies of a domain: formulas, and promises by experiment."""
 
 import hashlib
 import itertools

@@ -92,3 +92,13 @@ def test_what_cannot_be_used_is_an_error(tmp_path):
     with pytest.raises(SpeechError, match="10800 seconds"):
         audio_facts(tmp_path / "long.flac", maximum_seconds=120)
     assert audio_facts(tmp_path / "long.flac").seconds == 10800
+
+
+def test_several_channels_become_their_mean_and_are_counted(tmp_path):
+    left, right = tone(16000), tone(16000, frequency=1000.0)
+    soundfile.write(tmp_path / "a.wav", np.stack([left, right], axis=1), 16000)
+    tally = Counter()
+    samples = read_audio(tmp_path / "a.wav", 16000, tally=tally)
+    assert np.abs(samples.numpy() - (left + right) / 2).max() < 1e-4
+    assert tally == {"resampled": 0, "mixed_down": 1}
+    assert audio_facts(tmp_path / "a.wav").channels == 2
