@@ -1,4 +1,4 @@
-"""Noisy counts of masked words: the noise by its formula, its promise by experiment, and what becomes of the counts."""
+"""Noisy counts of masked words, and frequencies of a domain: formulas, and promises by experiment."""
 
 import hashlib
 import itertools
@@ -7,16 +7,21 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from made_up_words import made_up_words
 from scipy.stats import chisquare
 
 import tasks.filling.frequencies.counted_frequencies as counted_frequencies_module
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
 from tasks.filling.fill import CorpusFiles
-from tasks.filling.frequencies.counted_frequencies import counted_frequencies, words_of_markers
+from tasks.filling.frequencies.counted_frequencies import counted_frequencies
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
-from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.filling.frequencies.word_frequencies import (
+    AllowedWords,
+    EstimatedFrequencies,
+    GenericText,
+    WordFrequencies,
+    domain_frequencies,
+)
 from tasks.filling.methods.unigram import Unigram
 from tasks.filling.prepared_fill import PlantedLines, prepare_like_corpus
 from tasks.filling.settings import NoisyCounts
@@ -27,16 +32,6 @@ PUBLIC = WordFrequencies.of(
 )
 KEPT = AllowedWords(["the"])
 KEY = bytes(range(32))
-
-
-def test_each_marker_has_its_line_and_its_words() -> None:
-    def span(original: str, marker: int) -> MaskedSpan:
-        return MaskedSpan(0, len(original), "MASK", "list", original, marker)
-
-    lines = [[span("Zoë", 0), span('the "Queue"', 1)], [], [span("Jane", 0), span("Doe", 0), span("...", 1)]]
-    words, line_of, count = words_of_markers(lines)
-    assert words == [["zoë"], ["the", "queue"], ["jane", "doe"], ["..."]]
-    assert (line_of.tolist(), count) == ([0, 0, 2, 2], 3)
 
 
 def line(*words: str, text: str = "") -> tuple[str, list[MaskedSpan]]:
@@ -65,22 +60,12 @@ def test_noise_is_two_sided_geometric():
         assert chisquare(observed, expected).pvalue > 1e-4
 
 
-def test_noise_alone_reaches_the_threshold_for_one_word_or_fewer() -> None:
-    for number, ratio in ((10, 0.3), (76_000, math.exp(-2)), (100_000, math.exp(-0.1))):
-
-        def expected(threshold: int, number: int = number, ratio: float = ratio) -> float:
-            return number * sum((1 - ratio) / (1 + ratio) * ratio**k for k in range(threshold, threshold + 2000))
-
-        least = threshold(number, ratio)
-        assert expected(least) <= 1 + 1e-9 < expected(least - 1)
-
-
 def test_other_words_in_one_line_change_no_probability_by_more_than_epsilon_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neighbours as far apart as can be, each with 4,000 keys: the noisy counts tell them apart, within e^epsilon."""
     monkeypatch.setattr(counted_frequencies_module, "posterior_rates", lambda noisy, *_: np.maximum(noisy, 0) + 1e-3)
-    epsilon, keys = 1.0, 4000
+    epsilon, keys = 1.0, 1500
     common = [line("queue")] * 3
     outcomes = []
     for other in ("digits", "spectral"):
@@ -99,14 +84,6 @@ def test_other_words_in_one_line_change_no_probability_by_more_than_epsilon_says
         assert abs(math.log(one / two)) < epsilon + 4 * spread
 
 
-def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
-    """Two counts of L each may change, so b is 2 L / epsilon: by the spread of a word that nobody said."""
-    for per_line, epsilon in ((1, 4.0), (3, 1.0)):
-        ratio = math.exp(-epsilon / (2 * per_line))
-        found = counted([line("queue")] * 5, words_per_unit=per_line, epsilon=epsilon)
-        assert found.measured["threshold"] == threshold(3, ratio)
-
-
 def test_counts_take_the_place_of_the_prior() -> None:
     lines = [line("digits")] * 60 + [line("spectral")] * 30 + [line("zyzzyva")] * 10
     found = counted(lines, epsilon=64.0)
@@ -119,16 +96,6 @@ def test_counts_take_the_place_of_the_prior() -> None:
     )
     assert shares(found)["digits"] == pytest.approx(2 * shares(found)["Digits"], rel=1e-4)
     assert dict(zip(found.frequencies.words, found.frequencies.counts, strict=True))["the"] == 900
-
-
-def test_words_without_a_count_share_what_is_left_as_public_text_has_them() -> None:
-    rare = [(word, 1) for word in made_up_words(2000)]
-    many = WordFrequencies.of([("queue", 40), ("spectral", 10), ("digits", 15), *rare])
-    lines = [line("digits")] * 50
-    found = shares(counted_frequencies(many, KEPT, lines, NoisyCounts(epsilon=64.0), KEY))
-    assert found["digits"] > 0.8
-    assert found["queue"] > 2 * found["spectral"] > 4 * found["wordb"] > 0
-    assert found["wordb"] == found["wordc"]
 
 
 def test_a_line_adds_so_many_words_and_no_more() -> None:
@@ -156,7 +123,7 @@ def test_a_document_adds_so_many_words_and_no_more() -> None:
 
 
 def test_all_the_noise_that_is_allowed_is_reckoned_with():
-    for epsilon, most in [(0.02, 1), (0.58, 29), (20.0, 1000)]:
+    for epsilon, most in [(0.02, 1), (0.58, 29)]:
         found = counted([line("digits")] * 60, epsilon=epsilon, words_per_unit=most)
         assert found.measured["counted_places"] == 60
         assert found.frequencies.counts.min() > 0
@@ -167,7 +134,7 @@ def test_all_the_noise_that_is_allowed_is_reckoned_with():
 def test_other_documents_have_other_noise() -> None:
     """Whoever could have the same noise for two divisions would learn the difference of the counts."""
     lines = [line("spectral"), line("digits"), line("queue")] * 20
-    settings = NoisyCounts(epsilon=1.2, unit="document", words_per_unit=60)
+    settings = NoisyCounts(epsilon=1.2, unit="document", words_per_unit=6)
     one, other, same = (
         counted_frequencies(PUBLIC, KEPT, lines, settings, KEY, documents).frequencies.counts.tolist()
         for documents in (["a"] * 60, ["a", "b"] * 30, ["other name"] * 60)
@@ -185,92 +152,19 @@ def test_documents_that_are_none_are_refused() -> None:
             counted_frequencies(PUBLIC, KEPT, [line("queue")] * lines, NoisyCounts(unit="document"), KEY, documents)
 
 
-def test_one_word_of_a_marker_counts() -> None:
-    """Spans that share a marker: that there are several is not what the masked text shows."""
-    merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
-    found = counted([("", merged)] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
-    assert found.measured["counted_places"] == 400
-    both = shares(found)
-    assert both["digits"] + both["Digits"] == pytest.approx(0.5, abs=0.08)
-
-
-def test_names_are_counted_only_where_that_is_asked_for() -> None:
-    lines = [line("Paris")] * 80 + [line("digits")] * 20
-    left_out, with_names = counted(lines, epsilon=16.0), counted(lines, epsilon=16.0, names="count")
-    assert left_out.measured["counted_words"] == 3
-    assert with_names.measured["counted_words"] == 4
-    assert (left_out.measured["taken_words"], with_names.measured["taken_words"]) == (1, 2)
-    # All names together keep their places, which one of them had is not said.
-    assert shares(left_out)["Paris"] == pytest.approx(0.8, abs=0.03)
-
-
-def test_titles_and_days_are_counted_and_months_that_are_names_are_not() -> None:
-    public = WordFrequencies.of([("Paris", 4000), ("June", 400), ("Mr", 90), ("Tuesday", 60), ("queue", 40)])
-    lines = [line("mr")] * 60 + [line("Tuesday")] * 20 + [line("June")] * 20
-    found = counted_frequencies(public, KEPT, lines, NoisyCounts(epsilon=32.0), KEY)
-    assert (found.measured["counted_words"], found.measured["taken_words"]) == (3, 2)
-    counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
-    assert counts["Mr"] / counts["Tuesday"] == pytest.approx(3, rel=0.1)
-    assert counts["Paris"] / counts["June"] == pytest.approx(10, rel=0.1)
-
-
-def test_a_single_letter_is_a_word_where_it_was_counted() -> None:
-    public = WordFrequencies.of([("p", 5000), ("B", 400), ("x", 90), ("queue", 40)], letters=True)
-    assert public.words == ("p", "B", "x", "queue")
-    lines = [line("b")] * 60 + [line("p")] * 30 + [line("queue")] * 10
-    found = counted_frequencies(public, AllowedWords(["the"]), lines, NoisyCounts(epsilon=32.0), KEY)
-    counts = dict(zip(found.frequencies.words, found.frequencies.counts.tolist(), strict=True))
-    assert found.measured["taken_words"] == 3  # a capital makes no name of a letter
-    assert counts["B"] / counts["queue"] == pytest.approx(6, rel=0.1)
-    # Generic text has many of x; here it was not counted, and is hardly drawn.
-    assert counts["x"] < counts["queue"] / 10
-
-
 def test_noise_belongs_to_the_key_and_to_all_that_is_counted() -> None:
     lines = [line("digits")] * 9 + [line("queue")] * 9
 
     def counts(*arguments: object, **settings: object) -> list[int]:
         return counted(*arguments, epsilon=1.0, **settings).frequencies.counts.tolist()
 
-    keys = [number.to_bytes(32, "big") for number in range(40)]
+    keys = [number.to_bytes(32, "big") for number in range(12)]
     assert [counts(lines, key) for key in keys] == [counts(lines, key) for key in keys]
-    assert len({tuple(counts(lines, key)) for key in keys}) > 10
+    assert len({tuple(counts(lines, key)) for key in keys}) > 8
     # Other words in one line, and all noise is another: no difference of two releases is free of it.
     changed = [*lines[:-1], line("spectral")]
     digits = PUBLIC.words.index("digits")
     assert any(counts(lines, key)[digits] != counts(changed, key)[digits] for key in keys)
-
-
-def test_a_corpus_that_has_grown_has_another_set_of_counts_whose_epsilon_is_added() -> None:
-    lines = [line("digits")] * 9
-    first, again, grown = (counted(some).measured["counts"] for some in (lines, lines, [*lines, line("queue")]))
-    assert first == again != grown
-
-
-def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were it the same, two releases would differ by the exact count of a word that is a name in one of them alone."""
-    secrets = []
-
-    def noted(number: int, ratio: float, stream: bytes) -> np.ndarray:
-        secrets.append(stream[:32])
-        return noise(number, ratio, stream)
-
-    monkeypatch.setattr(counted_frequencies_module, "noise", noted)
-    words = [("the", 900), ("digits", 10)]
-    for public in (words, [*words, ("London", 20)], words):
-        counted_frequencies(WordFrequencies.of(public), KEPT, [line("london"), line("digits")], NoisyCounts(), KEY)
-    assert secrets[0] != secrets[1]
-    assert secrets[0] == secrets[2]
-
-
-def test_text_without_markers_and_lists_that_hold_everything() -> None:
-    found = counted([line(), line()], epsilon=64.0)
-    assert found.measured["counted_places"] == 0
-    assert (found.frequencies.counts > 0).all()
-    everything = AllowedWords(["the", "digits", "spectral", "queue", "paris"])
-    same = counted_frequencies(PUBLIC, everything, [line("odd")], NoisyCounts(), KEY)
-    assert same.frequencies.counts.tolist() == PUBLIC.counts.tolist()
-    assert same.measured["taken_share"] is None
 
 
 @pytest.mark.parametrize("unit", ["line", "document"])
@@ -304,7 +198,7 @@ def test_words_of_planted_lines_are_counted_with_the_corpus_and_nothing_is_kept(
     assert [path.name for path in (tmp_path / "data").rglob("*") if path.is_file()] == ["clone_key"]
 
 
-def simulated(ratio, words=60_000):
+def simulated(ratio, words=40_000):
     """True rates, rates expected without counts, and noisy counts: nine tenths of the words hardly occur."""
     random = np.random.default_rng(1)
     expected = np.exp(random.normal(-4, 2, words))
@@ -323,33 +217,107 @@ def test_words_with_the_same_estimate_have_that_rate_on_the_average():
         edges = np.searchsorted(estimate[order], [0, 0.1, 0.5, 2, 8, 32, np.inf])
         for first, last in itertools.pairwise(edges):
             some = order[first:last]
-            assert len(some) > 100
+            assert len(some) > 80
             # Rates of some hundredths of a place leave hardly a trace in the counts of one text.
             assert estimate[some].mean() == pytest.approx(rates[some].mean(), rel=0.25, abs=1e-2)
         assert estimate.sum() == pytest.approx(rates.sum(), rel=0.05)
 
 
-def test_estimates_are_nearer_than_counts_and_than_expectation():
-    ratio = math.exp(-2)
-    rates, expected, noisy = simulated(ratio)
-    estimate = posterior_rates(noisy, expected, ratio)
-
-    def error(other):
-        return np.abs(other - rates).sum()
-
-    assert error(estimate) < 0.6 * error(np.maximum(noisy, 0))
-    assert error(estimate) < 0.6 * error(expected)
+def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
+    """Two counts of L each may change, so b is 2 L / epsilon: by the spread of a word that nobody said."""
+    for per_line, epsilon in ((1, 4.0), (3, 1.0)):
+        ratio = math.exp(-epsilon / (2 * per_line))
+        found = counted([line("queue")] * 5, words_per_unit=per_line, epsilon=epsilon)
+        assert found.measured["threshold"] == threshold(3, ratio)
 
 
-def test_a_large_count_decides_alone():
-    noisy = np.array([0] * 5000 + [100, 1000])
-    expected = np.full(len(noisy), 0.01)
-    estimate = posterior_rates(noisy, expected, math.exp(-2))
-    assert estimate[-2:] == pytest.approx([100, 1000], rel=0.03)
-    assert estimate[0] < 0.01
+def test_one_word_of_a_marker_counts() -> None:
+    """Spans that share a marker: that there are several is not what the masked text shows."""
+    merged = [MaskedSpan(0, 6, "MASK", "list", "digits", 0), MaskedSpan(7, 15, "MASK", "list", "spectral", 0)]
+    found = counted([("", merged)] * 200 + [line("digits spectral")] * 200, epsilon=64.0, words_per_unit=2)
+    assert found.measured["counted_places"] == 400
+    both = shares(found)
+    assert both["digits"] + both["Digits"] == pytest.approx(0.5, abs=0.08)
 
 
-def test_counts_below_nothing_are_no_trouble():
-    estimate = posterior_rates(np.array([-50, -3, 0, 2]), np.array([1e-9, 0.5, 3.0, 1e5]), math.exp(-0.1))
-    assert np.isfinite(estimate).all()
-    assert (estimate > 0).all()
+def test_names_are_counted_only_where_that_is_asked_for() -> None:
+    lines = [line("Paris")] * 80 + [line("digits")] * 20
+    left_out, with_names = counted(lines, epsilon=16.0), counted(lines, epsilon=16.0, names="count")
+    assert left_out.measured["counted_words"] == 3
+    assert with_names.measured["counted_words"] == 4
+    assert (left_out.measured["taken_words"], with_names.measured["taken_words"]) == (1, 2)
+    # All names together keep their places, which one of them had is not said.
+    assert shares(left_out)["Paris"] == pytest.approx(0.8, abs=0.03)
+
+
+def test_other_names_have_other_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it the same, two releases would differ by the exact count of a word that is a name in one of them alone."""
+    secrets = []
+
+    def noted(number: int, ratio: float, stream: bytes) -> np.ndarray:
+        secrets.append(stream[:32])
+        return noise(number, ratio, stream)
+
+    monkeypatch.setattr(counted_frequencies_module, "noise", noted)
+    words = [("the", 900), ("digits", 10)]
+    for public in (words, [*words, ("London", 20)], words):
+        counted_frequencies(WordFrequencies.of(public), KEPT, [line("london"), line("digits")], NoisyCounts(), KEY)
+    assert secrets[0] != secrets[1]
+    assert secrets[0] == secrets[2]
+
+
+BANK = ["the bank pays interest today", "our bank has a low price", "the price of money is interest"]
+SEA = ["the ship sails on water today", "our ship has a low mast", "the captain of water is old"]
+
+
+def frequencies_of(lines: list[str]) -> WordFrequencies:
+    counts: dict[str, int] = {}
+    for word in " ".join(lines).split():
+        counts[word] = counts.get(word, 0) + 1
+    return WordFrequencies.of(counts.items())
+
+
+def count(frequencies: WordFrequencies, word: str) -> float:
+    return float(frequencies.counts[frequencies.words.index(word)])
+
+
+def estimated(frequencies: WordFrequencies, masked: list[str], generic: list[str]) -> EstimatedFrequencies:
+    return domain_frequencies(frequencies, masked, GenericText.read(generic, frequencies))
+
+
+def test_the_multiplier_is_the_formula():
+    """One known word that decides: p_masked / p_generic by hand, K = 20, strength from what was found."""
+    generic = ["x y"] * 60 + ["y z"] * 60 + ["w q"] * 60
+    frequencies = WordFrequencies(("x", "y", "z", "w", "q"), np.array([60, 120, 60, 60, 60]))
+    masked = ["x w"] * 1000 + ["w x"] * 1000
+    found = estimated(frequencies, masked, generic)
+    # Shown: x and w, each half of both texts: the ratio is 1, the scores 0 and nothing moves.
+    assert found.frequencies.counts.tolist() == [60000, 120000, 60000, 60000, 60000]
+    masked = ["x"] * 3000 + ["w"] * 1000
+    found = estimated(frequencies, masked, generic)
+    p_x, p_w = (3000 + 500) / 5000, (1000 + 500) / 5000
+    strength = found.measured["strength"]
+    weights = {"x": math.exp(strength * math.log(p_x / 0.5)), "w": math.exp(strength * math.log(p_w / 0.5))}
+    # Unshown words keep their number together: y (60 with x, 60 with z), z (60), q (60 with w).
+    total = 60 * weights["x"] + 60 + 60 + 60 * weights["w"]
+    scale = 240 / total
+    z = (60 * scale + 20) / 80
+    q = (60 * weights["w"] * scale + 20) / 80
+    assert count(found.frequencies, "z") == pytest.approx(60000 * z, abs=1)
+    assert count(found.frequencies, "q") == pytest.approx(60000 * q, abs=1)
+
+
+def test_masked_words_play_no_part():
+    generic = (BANK + SEA) * 10
+    frequencies = frequencies_of(generic)
+    one = estimated(frequencies, ["the bank pays [MASK] today"] * 9, generic)
+    other = estimated(frequencies, ["the bank pays [MONEY] today"] * 9, generic)
+    assert one.frequencies.counts.tolist() == other.frequencies.counts.tolist()
+
+
+def test_texts_without_a_common_word_are_one_line():
+    frequencies = frequencies_of(BANK)
+    with pytest.raises(CorpusError, match=r"no word in common.*prior: word_counts") as error:
+        estimated(frequencies, ["xyzzy [MASK]"], BANK)
+    assert "\n" not in str(error.value)
+    assert "xyzzy" not in str(error.value)

@@ -61,14 +61,6 @@ def test_shipped_sentences_are_masked_and_filled_as_the_commands_do(experiment):
     assert "zyxwquill" not in json.dumps(report).lower()
 
 
-def test_a_missing_masked_corpus_is_one_line(experiment, capsys):
-    Path("masked/allow_list/allowed_words.txt").unlink()
-    assert examples() == 1
-    shown = capsys.readouterr().err.strip()
-    assert shown.startswith("palimpsest: error: ")
-    assert "allowed_words.txt" in shown.splitlines()[-1]
-
-
 def test_a_method_that_counts_masked_words_goes_by_the_domain(experiment):
     """Examples are public, and read nothing private."""
     parameters = yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8"))

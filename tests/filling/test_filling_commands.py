@@ -69,24 +69,6 @@ def test_fill_writes_lines_and_report(corpus, filler):
     assert "Tom" not in (corpus / "report.json").read_text(encoding="utf-8")
 
 
-def test_a_fallback_is_counted_and_undefined_is_null(corpus, filler):
-    options = [
-        "--filler",
-        filler,
-        "--method",
-        "top_k",
-        *settings("k=1"),
-        "--allowed-words",
-        corpus / "allowed_words.txt",
-    ]
-    assert fill(corpus, *options, "--report", corpus / "report.json") == 0
-    measured = json.loads((corpus / "report.json").read_text(encoding="utf-8"))["measured"]
-    assert measured["fallback_count"] == 2
-    assert measured["off_list_share"] == 0.0
-    assert measured["restoration_rate"] is None
-    assert measured["expected_restoration_by_frequency"] is None
-
-
 def test_unigram_needs_no_torch(corpus):
     code = (
         "import sys; from tasks.cli import main; status = main(sys.argv[1:]); "
@@ -188,40 +170,3 @@ def test_train_filler_copies_a_model_that_has_a_head(tmp_path, filler):
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "copy")
     original = AutoModelForMaskedLM.from_pretrained(filler)
     assert all((model.state_dict()[name] == weight).all() for name, weight in original.state_dict().items())
-
-
-TEXT = "we met Zoltan Kovacs Zsolt 5 7, Ann\nthe end\nZoltan [MASK] we\n"
-COUNTS = "we\t9\nmet\t9\nthe\t9\nend\t9\nZoltan\t1\n"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "text.txt").write_text(TEXT)
-    (tmp_path / "list.txt").write_text("we\nmet\nthe\nend\n")
-    (tmp_path / "counts.tsv").write_text(COUNTS)
-    return tmp_path
-
-
-def mask_and_fill(folder, *options):
-    mask = ["--technique", "allow_list", *settings(f"path={folder}/list.txt"), "--input", folder / "text.txt"]
-    mask += ["--output", folder / "masked.txt", "--allowed-words", folder / "kept.txt"]
-    mask += ["--sidecar", folder / "sidecar.jsonl", *options]
-    assert main(["mask", *map(str, mask)]) == 0
-    fill = ["--method", "unigram", "--word-counts", folder / "counts.tsv", "--allowed-words", folder / "kept.txt"]
-    fill += ["--input", folder / "masked.txt", "--output", folder / "filled.txt"]
-    fill += ["--sidecar", folder / "sidecar.jsonl", "--report", folder / "report.json"]
-    assert main(["fill", *map(str, fill)]) == 0
-    lines = (folder / "filled.txt").read_text().lower().splitlines()
-    return lines, json.loads((folder / "report.json").read_text())["measured"]
-
-
-def test_merged_markers_are_one_slot_and_classes_are_not_merged(folder):
-    # "Zoltan" is the only word that is not kept, so every slot is filled with it.
-    for markers, masked, fills in (
-        ("{merge: true}", "[MASK], [MASK]", "zoltan, zoltan"),
-        ("{merge: true, style: class}", "[MASK] [NUMBER], [MASK]", "zoltan zoltan, zoltan"),
-    ):
-        lines, measured = mask_and_fill(folder, *settings(f"markers={markers}"))
-        assert (folder / "masked.txt").read_text() == f"we met {masked}\nthe end\n[MASK] [[MASK]] we\n"
-        assert lines == [f"we met {fills}", "the end", "zoltan [zoltan] we"]
-        assert measured["markers"] == measured["fills"] == len(fills.split()) + 2

@@ -3,14 +3,17 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from tiny_masked_models import word_piece_tokenizer
 
 from tasks.errors import ModelError, ParameterError
+from tasks.filling.fill_words import wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.masked_lm.candidate_words import candidate_words, is_word
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
-from tasks.filling.methods.top_k import TopK, best_candidates
+from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import Learned
 
@@ -37,11 +40,6 @@ def assert_shares(counts, expected):
 
 def test_top_1_takes_the_best_and_of_equal_ones_the_first():
     assert chosen(Top1(kind="top_1"), [False] * 3, [0, 2, 1], [3, 1, 3]) == ([1, 0], False)
-
-
-def test_the_k_best_in_order():
-    for scores, best in (([5, 1, 4, 2], [0, 2, 3]), ([1, 1, 1, 0], [0, 1, 2]), ([5, 1, 4, 2], [0, 2, 3, 1])):
-        assert best_candidates(np.float32(scores), len(best)).tolist() == best
 
 
 def test_top_k_draws_the_k_best_equally_often_again_until_one_is_off_the_list():
@@ -92,20 +90,48 @@ def test_unigram_draws_by_frequency_off_the_list():
     assert frequencies.off_list_probabilities(kept) == pytest.approx({"paris": 0.8, "mat": 0.2})
 
 
-def test_randomness_belongs_to_seed_line_and_marker():
-    def draw(seed, line, marker):
-        return MarkerRandomness(seed).at(Place(line, marker)).random()
-
-    assert draw(1, 2, 3) == draw(1, 2, 3)
-    assert len({draw(1, 2, 3), draw(2, 2, 3), draw(1, 3, 3), draw(1, 2, 4), draw(1, 3, 2)}) == 5
+def test_what_is_a_word_and_what_is_none():
+    words = ["Chicago", "1996", "a", "I", "7", "café", "o'clock", "5pm", "हिन्दी"]
+    others = [*", ... b é ﬁ didn Didn ll ve Tom's and/or th ² 000 b\u0324 shit Fucking".split(), "two words", ""]
+    assert [text for text in [*words, *others] if is_word(text)] == words
 
 
-def test_allowed_words_are_looked_up_folded(tmp_path):
-    path = tmp_path / "allowed_words.txt"
-    path.write_text("the\nCat\n\n", encoding="utf-8")
-    kept = AllowedWords.read(path)
-    assert kept.off_list(["The", "CAT", "dog"]).tolist() == [False, False, True]
-    assert not AllowedWords.read(None)
-    path.write_text("", encoding="utf-8")
-    assert not AllowedWords.read(path)
-    assert AllowedWords.read(path).off_list(["the"]).tolist() == [True]
+def test_a_vocabulary_without_candidates_is_an_error():
+    for words, message in (
+        (["##a", ",", "b"], "no entry of its vocabulary"),
+        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            candidate_words(word_piece_tokenizer(words), name="tiny")
+
+
+def test_what_is_wanted():
+    for line, want in [
+        ("he is [MASK] years old", "word"),
+        ("it costs $[MASK] now", "figure"),
+        ("up by [MASK]%", "figure"),
+        ("at [MASK]:30", "figure"),
+        ("at 5:[MASK]", "figure"),
+        ("at [MASK] pm", "figure"),
+        ("he [MASK] pmi", "word"),
+        ("the [MASK]-[MASK]", "word"),
+        ("it is 5 [MASK]", "word"),
+        ("in [DATE]", "either"),
+        ("see [PERSON]", "word"),
+    ]:
+        assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
+
+
+def test_a_draw_by_frequency_writes_what_is_wanted():
+    counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
+    frequencies = WordFrequencies.of([*counts.items(), *((f"{number}pm", 1) for number in range(10, 20))])
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
+    found = [set() for _ in range(3)]
+    for number in range(1, 100):
+        sentence = read_masked_line("the [MASK] for $[MASK] in [DATE]", number, merge_markers=True)
+        (fills,) = filler.fill([sentence], lambda _: None)
+        for words, fill in zip(found, fills, strict=True):
+            words.add(fill.word)
+    assert found[:2] == [{"dog"}, {"1996", "51,739"}]
+    assert found[2] >= {"dog", "1996", "51,739", "5pm"}
+    assert found[2] & {"shit", "武家"} == set()

@@ -9,19 +9,13 @@ from huggingface_hub import constants
 from stage_commands import settings
 from tiny_families import MIXING, random_model, tokenizer_of
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, XmodConfig, XmodForMaskedLM
+from transformers import BertModel, PreTrainedTokenizerFast
 
 from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
-from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.masked_training import masked_accuracy
-from tasks.filling.masked_sentence import read_masked_line
-from tasks.filling.methods.top_1 import best_word
 
 WORD_PIECES = word_piece_tokenizer()
 
@@ -68,17 +62,6 @@ def without(*names):
     return lambda folder: [(folder / name).unlink() for name in names]
 
 
-def byte_pairs(folder):
-    """Without their merges."""
-    without("tokenizer.json")(folder)
-    (folder / "vocab.json").write_text(json.dumps(tokenizer_of("roberta").get_vocab()), encoding="utf-8")
-
-
-def cut(folder):
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:200])
-
-
 def no_numbers(folder):
     model = random_bert(WORD_PIECES)
     with torch.no_grad():
@@ -96,15 +79,9 @@ def no_numbers(folder):
             ["splits the mask token '[MASK]' into pieces", '"split_special_tokens": false'],
         ),
         (
-            lambda folder: random_bert(word_piece_tokenizer(["cat", "dog"])).save_pretrained(folder),
-            ["more entries than the 7 of its model"],
-        ),
-        (
             without("config.json", "model.safetensors", "tokenizer.json"),
             ["lacks config.json, weights (model.safetensors), a tokenizer (tokenizer.json)"],
         ),
-        (byte_pairs, ["lacks merges.txt"]),
-        (cut, ["cannot be loaded"]),
         (
             lambda folder: BertModel(random_bert(WORD_PIECES).config).save_pretrained(folder),
             ["has no masked-LM head", "'palimpsest train-filler' (train_head)"],
@@ -116,60 +93,6 @@ def test_a_model_that_cannot_be_used_is_one_line(tmp_path, filler, capsys, make,
     make(Path(filler))
     error = refused(tmp_path, filler, capsys)
     assert all(message in error for message in messages)
-
-
-def test_a_model_that_is_none_or_is_not_told_its_language(tmp_path):
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    sizes["vocab_size"] = len(WORD_PIECES)
-    for model, message in (
-        (LlamaForCausalLM(LlamaConfig(**sizes)), r"no masked language model, but of another kind.*take a masked one"),
-        (
-            XmodForMaskedLM(XmodConfig(languages=["de_DE", "en_XX"], **sizes)),
-            r'none is chosen: set "default_language" .* one of de_DE, en_XX',
-        ),
-    ):
-        folder = save(model, WORD_PIECES, tmp_path / type(model).__name__)
-        with pytest.raises(ModelError, match=message):
-            MaskedLanguageModel.load(folder)
-
-
-def test_a_missing_part_of_the_weights_is_named(tmp_path, filler, capsys):
-    random_bert(WORD_PIECES).save_pretrained(filler, max_shard_size="4KB")
-    parts = sorted(path.name for path in (tmp_path / "tiny").glob("model-*.safetensors"))
-    (tmp_path / "tiny" / "model.safetensors").unlink()
-    assert len(parts) > 2
-    MaskedLanguageModel.load(filler)
-    (tmp_path / "tiny" / parts[1]).unlink()
-    assert f"lacks {parts[1]};" in refused(tmp_path, filler, capsys)
-
-
-def test_scores_that_are_no_numbers_stop_the_run_and_name_the_line():
-    for value in [float("nan"), float("inf"), float("-inf")]:
-        model = random_bert(WORD_PIECES)
-        decoder = model.cls.predictions.decoder
-        decoder.weight = torch.nn.Parameter(decoder.weight.detach().clone())
-        with torch.no_grad():
-            # Only sentences with this word are touched.
-            model.bert.embeddings.word_embeddings.weight[WORD_PIECES.get_vocab()["paris"]] = value
-        candidates = candidate_words(WORD_PIECES, name="tiny")
-        language_model = MaskedLanguageModel(model, WORD_PIECES, "tiny").prepared()
-        filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=64)
-        lines = ["the [MASK] ran", "no marker", "the [MASK] in paris [MASK]", "paris [MASK]", "cat [MASK]"]
-        sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
-        filler.fill([*sentences[:2], sentences[4]], lambda _: None)
-        with pytest.raises(
-            ModelError, match=r"not numbers \(NaN or infinity\) in line 3; .* fetch the model again"
-        ) as error:
-            filler.fill(sentences, lambda _: None)
-        assert "paris" not in str(error.value)
-
-
-def test_an_accuracy_of_what_is_no_number_is_an_error():
-    model = random_bert(WORD_PIECES)
-    with torch.no_grad():
-        model.cls.predictions.bias[7] = float("nan")
-    with pytest.raises(ModelError, match="not numbers"):
-        masked_accuracy(model, WORD_PIECES, ["the cat sat"], name="tiny")
 
 
 def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch):
@@ -193,20 +116,3 @@ def test_a_model_that_mixes_padding_is_refused_to_fill_and_to_train(tmp_path, ca
     assert main(["tune-filler", *files, *settings("minimum_sentences=10", "steps=4")]) == 1
     assert "mixes padding" in capsys.readouterr().err
     assert not (tmp_path / "tuned").exists()
-
-
-def test_a_model_that_draws_at_random_or_cannot_score_a_sentence_is_refused():
-    def draw(_module, _arguments, hidden):
-        return hidden + torch.randn_like(hidden)
-
-    def fail(*_):
-        raise KeyError("relations")
-
-    for hook, message in (
-        (draw, r"'odd' \(BertForMaskedLM\) draws at random and scores the same sentence"),
-        (fail, r"'odd' .* cannot score a sentence: 'relations'; fix its config.json"),
-    ):
-        model = random_model("bert")
-        model.bert.embeddings.register_forward_hook(hook)
-        with pytest.raises(ModelError, match=message):
-            MaskedLanguageModel(model, tokenizer_of("bert"), "odd").prepared()

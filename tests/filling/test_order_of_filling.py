@@ -1,17 +1,14 @@
-import math
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted_model import ScriptedModel, scripted
-from tiny_masked_models import bert_that_avoids_repetition, random_bert, word_piece_tokenizer
+from scripted_model import scripted
+from tiny_masked_models import random_bert, word_piece_tokenizer
 
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_filler import MaskedFiller, asked_from_the_left
-from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel, window_batches
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
@@ -54,12 +51,6 @@ def test_a_slot_sees_the_fills_before_it():
     assert model.asked == [(["_", "capital", "of", "_"], [0]), (["Rome", "capital", "of", "_"], [3])]
 
 
-def test_a_real_model_sees_the_fills_before_it():
-    model = MaskedLanguageModel(bert_that_avoids_repetition(WORD_PIECES, "tom", "paris"), WORD_PIECES, "tiny")
-    (filled,) = fills(model, ["[MASK] on [MASK]"], Top1(kind="top_1"))
-    assert [fill.word for fill in filled] == ["tom", "paris"]
-
-
 WORDS = ("the", "cat", "sat", "on", "red", "mat", "tom", "[MASK]", "[MASK],", "'s")
 LINES = [" ".join(WORDS[(i * j * j + i + j) % len(WORDS)] for j in range(2 + i % 9)) for i in range(60)]
 
@@ -72,59 +63,6 @@ def test_the_batch_size_and_the_lines_beside_it_change_no_fill(settings):
     alone = [fills(model, [""] * number + [LINES[number]], settings, kept=["the"])[-1] for number in (11, 34, 59)]
     assert alone == [results[0][number] for number in (11, 34, 59)]
     assert len({fill.word for filled in results[0] for fill in filled}) > 1
-
-
-def test_a_line_of_thousands_of_markers_takes_few_passes():
-    script_calls = []
-
-    def script(words, position):
-        script_calls.append(position)
-        return {"a": 0.6, "b": 0.3}
-
-    model = ScriptedModel(["a", "b"], script, room=510)
-    line = "[MASK] b " * 3000
-    assert words_of(model, line) == ["a"] * 3000
-    # 6,000 pieces: 16 windows show all of them, and 32 pieces hold 16 markers.
-    assert len(model.asked) <= 16 * 17
-    assert all(len(words) == 510 for words, _ in model.asked)
-    assert len(script_calls) == 3000
-
-
-def test_a_line_that_fits_is_filled_strictly_left_to_right_however_long():
-    def script(words, position):
-        return {"b": 0.9} if "a" in words[:position] else {"a": 0.9}
-
-    line = "[MASK] " + "the " * 200 + "[MASK]"
-    for room, expected in ((1000, ["a", "b"]), (150, ["a", "a"])):
-        model = scripted("the a b", script, room=room)
-        assert words_of(model, line) == expected
-
-
-def test_slots_of_a_long_line_that_are_near_each_other_are_not_filled_in_the_same_round():
-    near = 24  # a marker sees an eighth of the window on either side
-
-    def script(words, position):
-        around = words[max(0, position - near) : position + near + 1]
-        return {"b": 0.9} if "a" in around else {"a": 0.9}
-
-    numbers = [str(index) for index in range(700)]
-    model = ScriptedModel([*numbers, "a", "b"], script, room=200)
-    filled = words_of(model, " ".join(f"{number} [MASK]" for number in numbers))
-    # Every word stands at 2 i + 1; whoever wrote "a" had seen no other "a" as near as that.
-    places = [2 * index + 1 for index, word in enumerate(filled) if word == "a"]
-    assert len(places) > 10
-    assert all(after - before > near for before, after in pairwise(places))
-
-
-@given(
-    st.lists(st.integers(0, 300), min_size=1, max_size=40, unique=True).map(sorted),
-    st.sampled_from([1, 7, 64, math.inf]),
-)
-def test_what_is_filled_in_one_round_keeps_its_distance(positions, reach):
-    filled = [positions[index] for index in asked_from_the_left(positions, reach)]
-    assert filled[0] == positions[0]
-    assert all(after - before >= reach for before, after in pairwise(filled))
-    assert len(filled) == 1 or reach < math.inf
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400), st.integers(1, 60), st.integers(0, 2), st.integers(0, 2))
@@ -148,36 +86,3 @@ def test_windows_show_every_marker_once_with_text_on_either_side(markers, room, 
             assert len(inside) - left >= min(room // 8, len(pieces) - start - left)
     if len(pieces) <= room:
         assert len(windows) == 1
-
-
-def test_batches_hold_what_they_may():
-    frame = Frame([1], [2], 510)
-    items = [(i, frame.windows([5] * (i % 40 + 1), [0])[0]) for i in range(300)]
-    batches = list(window_batches(items, most_windows=16, vocabulary_size=30000))
-    assert sorted(owner for batch in batches for owner, _ in batch) == list(range(300))
-    assert max(map(len, batches)) == 16
-    many = [(i, frame.windows([5] * 400, list(range(300)))[0]) for i in range(5)]
-    # 300 markers of a vocabulary of 50,000 are 15 million scores, nearly as many as go into one batch.
-    assert [len(batch) for batch in window_batches(many, most_windows=16, vocabulary_size=50000)] == [1] * 5
-    assert [len(batch) for batch in window_batches(many, most_windows=16, vocabulary_size=500)] == [5]
-    long = [(i, frame.windows([5] * 510, [0])[0]) for i in range(40)]
-    assert [len(batch) for batch in window_batches(long, most_windows=64, vocabulary_size=500)] == [16, 16, 8]
-    assert [len(batch) for batch in window_batches(long, most_windows=64, vocabulary_size=500, on_gpu=True)] == [40]
-
-
-def test_a_long_sentence_is_seen_through_a_window_round_the_marker():
-    tokenizer = word_piece_tokenizer()
-    language_model = MaskedLanguageModel(random_bert(tokenizer, positions=12), tokenizer, "tiny")
-    (pieces,) = language_model.encode([("the cat " * 50, " sat" * 40)])
-    assert len(pieces) == 141
-    (window,) = language_model.frame.windows(pieces, [100])
-    assert len(window.pieces) == 12
-    assert window.positions == [6]
-    assert window.pieces[6] == language_model.mask_entry
-    assert tokenizer.convert_ids_to_tokens(window.pieces) == [
-        "[CLS]", "cat", "the", "cat", "the", "cat", "[MASK]", "sat", "sat", "sat", "sat", "[SEP]",
-    ]  # fmt: skip
-    (window,) = language_model.frame.windows(pieces[95:102], [5])
-    assert window.pieces == [2, *pieces[95:102], 3]
-    assert language_model.frame.windows(pieces[100:], [0])[0].positions == [1]
-    assert language_model.frame.windows(pieces[:101], [100])[0].positions == [10]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 from stage_commands import make_vocabulary, settings
-from tiny_masked_models import WORDS, random_bert, save, word_piece_tokenizer
 
+import palimpsest
 from tasks import ready_made
 from tasks.cli import main
+from tasks.corpora.words import words_of
 from tasks.filling.fillers.settings import CausalLanguageModelFiller, MaskedLanguageModelFiller
 from tasks.language_model.settings import TransformerPretraining
 from tasks.records.stage_report import read_report
@@ -52,28 +53,6 @@ def test_a_language_model_is_copied_where_text_and_settings_are_the_same(shelf):
         assert content(name) != content("trained")
 
 
-def test_a_filler_is_copied_as_the_update_that_training_wrote(shelf, monkeypatch):
-    base = save(random_bert(word_piece_tokenizer()), word_piece_tokenizer(), Path("a_package/model"))
-    Path("a_package/__init__.py").touch()
-    monkeypatch.syspath_prepend(".")
-    Path("text.txt").write_text("\n".join(" ".join(WORDS[k % 9 : k % 9 + 6]) for k in range(20)) + "\n")
-
-    def prepared(name):
-        options = ["--set", "train_head={steps: 3, batch_pieces: 64}", "--input", "text.txt", "--valid", "text.txt"]
-        command = ["train-filler", "--model", "package:a_package/model", "--output", name, "--report", f"{name}.json"]
-        assert main([*command, *options]) == 0
-        return read_report(f"{name}.json")["measured"]
-
-    trained = prepared("trained")
-    assert not list(Path("trained").glob("model*")), base
-    tuning = settings("steps=2", "text=unmasked", "batch_pieces=64", "minimum_sentences=1")
-    assert main(["tune-filler", "--base", "trained", "--input", "text.txt", "--output", "tuned", *tuning]) == 0
-    ready_made.keep("trained", "trained.json", str(shelf / "tiny"))
-    copied = prepared("copied")
-    assert copied["valid_perplexity"] == trained["valid_perplexity"]
-    assert content("copied") == content("trained")
-
-
 def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for():
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
     model = document["language_model"]
@@ -109,3 +88,17 @@ def test_the_default_language_model_need_not_be_trained(tmp_path, monkeypatch, c
     ):
         assert main(command.split()) == 0, capsys.readouterr().err
     assert read_report("pretrained.json")["measured"]["ready_made_at"]
+
+
+LINES = ["We went to [MASK] in May.", "It is a [MASK], you know."]
+
+
+@pytest.mark.parametrize("method", ["top_k", "log_linear", "unigram", "surrogate"])
+def test_every_method_fills_with_what_ships(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    first, second = palimpsest.fill(LINES, method)
+    assert first.startswith("We went to ")
+    assert first.endswith(" in May.")
+    assert len(words_of(first)) == 6
+    assert second.startswith(("It is a ", "It is an "))

@@ -4,8 +4,7 @@ import random
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import originals_of_slots, read_masked_line, with_spans
+from tasks.filling.masked_sentence import read_masked_line, with_spans
 from tasks.filling.restoration import GenericWords, Restoration, Rounding, frequency_bucket, wilson_interval
 
 
@@ -54,14 +53,6 @@ def test_places_are_counted_by_source_class_and_frequency():
     assert measured["groups_left_out"] == 2
     text = json.dumps(measured).lower()
     assert not any(word in text for word in ("york", "tom", "dog", "sam"))
-
-
-def test_a_span_of_several_words_is_restored_by_one_of_them():
-    restoration = Restoration(GENERIC)
-    for _ in range(20):
-        restoration.add([sentence("in [LOCATION]", span("New York", 0, "LOCATION"))], [["new"]])
-    overall = restoration.measured(exactly)["overall"]
-    assert (overall["rate"], overall["expected_by_frequency"]) == (1.0, 0.05)
 
 
 def test_a_share_of_too_few_places_is_not_told_and_without_word_counts_nothing_is_expected():
@@ -123,17 +114,6 @@ def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     assert ranked <= 25
 
 
-def test_buckets_are_powers_of_ten():
-    ranks = (1, 10, 11, 100, 101, 100_001, None)
-    buckets = ["1-10", "1-10", "11-100", "11-100", "101-1000", "100001-1000000", "unranked"]
-    assert list(map(frequency_bucket, ranks)) == buckets
-
-
-def test_ranks_are_of_folded_words():
-    frequencies = WordFrequencies.of([("the", 9), ("Dog", 3), ("dog", 3), ("cat", 5), ("ape", 5), ("x", 99)])
-    assert frequencies.ranks() == {"the": 1, "dog": 2, "ape": 3, "cat": 4}
-
-
 def test_wilson_interval():
     for successes, trials, expected in [
         (5, 10, (0.2366, 0.7634)),  # in tables of Wilson's interval
@@ -142,10 +122,3 @@ def test_wilson_interval():
     ]:
         assert wilson_interval(successes, trials) == pytest.approx(expected, abs=5e-5)
     assert wilson_interval(0, 0) is None
-
-
-def test_originals_of_merged_markers_are_all_of_them():
-    line = sentence("[MASK] [MASK], [MASK]", span("Don't", 0), span("New York", 1), span("---", 2))
-    assert originals_of_slots(line) == [{"don't", "new", "york"}, {"---"}]
-    apart = sentence("[MASK] [MASK]", span("A", 0), span("B", 1), merge_markers=False)
-    assert originals_of_slots(apart) == [{"a"}, {"b"}]

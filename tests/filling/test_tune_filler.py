@@ -2,35 +2,24 @@
 
 import json
 import re
-from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
-import yaml
 from stage_commands import settings as keys
 from tiny_causal_models import causal_tokenizer, random_llama
 from tiny_masked_models import random_bert, save, word_piece_tokenizer
 from transformers import AutoModelForMaskedLM, BertModel
 
-from dashboards.provenance import models
 from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import CausalFillerRecord
-from tasks.filling.fillers.preparation import _pieces
 from tasks.filling.fillers.settings import CausalLanguageModelTuning, MaskedLanguageModelTuning
 from tasks.filling.fillers.tuning import tuning_text
-from tasks.filling.masked_lm.candidate_words import candidate_words
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.masked_lm.masked_training import WordMasker
-from tasks.filling.masked_sentence import read_masked_line
 
-ROOT = Path(__file__).parent.parent.parent
 TOKENIZER = word_piece_tokenizer()
 PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
 """Each word tells the other one: after tuning every word can be guessed."""
-TUNING = [*keys("steps=240", "batch_pieces=64", "learning_rate=0.02", "masked_share=0.25")]
+TUNING = [*keys("steps=160", "batch_pieces=64", "learning_rate=0.02", "masked_share=0.25")]
 
 
 def settings(**values):
@@ -64,20 +53,16 @@ def tune(base, output, *options, text="masked.txt"):
     return main(["tune-filler", *map(str, arguments)])
 
 
-def write_parameters(**changes):
-    """The shipped parameters, those of the causal filler that is tuned changed as asked for."""
-    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    parameters["tuned_fillers"]["smollm2_tuned"] |= changes
-    Path("params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
-
-
 def measured(path):
     return json.loads(path.read_text(encoding="utf-8"))["measured"]
 
 
 def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
     masked = [f"line {number}" if number % 2 else f"[MASK] {number}" for number in range(100)] + ["", "a [\\MASK] b"]
-    text = tuning_text(masked, settings(held_out_share=0.2), no_fill)
+    text, seed, more = (
+        tuning_text(masked, settings(**{"held_out_share": 0.2} | changes), no_fill)
+        for changes in ({}, {"seed": 7}, {"held_out_share": 0.4})
+    )
     assert text.measured == {
         "corpus_sentences": 101,
         "held_out_sentences": 20,
@@ -85,8 +70,9 @@ def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
         "training_sentences": len(text.lines),
         "sentences_with_markers_left_out": 81 - len(text.lines),
     }
-    held_out = {sentence.number for sentence in text.held_out}
+    held_out, of_seed, of_more = ({sentence.number for sentence in each.held_out} for each in (text, seed, more))
     assert len(held_out) == 20
+    assert held_out == of_seed < of_more  # it depends on the corpus alone
     # A string of the user's that looks like a marker is none, and the model sees it as it was written.
     unmarked = {number: line for number, line in enumerate(masked, start=1) if line and "[MASK]" not in line}
     unmarked[102] = "a [MASK] b"
@@ -94,86 +80,13 @@ def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
     assert any(sentence.slots for sentence in text.held_out)
 
 
-def test_filled_text_is_the_whole_corpus_less_what_is_held_out():
-    masked = different(["a [MASK] b", "c", "[MASK]"] * 10)
-    filled = [f"{number} filled" for number in range(30)]
-    method = {"kind": "top_k"}
-    text = tuning_text(
-        masked, settings(text="filled", method=method, held_out_share=0.1), lambda: (filled, {"fills": 20})
-    )
-    held_out = {sentence.number for sentence in text.held_out}
-    assert len(held_out) == 3
-    assert text.lines == [line for number, line in enumerate(filled, start=1) if number not in held_out]
-    assert text.measured["fills"] == 20
-    assert text.measured["sentences_with_markers_left_out"] == 0
-
-
-def test_what_is_held_out_depends_on_the_corpus_alone():
-    masked = [f"word {number}" for number in range(50)]
-    first, seed, share = (
-        {sentence.number for sentence in tuning_text(masked, settings(**values), no_fill).held_out}
-        for values in ({"held_out_share": 0.1}, {"held_out_share": 0.1, "seed": 7}, {"held_out_share": 0.2})
-    )
-    assert first == seed
-    assert first < share
-    assert (len(first), len(share)) == (5, 10)
-
-
 def test_too_few_sentences_are_counted_and_the_remedy_named():
     for masked, values, message in [
         (different(["[MASK] a"] * 40), {}, r"0 of the 38 sentences to train on have no marker.*text: filled"),
-        (
-            different(["a"] * 20 + ["[MASK]"] * 20),
-            {"minimum_sentences": 39},
-            r"\d+ of the 38 .* fewer than minimum_sentences=39",
-        ),
-        (
-            different(["[MASK]"] * 40),
-            {"minimum_sentences": 39, "text": "filled", "method": {"kind": "top_1"}},
-            "there are 38 sentences to train on, fewer than minimum_sentences=39;",
-        ),
         (["a"] * 40, {}, r"0 of the 0 .* minimum_sentences=1 \(38 more are equal to sentences that are held out\)"),
     ]:
         with pytest.raises(CorpusError, match=message):
             tuning_text(masked, settings(**values), no_fill)
-
-
-def test_held_out_sentences_keep_their_markers_as_mask_tokens():
-    masker = WordMasker(TOKENIZER, candidate_words(TOKENIZER, name="tiny"), len(TOKENIZER))
-    model = MaskedLanguageModel(random_bert(TOKENIZER), TOKENIZER, "tiny")
-    lines = ["the [MASK] [MASK] sat", "[MASK]", "tom [MASK]"]
-    sentences = [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
-    pieces = [TOKENIZER.convert_ids_to_tokens(found) for found in _pieces(model, masker, sentences)]
-    assert pieces == [["[CLS]", "the", "[MASK]", "sat", "[SEP]"], ["[CLS]", "tom", "[MASK]", "[SEP]"]]
-    # A marker is never a word to guess: with all words masked the targets are those that stand there.
-    batch = masker.batch(_pieces(model, masker, sentences), 0.99, np.random.default_rng(1))
-    assert TOKENIZER.convert_ids_to_tokens(batch.targets.tolist()) == ["the", "sat", "tom"]
-
-
-def test_a_masked_filler_learns_the_domain_and_leaves_its_base(corpus, bert):
-    before = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
-    assert tune(bert, "tiny_tuned", *TUNING, "--report", "report.json") == 0
-    found = measured(corpus / "report.json")
-    assert (found["corpus_sentences"], found["held_out_sentences"]) == (200, 10)
-    assert found["training_sentences"] + found["sentences_with_markers_left_out"] == 190
-    assert found["base_held_out_loss"] > 1.0
-    assert found["base_held_out_top_1_accuracy"] < 1.0
-    assert found["held_out_loss"] < found["base_held_out_loss"] / 3
-    assert found["steps"] == 240
-    assert len(found["loss_curve"]) == 40
-    assert found["loss_curve"][-1]["loss"] < found["loss_curve"][0]["loss"] / 3
-    (corpus / "ask.txt").write_text("red [MASK] 7\n[MASK] ran 8\n", encoding="utf-8")
-    fill = ["--input", "ask.txt", "--output", "answer.txt", "--filler", "tiny_tuned", "--method", "top_1"]
-    assert main(["fill", *fill]) == 0
-    assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat 7\ndog ran 8\n"
-    after = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
-    tuned = AutoModelForMaskedLM.from_pretrained(corpus / "tiny_tuned").state_dict()
-    assert all(torch.equal(before[name], after[name]) for name in before)
-    embeddings = "bert.embeddings.word_embeddings.weight"
-    assert torch.equal(tuned[embeddings], before[embeddings])
-    assert not torch.equal(tuned["cls.predictions.bias"], before["cls.predictions.bias"])
-    body = "bert.encoder.layer.0.attention.self.query.weight"
-    assert not torch.equal(tuned[body], before[body])
 
 
 def test_the_same_seed_tunes_the_same_filler(corpus, bert):
@@ -184,54 +97,6 @@ def test_the_same_seed_tunes_the_same_filler(corpus, bert):
     )
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not all(torch.equal(first[name], other[name]) for name in first)
-
-
-def test_a_second_round_starts_from_the_first_and_fills_with_it(corpus, bert, capsys):
-    assert tune(bert, "tiny_tuned", *TUNING, "--report", "1.json") == 0
-    options = [*keys("text=filled", "method.kind=top_1"), "--allowed-words", "allowed_words.txt", "--report", "2.json"]
-    assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
-    first, second = measured(corpus / "1.json"), measured(corpus / "2.json")
-    # The same words are guessed in every round, so a round begins where the one before has ended.
-    assert second["held_out_words"] == first["held_out_words"]
-    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-6)
-    assert (second["training_sentences"], second["sentences_with_markers_left_out"]) == (190, 0)
-    assert (second["markers"], second["fills"], second["distinct_fills"]) == (40, 40, 1)
-    assert "40 places filled first" in capsys.readouterr().err
-    # What was filled is private and gone.
-    assert list((corpus / ".palimpsest" / "fills").iterdir()) == []
-    report = json.loads((corpus / "2.json").read_text(encoding="utf-8"))
-    assert sorted(report["inputs"]) == ["allowed_words.txt", "masked.txt", "tiny_tuned"]
-    assert not re.search(r"\b(paris|tom)\b", (corpus / "2.json").read_text(encoding="utf-8"))
-
-
-def test_the_report_of_a_tuning_has_all_that_the_fill_says(corpus, llama):
-    """But what the sidecar tells, which tuning never reads."""
-    (corpus / "counts.tsv").write_text("mat\t5\ncat\t3\n", encoding="utf-8")
-    (corpus / "generic.txt").write_text("the red cat\nthe dog ran\n", encoding="utf-8")
-    given = ["--allowed-words", "allowed_words.txt", "--word-counts", "counts.tsv", "--generic", "generic.txt"]
-    write_parameters(text="filled", method={"kind": "unigram", "prior": "domain"})
-    tunings = {
-        "free": [*keys("text=filled", "method.kind=free")],
-        "domain": ["--params", "params.yaml", "--name", "smollm2_tuned"],
-    }
-    for method, options in tunings.items():
-        lora = [*keys("steps=2", "batch_sentences=2")]
-        assert tune(llama, method, *options, *given, *lora, "--report", f"{method}.json") == 0
-    found = measured(corpus / "free.json")
-    fill = ["--input", "masked.txt", "--output", "filled.txt", "--filler", llama, "--method", "free", *given]
-    assert main(["fill", *fill, "--report", "fill.json"]) == 0
-    said = measured(corpus / "fill.json")
-    names = {name for name in said if "restoration" not in name}
-    assert names <= set(found)
-    assert {"free_sentences", "free_handed_over", "windowed_slots", "fallback_count"} <= names
-    counted = [name for name in names if not name.endswith(("seconds", "per_second"))]
-    assert {name: found[name] for name in counted} == {name: said[name] for name in counted}
-    by_domain = json.loads((corpus / "domain.json").read_text(encoding="utf-8"))
-    assert by_domain["measured"]["domain_frequencies"]
-    assert set(by_domain["inputs"]) == {"counts.tsv", "generic.txt", "allowed_words.txt", llama, "masked.txt"}
-    # Given as the graph does, and not read.
-    free = json.loads((corpus / "free.json").read_text(encoding="utf-8"))
-    assert "generic.txt" not in free["inputs"]
 
 
 def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypatch, llama):
@@ -256,21 +121,6 @@ def test_a_causal_filler_is_tuned_with_lora_round_after_round(tmp_path, monkeypa
     fill = ["--input", "ask.txt", "--output", "answer.txt", "--method", "top_1", "--filler", "llama_tuned_round_2"]
     assert main(["fill", *fill]) == 0
     assert re.fullmatch(r"the \S+ cat\n", (tmp_path / "answer.txt").read_text(encoding="utf-8"))
-
-
-def test_held_out_signs_leave_a_causal_fillers_numbers_undefined(tmp_path, monkeypatch, llama):
-    """Both held-out sentences are signs alone; the others have words."""
-    monkeypatch.chdir(tmp_path)
-    lines = different(["the red cat sat on the mat"] * 40)
-    held_out = [sentence.number for sentence in tuning_text(lines, settings(), no_fill).held_out]
-    for count, number in enumerate(held_out, start=1):
-        lines[number - 1] = "!" * count
-    (tmp_path / "masked.txt").write_text("\n".join(lines), encoding="utf-8")
-    assert tune(llama, "llama_tuned", *keys("steps=2", "batch_sentences=2"), "--report", "report.json") == 0
-    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert report["measured"]["held_out_sentences"] == 2
-    assert report["measured"]["held_out_loss"] is report["measured"]["base_held_out_loss"] is None
-    assert "no held-out sentence without markers has a word to guess" in report["warnings"][0]
 
 
 def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(tmp_path, monkeypatch, llama, capsys):
@@ -298,31 +148,21 @@ def test_a_line_that_stands_everywhere_is_held_out_everywhere():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--base", "{base}", "--input", "absent.txt"], "'absent.txt' does not exist"),
-        (["--base", "{base}", "--input", "marked.txt"], "0 of the 38 sentences to train on have no marker"),
         (["--base", "{base}", "--input", "signs.txt"], "none of the 15 held-out sentences has a word to guess"),
         (["--base", "./absent"], "'./absent' does not exist"),
-        (["--base", "{torn}"], "lacks weights (model.safetensors)"),
         (["--base", "{body}"], "has no masked-LM head"),
         (["--base", "{base}", *keys("kind=causal_lm")], "kind is 'causal_lm', but base"),
-        (["--base", "{llama}", *keys("kind=masked_lm")], "kind is 'masked_lm', but base"),
         (["--base", "{llama}", *keys("target_modules=[nope]")], "name the layers in target_modules"),
-        (["--base", "{base}", *keys("rank=64")], "rank: unknown key"),
         (["--base", "{base}", *keys("text=filled")], "needs a method that fills"),
         (["--base", "{base}", *keys("method.kind=top_1")], "text 'unmasked' fills nothing"),
-        (["--base", "{base}", *keys("text=filled", "method.kind=free")], "'free' needs a causal language model"),
         (["--base", "{base}", *keys("learning_rate=1.0e+30")], "loss is not a number"),
         (["--base", "{base}", "--output", "{base}"], "which is read; its content would be lost"),
-        (["--base", "{base}", "--output", "empty.txt"], "is a file; name a folder"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, bert, llama, capsys, options, message):
-    places = {"base": bert, "llama": llama, "torn": save(random_bert(TOKENIZER), TOKENIZER, corpus / "torn")}
-    (corpus / "torn" / "model.safetensors").unlink()
+    places = {"base": bert, "llama": llama}
     places["body"] = save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, corpus / "body")
-    for name, text in (("empty", "\n"), ("marked", "[MASK] ran\n" * 40), ("signs", ", .\n" * 300)):
-        lines = text.splitlines()
-        (corpus / f"{name}.txt").write_text("\n".join(different(lines) if any(lines) else lines), encoding="utf-8")
+    write_different(corpus / "signs.txt", [", ."] * 300)
     given = ["--input", "masked.txt", "--output", "out", *keys("minimum_sentences=10")]
     capsys.readouterr()  # what saving the models has shown
     assert main(["tune-filler", *given, *[option.format(**places) for option in options]]) == 1
@@ -333,27 +173,15 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, bert, llama, c
 
 
 def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
-    def tuning(kind, method):
-        kinds = {"masked_lm": MaskedLanguageModelTuning, "causal_lm": CausalLanguageModelTuning}
-        return kinds[kind](kind=kind, text="filled", method=method)
-
-    counted = "prior 'counted' counts the masked words, which tuning never reads; take prior: domain"
-    documents = "consistent_within 'document' needs the originals and their documents, .* leave it out"
-    for kind, method, message in [
-        ("masked_lm", {"kind": "log_linear", "prior": "counted"}, counted),
-        ("masked_lm", {"kind": "unigram", "prior": "counted"}, counted),
-        ("masked_lm", {"kind": "surrogate", "consistent_within": "document"}, documents),
-        (
-            "masked_lm",
-            {"kind": "top_k", "copies": 2},
-            r"method\.copies: a filler is tuned on one fill of each sentence",
-        ),
-        ("masked_lm", {"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
+    for method, message in [
+        ({"kind": "unigram", "prior": "counted"}, "counts the masked words, which tuning never reads; take prior: dom"),
+        ({"kind": "surrogate", "consistent_within": "document"}, "needs the originals and their documents"),
+        ({"kind": "top_k", "copies": 2}, r"method\.copies: a filler is tuned on one fill of each sentence"),
+        ({"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
     ]:
         with pytest.raises(ValueError, match=message):
-            tuning(kind, method)
-    for method in ("unigram", "surrogate", "free"):
-        tuning("causal_lm", {"kind": method})
+            settings(text="filled", method=method)
+    CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "free"})
 
 
 def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeypatch, llama, capsys):
@@ -366,21 +194,29 @@ def test_an_adapter_alone_is_no_base_for_another_adapter_alone(tmp_path, monkeyp
     assert "has only an update" in capsys.readouterr().err
 
 
-def test_the_report_page_says_what_a_tuned_filler_is():
-    report = {
-        "stage": "tune_filler",
-        "cell": {"dataset": "chat", "technique": "allow_list", "filler": "minilm_tuned"},
-        "parameters": {"base": "models/fillers/minilm", "kind": "masked_lm", "text": "filled"},
-        "measured": {
-            "steps": 60, "training_sentences": 7600, "base_held_out_perplexity": 232.71, "held_out_perplexity": 67.4,
-        },
-    }  # fmt: skip
-    causal = {**report, "measured": {"steps": 1200, "training_sentences": 50, "held_out_loss": None}}
-    first, second = models(SimpleNamespace(reports={"tuned_fillers/a": report, "tuned_fillers/b": causal})).rows
-    assert first.label == "filler minilm_tuned (chat, allow list)"
-    assert "models/fillers/minilm" in first.entries[0].text
-    assert first.entries[1].text == (
-        "fine-tuned here in 60 steps on 7,600 sentences of the filled corpus; perplexity of held-out unmasked words "
-        "232.7 before, 67.4 after"
-    )
-    assert second.entries[1].text == "fine-tuned here in 1,200 steps on 50 sentences of the filled corpus"
+def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_round_goes_on(corpus, bert, capsys):
+    before = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
+    assert tune(bert, "tiny_tuned", *TUNING, "--report", "1.json") == 0
+    first = measured(corpus / "1.json")
+    assert (first["corpus_sentences"], first["held_out_sentences"]) == (200, 10)
+    assert first["training_sentences"] + first["sentences_with_markers_left_out"] == 190
+    assert first["held_out_loss"] < first["base_held_out_loss"] / 3
+    assert first["base_held_out_top_1_accuracy"] < 1.0
+    (corpus / "ask.txt").write_text("red [MASK] 7\n[MASK] ran 8\n", encoding="utf-8")
+    fill = ["--input", "ask.txt", "--output", "answer.txt", "--filler", "tiny_tuned", "--method", "top_1"]
+    assert main(["fill", *fill]) == 0
+    assert (corpus / "answer.txt").read_text(encoding="utf-8").lower() == "red cat 7\ndog ran 8\n"
+    after = AutoModelForMaskedLM.from_pretrained(bert).state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    options = [*keys("text=filled", "method.kind=top_1"), "--allowed-words", "allowed_words.txt", "--report", "2.json"]
+    assert tune("tiny_tuned", "tiny_tuned_round_2", *options, *keys("steps=3")) == 0
+    second = measured(corpus / "2.json")
+    # The same words are guessed in every round, so a round begins where the one before has ended.
+    assert second["held_out_words"] == first["held_out_words"]
+    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-6)
+    assert (second["training_sentences"], second["sentences_with_markers_left_out"]) == (190, 0)
+    assert (second["markers"], second["fills"], second["distinct_fills"]) == (40, 40, 1)
+    assert "40 places filled first" in capsys.readouterr().err
+    # What was filled is private and gone.
+    assert list((corpus / ".palimpsest" / "fills").iterdir()) == []
+    assert not re.search(r"\b(paris|tom)\b", (corpus / "2.json").read_text(encoding="utf-8"))

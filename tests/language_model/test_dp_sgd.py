@@ -37,12 +37,8 @@ DOCUMENTS = ["one", "two", "one", "three", "two", "two", "two"]
 
 # By the integral of Mironov et al. 2019 and the same orders, computed here without Opacus.
 SPENT = [
-    (0.001, 0.6, 31, 1e-5, 2.127621513),
     (0.001, 4.0, 10000, 1e-5, 0.08622744109),
-    (0.0128, 1.1, 240, 1e-5, 1.299880813),
     (0.128, 0.6, 31, 1e-5, 16.97266962),
-    (0.128, 1.1, 240, 1e-8, 17.24559172),
-    (0.5, 4.0, 10000, 1e-5, 137.6004074),
     (1.0, 0.6, 31, 1e-5, 85.69964176),
     (1.0, 4.0, 10000, 1e-5, 429.8612601),
     # Opacus, tests/accountants_test.py: 90 epochs at a rate of 0.04.
@@ -55,16 +51,11 @@ def test_epsilon_is_that_of_another_accountant(rate, noise, steps, delta, epsilo
     assert epsilon_spent(rate, noise, steps, delta) == pytest.approx(epsilon, rel=1e-8)
 
 
-def test_an_epsilon_that_the_largest_order_gives_is_no_warning(recwarn):
-    assert epsilon_spent(0.2, 900.0, 40, 1e-5) == pytest.approx(0.0088728108, rel=1e-6)
-    assert not recwarn.list
-
-
 def test_the_noise_is_the_least_that_is_enough():
-    for epsilon, rate, steps, noise in [(8.0, 0.128, 31, 0.8680741), (0.5, 0.01, 1000, 2.5842736)]:
-        found = noise_multiplier_for(epsilon, 1e-5, rate, steps)
-        assert found == pytest.approx(noise, rel=1e-7)
-        assert epsilon_spent(rate, found, steps, 1e-5) <= epsilon < epsilon_spent(rate, found / 1.002, steps, 1e-5)
+    epsilon, rate, steps, noise = 8.0, 0.128, 31, 0.8680741
+    found = noise_multiplier_for(epsilon, 1e-5, rate, steps)
+    assert found == pytest.approx(noise, rel=1e-7)
+    assert epsilon_spent(rate, found, steps, 1e-5) <= epsilon < epsilon_spent(rate, found / 1.002, steps, 1e-5)
     assert noise_multiplier_for(100.0, 1e-5, 0.5, 3) == 0.25
     with pytest.raises(ParameterError, match=r"epsilon 0\.1 at delta 1e-05 cannot be reached in 100000000 steps"):
         noise_multiplier_for(0.1, 1e-5, 1.0, 100_000_000)
@@ -105,8 +96,7 @@ def plain(
     return total, norms
 
 
-@pytest.mark.parametrize("long_unit", [128, 6, 0])
-@pytest.mark.parametrize("by_document", [False, True])
+@pytest.mark.parametrize(("long_unit", "by_document"), [(128, False), (6, True), (0, True)])
 def test_clipped_gradients_are_those_of_the_plain_loop(model, encoded, monkeypatch, long_unit, by_document):
     """One line is longer than the model's positions; units of several windows are rows, or taken one by one. Markers
     that are no targets have no loss."""
@@ -118,7 +108,7 @@ def test_clipped_gradients_are_those_of_the_plain_loop(model, encoded, monkeypat
     units = units_of(text, windows, [*DOCUMENTS, "one"] if by_document else None)
     assert len(units) == (3 if by_document else text.sentences)
     chosen = np.array([2, 0, *([] if by_document else [6, 4, 7])])
-    for clip in (0.5, 12.0, 1e6):
+    for clip in (0.5, 1e6):
         expected, norms = plain(model, text, [units[index] for index in chosen], clip)
         total, found = ClippedGradients(model, text, windows, units, clip).of(chosen)
         assert found == pytest.approx(norms, rel=1e-4)
@@ -185,8 +175,8 @@ def test_noise_has_the_stated_deviation_and_units_are_taken_at_the_stated_rate(s
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Texts and a pretrained model, and the document of each line."""
-    folder = fill_with_pretrained(tmp_path_factory.mktemp("private"), 120)
-    write(folder / "documents.txt", [str(line // 3) for line in range(120)])
+    folder = fill_with_pretrained(tmp_path_factory.mktemp("private"), 60)
+    write(folder / "documents.txt", [str(line // 3) for line in range(60)])
     return folder
 
 
@@ -197,49 +187,46 @@ def adapted(folder: Path, *options: str, output: str = "adapted") -> int:
     return main(["adapt", *files, *written, *options])
 
 
-@pytest.mark.parametrize(("unit", "units"), [("line", 120), ("document", 40)])
-def test_the_report_says_what_was_spent_and_weights_move(folder, unit, units):
-    private = json.dumps({"epsilon": 3.0, "unit": unit, "batch_units": 20, "epochs": 2.0})
+def test_the_report_says_what_was_spent_and_weights_move(folder):
+    private = json.dumps({"epsilon": 3.0, "unit": "document", "batch_units": 20, "epochs": 3.0})
     assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
     measured = read_report(folder / "adapted.json")["measured"]
     found = measured["differential_privacy"]
-    assert (found["unit"], found["units"], found["delta"]) == (unit, units, 1e-5)
-    assert (found["sampling_rate"], measured["steps"]) == (20 / units, 2 * units // 20)
+    assert (found["unit"], found["units"], found["delta"]) == ("document", 20, 1e-5)
+    assert (found["sampling_rate"], measured["steps"]) == (1.0, 3)
     spent = epsilon_spent(found["sampling_rate"], found["noise_multiplier"], measured["steps"], found["delta"])
     assert found["epsilon"] == spent
     assert 2.97 < spent <= 3.0
     before, after = (load_model(folder / name)[0].state_dict() for name in ("pretrained", "adapted"))
-    squares = [sum(float(w.square().sum()) for w in each) for each in (before.values(), _differences(before, after))]
-    assert found["weights_moved"] == pytest.approx(math.sqrt(squares[1] / squares[0]), rel=1e-4)
+    moved = sum(float((after[name] - weight).square().sum()) for name, weight in before.items())
+    whole = sum(float(weight.square().sum()) for weight in before.values())
+    assert found["weights_moved"] == pytest.approx(math.sqrt(moved / whole), rel=1e-4)
     assert found["weights_moved"] > 0.01
     assert 0 < found["clipped_share"] <= 1
     first = (folder / "adapted" / "model.safetensors").read_bytes()
-    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
-    assert (folder / "adapted" / "model.safetensors").read_bytes() == first
-    assert adapted(folder, "--seed", "2", *keys(f"adaptation.private={private}")) == 0
-    assert (folder / "adapted" / "model.safetensors").read_bytes() != first
-
-
-def _differences(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    return [after[name] - weight for name, weight in before.items()]
+    for seed in ("1", "2"):
+        assert adapted(folder, "--seed", seed, *keys(f"adaptation.private={private}")) == 0
+        assert ((folder / "adapted" / "model.safetensors").read_bytes() == first) == (seed == "1")
 
 
 def test_with_little_noise_it_learns_the_text(folder):
-    private = json.dumps({"epsilon": 100.0, "batch_units": 40, "epochs": 20.0, "learning_rate": 0.02})
+    private = json.dumps({"epsilon": 100.0, "unit": "line", "batch_units": 60, "epochs": 30.0, "learning_rate": 0.02})
     assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
-    curve = read_report(folder / "adapted.json")["measured"]["curve"]
-    assert curve[-1]["valid_loss"] < curve[0]["valid_loss"] - 0.1
+    measured = read_report(folder / "adapted.json")["measured"]
+    found = measured["differential_privacy"]
+    assert (found["units"], found["sampling_rate"]) == (60, 1.0)
+    assert measured["curve"][-1]["valid_loss"] < measured["curve"][0]["valid_loss"] - 0.1
 
 
 def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
-    numbers = write(folder / "numbers.txt", map(str, range(120)))
+    numbers = write(folder / "numbers.txt", map(str, range(60)))
     model, vocabulary = load_model(folder / "pretrained")
     save_model(folder / "joined", joined([(model, 1.5), (model, -0.5)]), vocabulary)
     width = model.architecture.width
     save_model(folder / "steered", steered(model, torch.zeros(width, 1), torch.zeros(1, width)), vocabulary)
     for unit, options, said in (
         ("line", keys("adaptation.patience=2"), "does not stop early"),
-        ("document", ["--documents", str(folder / "valid.txt")], "has 50 lines, the text 120"),
+        ("document", ["--documents", str(folder / "valid.txt")], "has 50 lines, the text 60"),
         ("document", ["--documents", numbers], "is its own document"),
         ("line", ["--model", str(folder / "joined")], "joins several models or is steered"),
         ("line", ["--model", str(folder / "steered")], "joins several models or is steered"),

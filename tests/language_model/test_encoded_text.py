@@ -16,12 +16,6 @@ def test_sentences_stand_between_start_and_end_and_empty_lines_are_counted(encod
     assert (text.sentences, text.words, text.unknown_words, text.empty_lines) == (2, 4, 1, 2)
 
 
-def test_plain_text_has_no_markers(encoded):
-    text = encoded(["a [MASK] b", "[mask] a"])
-    assert text.tokens.tolist() == [START_ID, A, UNKNOWN_ID, B, END_ID, START_ID, UNKNOWN_ID, A, END_ID]
-    assert (text.markers, text.marker_like) == (0, 1)
-
-
 def test_a_marker_is_a_target_for_baseline0_and_context_for_baseline1(encoded):
     lines = [r"a [MASK] [\MASK]"]
     token, ignore = encoded(lines, "token"), encoded(lines, "ignore")

@@ -11,12 +11,9 @@ from stage_commands import make_vocabulary, settings
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import read_scores
-from tasks.language_model.transformer.model import load_model
-from tasks.records.stage_report import read_report
 
 GENERIC = ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30
 PRIVATE = ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 40
-MASKED = ["[MASK] saw the cat", "[MASK] sat on the dog", "the cat saw [MASK]"] * 40
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +45,6 @@ def test_what_needs_no_torch_imports_none(tmp_path):
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_pretraining_reports_what_it_did(pretrained):
-    report = read_report(pretrained / "pretrained.json")
-    measured = report["measured"]
-    assert report["stage"] == "pretrain"
-    assert measured["sentences"] == 120
-    assert measured["words"] == 600
-    assert measured["tokens"] == 2 * (600 + 120)
-    assert measured["parameters_count"] == sum(p.numel() for p in load_model(pretrained / "pretrained")[0].parameters())
-    assert measured["curve"][0]["valid_loss"] > measured["curve"][-1]["valid_loss"]
-    assert set(report["inputs"]) == {str(pretrained / "generic.txt"), str(pretrained / "vocabulary.txt")}
-    assert report["parameters"]["architecture"]["width"] == 8
-    assert report["parameters"]["pretraining"]["epochs"] == 2.0
-
-
 def test_adaptation_lowers_the_perplexity_of_its_text_and_no_message_holds_a_word_of_it(pretrained, tmp_path, capsys):
     text = write(tmp_path / "text.txt", PRIVATE)
     options = settings("adaptation.epochs=4", "adaptation.batch_tokens=64", "adaptation.learning_rate=0.01")
@@ -83,22 +66,6 @@ def test_adaptation_lowers_the_perplexity_of_its_text_and_no_message_holds_a_wor
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != "text.txt"]
     assert b"alice" not in b"".join(written)
     assert "alice" not in shown.out + shown.err
-
-
-def test_markers_are_treated_as_asked(pretrained, tmp_path, capsys):
-    text = write(tmp_path / "masked.txt", MASKED)
-    expected = {"token": (120, 640), "ignore": (120, 520), "none": (0, 640), "remove": (0, 520)}
-    for use, (markers, targets) in expected.items():
-        report = tmp_path / f"{use}.json"
-        options = ["--markers", use, "--cell", "method=top_k", "--report", str(report)]
-        assert adapt(pretrained, text, tmp_path / use, *options) == 0
-        document = read_report(report)
-        measured = document["measured"]
-        assert (measured["marker_use"], measured["markers"]) == (use, markers)
-        assert measured["tokens"] == 1 * targets
-        assert document["cell"]["method"] == "top_k"
-        warned = "120 marker-like strings" in capsys.readouterr().err
-        assert warned == (use == "none") == bool(document["warnings"])
 
 
 def test_an_empty_text_leaves_the_earlier_model(pretrained, tmp_path, capsys):

@@ -56,13 +56,6 @@ def test_damaged_weights_are_refused_with_both_hashes(folder):
         load_model(folder)
 
 
-def test_the_vocabulary_of_another_model_is_refused_with_both_hashes(folder, vocabulary):
-    other = Vocabulary((*vocabulary.tokens[:-1], "other"))
-    other.write(folder / "vocabulary.txt")
-    with pytest.raises(ModelError, match=f"{other.hash[:12]}, the model was saved with {vocabulary.hash[:12]}"):
-        load_model(folder)
-
-
 def test_what_is_no_model_is_refused(folder, tmp_path):
     for content, message in (
         ("{", "is not JSON"),

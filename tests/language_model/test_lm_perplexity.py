@@ -1,8 +1,6 @@
 """Perplexities with answers known by hand, and against an independent computation."""
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -16,9 +14,8 @@ from tasks.language_model.encoded_text import EncodedText, encode_text
 from tasks.language_model.evaluation.perplexity import measure_perplexity, sentence_scores
 from tasks.language_model.evaluation.reference_text import ReferenceText, read_reference_text
 from tasks.language_model.settings import EvaluationSettings
-from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.scoring import score_targets
-from tasks.language_model.vocabulary import END_ID, MARKERS, MASK_ID, START_ID, UNKNOWN_ID, Vocabulary
+from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID, Vocabulary
 
 
 class Text(NamedTuple):
@@ -27,21 +24,17 @@ class Text(NamedTuple):
 
 
 @pytest.fixture
-def text(tmp_path: Path, vocabulary: Vocabulary) -> Callable[..., Text]:
+def text(tmp_path, vocabulary):
     """Writes lines and reads them as a model does and as an evaluation does."""
 
-    def make(lines: list[str], masked: dict[str, list[list[tuple[int, int]]]] | None = None) -> Text:
+    def make(lines, masked=None):
         path = tmp_path / "text.txt"
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        sidecars = {}
-        for technique, spans in (masked or {}).items():
-            sidecars[technique] = tmp_path / f"{technique}.jsonl"
+        sidecars = {technique: tmp_path / f"{technique}.jsonl" for technique in masked or {}}
+        for technique, sidecar in sidecars.items():
+            spans = zip(lines, masked[technique], strict=True)
             write_sidecar(
-                sidecars[technique],
-                [
-                    [MaskedSpan(start, end, "MASK", "test", line[start:end], 0) for start, end in of_line]
-                    for line, of_line in zip(lines, spans, strict=True)
-                ],
+                sidecar, [[MaskedSpan(s, e, "MASK", "test", line[s:e], 0) for s, e in own] for line, own in spans]
             )
         return Text(encode_text(path, vocabulary), read_reference_text(path, sidecars))
 
@@ -89,48 +82,6 @@ def bigram(table: torch.Tensor) -> BigramModel:
     return BigramModel(table.clamp(min=1e-30).log())
 
 
-@pytest.fixture
-def uniform(small_model: Callable[..., TransformerLanguageModel]) -> TransformerLanguageModel:
-    model = small_model()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-    return model
-
-
-def test_a_uniform_model_has_the_size_of_its_vocabulary_as_perplexity(text, uniform, vocabulary):
-    lines = ["a b c", "d unheard", "a b c d a b c d a b c d"]
-    values = measured(uniform, text(lines, {"list": [[(0, 1)], [(2, 9)], []]}), {"a": 1, "b": 150})
-    size = pytest.approx(len(vocabulary), rel=1e-6)
-    assert values["perplexity"] == values["perplexity_known"] == values["perplexity_unknown"] == size
-    assert values["perplexity_ci"] == pytest.approx([len(vocabulary)] * 2, rel=1e-6)
-    masked = values["masked_words"]["list"]
-    assert masked["perplexity"] == masked["perplexity_known"] == masked["perplexity_rest_known"] == size
-    assert all(group["perplexity"] in (None, size) for group in values["by_frequency"].values())
-    # 16 words of one letter and one of seven, a separator each; 17 words and 3 ends of log2(V) bits.
-    assert (values["words"], values["characters"]) == (17, 40)
-    assert values["bits_per_character"] == pytest.approx(20 * math.log2(len(vocabulary)) / 40, rel=1e-6)
-
-
-def test_without_markers_a_uniform_model_has_so_much_smaller_a_perplexity(text, uniform, vocabulary):
-    lines = ["a b c", "d unheard"]
-    left = pytest.approx(len(vocabulary) - len(MARKERS), rel=1e-5)
-    values = measured(uniform, text(lines))
-    assert values["perplexity"] == pytest.approx(len(vocabulary), rel=1e-6)
-    assert values["perplexity_without_markers"] == left
-    values = measured(uniform, text(lines), markers="renormalised")
-    assert values["perplexity"] == values["perplexity_known"] == values["perplexity_without_markers"] == left
-
-
-def test_what_a_model_keeps_for_markers_is_what_it_pays_for_them(text, table):
-    # Every row gives half of its probability to [MASK], so each target costs a factor of two.
-    halved = table / 2
-    halved[:, MASK_ID] = 0.5
-    values = measured(BigramModel(halved.clamp(min=1e-30).log()), text(["a b", "b unheard b"]))
-    assert values["perplexity_without_markers"] == pytest.approx((3 / 256) ** (-1 / 7), rel=1e-5)
-    assert values["perplexity"] == pytest.approx(2 * (3 / 256) ** (-1 / 7), rel=1e-5)
-
-
 def test_a_bigram_model_by_hand(text, bigram):
     # a b </s>: 1/2 * 3/4 * 1/2 = 3/16.  b <unk> b </s>: 1/2 * 1/4 * 1 * 1/2 = 1/16, without <unk> 1/4.
     read = text(["a b", "", "b unheard b"])
@@ -174,31 +125,6 @@ def test_masked_words_and_the_rest_by_hand(text, bigram):
         "2 words": (1, pytest.approx(1))
     }
     assert behind["1 word"]["perplexity"] is None
-
-
-def test_classes_of_frequency_by_hand(text, bigram):
-    values = measured(bigram, text(["a b", "b unheard b"]), {"a": 1, "unheard": 2, "b": 3}, frequency_classes=[1, 3])
-    found = {name: (group["targets"], group["perplexity"]) for name, group in values["by_frequency"].items()}
-    assert found == {
-        "rank 1-1": (1, pytest.approx(2, rel=1e-6)),
-        # b three times: 3/4, 1/2 and 1; unheard has the rank 2, but the vocabulary does not have it.
-        "rank 2-3": (3, pytest.approx((3 / 8) ** (-1 / 3), rel=1e-6)),
-        "rank over 3": (0, None),
-        "unknown": (1, pytest.approx(4, rel=1e-6)),
-        "sentence end": (2, pytest.approx(2, rel=1e-6)),
-    }
-    assert sum(group["targets"] for group in values["by_frequency"].values()) == values["targets"]
-
-
-def test_a_long_sentence_is_scored_whole(text, bigram):
-    # a b repeated 20 times: 1/2 * (3/4)^20 * (1/4)^19 * 1/2, in windows of 6 positions
-    scores = by_sentence(bigram, text(["a b " * 20]))
-    assert scores.targets.tolist() == [41]
-    expected = 2 * math.log(1 / 2) + 20 * math.log(3 / 4) + 19 * math.log(1 / 4)
-    assert scores.log_probability[0] == pytest.approx(expected, rel=1e-6)
-    # One sentence has no interval.
-    values = measured(bigram, text(["a b"]))
-    assert (values["perplexity_ci"], values["bits_per_character_ci"]) == (None, None)
 
 
 def test_parity_with_a_computation_through_hugging_face(text, small_model):

@@ -1,8 +1,6 @@
 """Training on several devices as a user starts it: by resources.devices, by torchrun."""
 
-import json
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -73,37 +71,6 @@ def test_two_devices_one_run_and_the_same_perplexity(folder, tmp_path):
     ]
 
 
-def test_processes_of_torchrun_score_one_text_together(folder):
-    model, text = str(folder / "pretrained"), str(folder / "valid.txt")
-    command = ["perplexity", "--model", model, "--input", text, "--threads", "1"]
-    alone = perplexity(model, text)
-    written = ["--report", "-", "--scores", str(folder / "scored.tsv")]
-    process = start(
-        [*command, *written], "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29613", "-m",
-        "tasks.cli",
-    )  # fmt: skip
-    out, shown = process.communicate()
-    assert process.returncode == 0, shown
-    # One of them alone prints and writes.
-    assert json.loads(out)["measured"] == alone
-    assert (folder / "scored.tsv").exists()
-
-
-def test_two_machines_train_as_one(folder):
-    """Two torchruns with one process each stand for two machines."""
-    nodes = []
-    for number in ("0", "1"):
-        address = ["--master-addr", "127.0.0.1", "--master-port", "29612"]
-        torchrun = ["torch.distributed.run", "--nnodes", "2", "--node-rank", number, "--nproc-per-node", "1", *address]
-        nodes.append(start(options(folder, "nodes", "--set", "resources.nodes=2"), *torchrun, "-m", "tasks.cli"))
-    assert [node.wait() for node in nodes] == [0, 0]
-    assert start(options(folder, "node")).wait() == 0
-    one, two = (read_report(folder / f"{name}.json")["measured"] for name in ("node", "nodes"))
-    assert (two["devices"], two["nodes"]) == (1, 2)
-    for point, other in zip(one["curve"], two["curve"], strict=True):
-        assert point == pytest.approx(other, abs=1e-5)
-
-
 def ranks_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
 
@@ -122,29 +89,3 @@ def test_a_killed_rank_ends_the_command_in_seconds(folder):
     assert "palimpsest: error: rank 1 of 2 was ended by SIGKILL" in shown.splitlines()[-1]
     assert not any(rank.is_running() and rank.status() != psutil.STATUS_ZOMBIE for rank in ranks)
     assert not (folder / "killed").exists()
-
-
-def test_sigterm_reaches_the_ranks_and_the_next_run_goes_on(folder):
-    more = [*settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=3")]
-    process = start(options(folder, "ended", *more))
-    wait_for_checkpoint(folder / "work" / "ended", process)
-    process.send_signal(signal.SIGTERM)
-    shown = process.communicate()[1]
-    assert process.returncode == 143, shown
-    assert "ended by SIGTERM after step" in shown
-    again = start(options(folder, "ended", *more, "--set", "resources.devices=1"))
-    shown = again.communicate()[1]
-    assert again.returncode == 0
-    assert "goes on from the checkpoint after step" in shown
-    assert read_report(folder / "ended.json")["measured"]["resumed_step"] >= 3
-
-
-def test_the_ranks_end_with_the_process_that_started_them(folder):
-    more = settings("resources.devices=2", "resources.checkpoint_steps=3", "adaptation.epochs=50")
-    process = start(options(folder, "orphans", *more))
-    wait_for_checkpoint(folder / "work" / "orphans", process)
-    ranks = ranks_of(process)
-    process.kill()
-    process.communicate()
-    gone, alive = psutil.wait_procs(ranks, timeout=15)
-    assert (len(gone), alive) == (2, [])

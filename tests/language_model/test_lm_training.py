@@ -1,82 +1,41 @@
-"""Training: what is learned, what the baselines mean, the same seed the same bytes."""
+"""Training: the same seed the same bytes, accumulation, and what a position attends to."""
 
-import json
-import math
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
-from tasks.language_model.settings import TrainingSettings
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training import train
+from tasks.language_model.transformer.batching import divide, make_batch
+from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
 from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.vocabulary import MASK_ID, START_ID
-from tasks.training.optimiser import rate_factor
+from tasks.language_model.transformer.packing import make_packed_batch, pack
+from tasks.language_model.vocabulary import Vocabulary
 
-SETTINGS = TrainingSettings(
-    epochs=3.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32", warmup_share=0.1
-)
+LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
+SETTINGS = TrainingSettings(epochs=2.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32")
+Model = TransformerLanguageModel
 
 
-def weights(model: TransformerLanguageModel) -> torch.Tensor:
+def weights(model: Model) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
 
-def next_token(model: TransformerLanguageModel, tokens: list[int]) -> torch.Tensor:
-    """Probabilities (V,) of the token after ``tokens``."""
-    with torch.no_grad():
-        return model.logits(torch.tensor([tokens]))[0, -1].softmax(0)
-
-
-def test_a_model_learns_what_the_text_repeats(encoded, small_model, vocabulary):
-    model = small_model()
-    logged: list[tuple[int, dict[str, float]]] = []
-    text, valid = encoded(["a b c d"] * 400), encoded(["a b c d"] * 3)
-    record = train(
-        model, text, SETTINGS, seed=1, valid=valid, on_log=lambda *point: logged.append(point), log_every_steps=40
-    )
-    a, b, c = (vocabulary.ids[word] for word in "abc")
-    assert next_token(model, [START_ID, a, b])[c] > 0.95
-    assert record.tokens == 3 * 400 * 5
-    assert record.steps == 3 * 34  # twelve sentences of five targets fit into 64
-    # Before training and after each of three epochs.
-    valid = {(point["step"], point["epoch"]): point["valid_loss"] for point in record.curve if "valid_loss" in point}
-    assert list(valid) == [(0, 0.0), (34, 1.0), (68, 2.0), (102, 3.0)]
-    assert valid[0, 0.0] == pytest.approx(math.log(len(vocabulary)), abs=0.2)
-    assert valid[102, 3.0] < 0.1
-    assert [point["step"] for point in record.curve if "train_loss" in point] == [40, 80, 102]
-    # The curve is logged as it grows.
-    assert [step for step, values in logged if "train_loss" in values] == [40, 80, 102]
-    assert [step for step, values in logged if "valid_loss" in values] == [0, 34, 68, 102]
-    json.dumps(record.curve, allow_nan=False)
-
-
-def test_baseline1_never_learns_to_predict_a_marker_and_baseline0_does(encoded, small_model, vocabulary):
-    lines = ["a [MASK] b"] * 600
-    a, b = vocabulary.ids["a"], vocabulary.ids["b"]
-    zero, one = small_model(), small_model()
-    train(zero, encoded(lines, "token"), SETTINGS, 1)
-    train(one, encoded(lines, "ignore"), SETTINGS, 1)
-    assert next_token(zero, [START_ID, a])[MASK_ID] > 0.95
-    assert next_token(one, [START_ID, a])[MASK_ID] < 0.05
-    # Both have read the marker: they know what stands behind it.
-    for model in (zero, one):
-        assert next_token(model, [START_ID, a, MASK_ID])[b] > 0.9
-
-
-def test_the_loss_of_baseline1_is_that_of_the_other_targets(encoded, small_model):
-    """One step with a learning rate of nearly nothing: the logged loss is the first model's."""
-    settings = SETTINGS.model_copy(update={"epochs": 1.0, "learning_rate": 1e-9, "batch_tokens": 1000})
-    model = small_model(seed=3)
-    record = train(model, encoded(["a [MASK] b", "c"], "ignore"), settings, 1)
-    token = encoded(["a [MASK] b", "c"], "token")
-    losses = []
-    for begin, end in ((0, 5), (5, 8)):
-        tokens = torch.from_numpy(token.tokens[begin:end]).long()
-        with torch.no_grad():
-            scores = model.logits(tokens[None, :-1])[0].log_softmax(1)
-        losses += [-scores[position, target].item() for position, target in enumerate(tokens[1:]) if target != MASK_ID]
-    assert record.tokens == len(losses) == 5
-    assert record.curve[-1]["train_loss"] == pytest.approx(sum(losses) / 5, rel=1e-5)
+def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
+    text, results = encoded(LINES), []
+    for parts in (1, 3, 50):  # fifty: more parts than a batch has sentences
+        model = small_model()
+        settings = SETTINGS.model_copy(update={"accumulate": parts})
+        results.append((train(model, text, settings, 1, valid=text, log_every_steps=1), weights(model)))
+    (whole, whole_weights), *others = results
+    for divided, divided_weights in others:
+        assert (divided.steps, divided.tokens) == (whole.steps, whole.tokens)
+        for point, other in zip(whole.curve, divided.curve, strict=True):
+            assert point == pytest.approx(other, abs=1e-5)
+        assert torch.allclose(whole_weights, divided_weights, atol=1e-4)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -95,10 +54,54 @@ def test_the_same_seed_gives_the_same_weights(encoded, small_model, precision):
     assert not torch.equal(results[0], results[2])
 
 
-def test_the_learning_rate_rises_to_its_peak_and_falls_to_zero():
-    factors = [rate_factor(step, 100, 0.1) for step in range(101)]
-    assert factors[:10] == pytest.approx([0.1 * step for step in range(1, 11)])
-    assert factors[10] == 1.0
-    assert factors[55] == pytest.approx(0.5)
-    assert factors[100] == pytest.approx(0.0)
-    assert rate_factor(0, 1, 0.0) == 1.0
+PACKED_LINES = ["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5
+
+
+@pytest.fixture
+def model_of(vocabulary: Vocabulary) -> Callable[..., Model]:
+    def make(context: str, seed: int = 1, maximum_tokens: int = 16) -> Model:
+        architecture = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=maximum_tokens, context=context)
+        model = Model(architecture, len(vocabulary))
+        model.initialise(seed)
+        return model
+
+    return make
+
+
+def losses_by_target(model: Model, text: EncodedText, packed: bool, gradients: bool) -> torch.Tensor:
+    """Negative log-probability of each target, in the order of the text."""
+    windows, is_target = divide(text, 16), text.is_target()
+    everything = np.arange(len(windows))
+    if packed:
+        rows = pack(everything, windows.length, 16)
+        batch, chosen = make_packed_batch(text, is_target, windows, rows), np.concatenate(rows)
+    else:
+        batch, chosen = make_batch(text, is_target, windows, everything), everything
+    with torch.set_grad_enabled(gradients):
+        hidden = model(batch.tokens, batch.places, batch.segments).flatten(0, 1).index_select(0, batch.positions)
+    scores = chunked_log_probabilities(hidden.detach(), model.embedding.weight, batch.targets)
+    return torch.cat([-scores[batch.rows == number] for number in np.argsort(chosen).tolist()])
+
+
+def test_packed_sentences_have_the_losses_of_sentences_alone(encoded, model_of):
+    model = model_of("packed")
+    for markers in ("token", "ignore"):
+        text = encoded([*PACKED_LINES, "a [MASK] b", "[MASK]"], markers)
+        for gradients in (True, False):  # two ways to compute attention
+            alone, packed = (losses_by_target(model, text, way, gradients) for way in (False, True))
+            assert len(alone) == text.is_target().sum()
+            assert torch.allclose(alone, packed, atol=1e-5, rtol=0)
+
+
+def test_packed_gradients_are_those_of_sentences_alone(encoded, model_of):
+    """One step with all sentences in one batch: the same loss and the same weights after it."""
+    settings = TrainingSettings(epochs=1.0, batch_tokens=4000, learning_rate=0.01, dropout=0.0, precision="float32")
+    text, results = encoded(PACKED_LINES), []
+    for context in ("sentence", "packed"):
+        model = model_of(context)
+        record = train(model, text, settings, 1)
+        assert record.steps == 1
+        gradients = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+        results.append((record.curve[-1]["train_loss"], gradients))
+    assert results[0][0] == pytest.approx(results[1][0], abs=1e-5)
+    assert torch.allclose(results[0][1], results[1][1], atol=1e-6)

@@ -9,7 +9,7 @@ from tasks.cli import main
 from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.languages_and_positions import RotaryPositions, turned
+from tasks.language_model.transformer.languages_and_positions import RotaryPositions
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.vocabulary import END_ID, START_ID
 
@@ -57,17 +57,6 @@ def test_later_words_change_no_earlier_score(kind):
             assert not torch.allclose(found[0, place:], scores[0, place:])
 
 
-def test_what_two_words_are_to_each_other_goes_by_how_far_they_are_apart():
-    rotary = positions(model_of("rotary"))
-    query, key = torch.randn(2, 1, 1, 1, 8, generator=torch.Generator().manual_seed(1)).expand(2, 1, 1, 9, 8)
-    turns = rotary(torch.zeros(1, 9, dtype=torch.int64))
-    products = (turned(query, turns) @ turned(key, turns).mT)[0, 0]  # (9, 9)
-    for apart in range(-8, 9):
-        same = products.diagonal(apart)
-        torch.testing.assert_close(same, same[:1].expand(len(same)))
-    assert not torch.allclose(products[0, 0], products[0, 1])
-
-
 def test_places_by_hand():
     """Two stretches and a word without a language, which belongs to the stretch that it is in."""
     line = torch.tensor([[START_ID, 10, 11, 20, 5, 21, 12, END_ID]])
@@ -79,34 +68,7 @@ def test_places_by_hand():
     assert pairs.places(line).tolist() == [[0, 1, 2, 5, 7, 9, 9.5, 10.5]]
 
 
-def test_what_is_expected_next_by_hand():
-    """0.9 for the word's own language, as the steps say; at the beginning of a sentence, also inside a row, even."""
-    fusion = model_of("learned").state
-    assert fusion is not None
-    expected = fusion.follow(torch.tensor([[START_ID, 10, 20, 5, END_ID, START_ID, 21]]))[1][0, :, 0]
-    torch.testing.assert_close(expected, torch.tensor([0.5, 0.9, 0.1, 0.18, 0.244, 0.5, 0.1]))
-    with torch.no_grad():
-        fusion.weight.zero_()
-        fusion.weight[1, 3] = 2.0
-        added = fusion(torch.tensor([[START_ID, 10]]))[0]
-    torch.testing.assert_close(added[:, 3], 2 * torch.tensor([0.5, 0.1]).log())
-    assert not added[:, :3].any()
-
-
-@pytest.mark.parametrize("kind", ["learned", "rotary"])
-def test_state_fusion_begins_as_the_plain_model(kind):
-    line = torch.tensor([[START_ID, *FIRST, *SECOND, END_ID]])
-    sizes = {"layers": 2, "heads": 2, "width": 16, "maximum_tokens": 12, "positions": kind}
-    scores = []
-    for languages in ([], ["en", "es"]):
-        model = TransformerLanguageModel(ArchitectureSettings(**sizes, languages=languages), 30)
-        model.initialise(3)
-        model.know(LanguageFactors(("en", "es"), np.ones((30, 2)) / 2, np.ones((30, 2, 2)) / 2, np.ones(2) / 2))
-        scores.append(model.logits(line))
-    assert torch.equal(*scores)
-
-
-@pytest.mark.parametrize("kind", ["rotary", "switching_pairs", "learned"])
+@pytest.mark.parametrize("kind", ["switching_pairs", "learned"])
 def test_commands_train_it_and_all_that_it_is_asked_agrees(tmp_path, kind):
     lines = ["the house was very big", "la casa era muy grande", "my sister quiere agua", "queremos agua and bread"] * 4
     (tmp_path / "text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

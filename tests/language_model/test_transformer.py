@@ -1,10 +1,13 @@
-"""The model against GPT-2 of Hugging Face with the same weights, and its properties."""
+"""The model and its loss against Hugging Face's and the ordinary ones with the same weights."""
 
 import pytest
 import torch
+from torch.nn import functional
 
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.model import TransformerLanguageModel, causal_attention
+from tasks.language_model.transformer import chunked_cross_entropy as module
+from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 ARCHITECTURE = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=12)
@@ -30,26 +33,15 @@ def as_gpt2(model: TransformerLanguageModel):
     architecture = model.architecture
     peer = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=model.embedding.num_embeddings,
-            n_positions=architecture.maximum_tokens,
-            n_embd=architecture.width,
-            n_layer=architecture.layers,
-            n_head=architecture.heads,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-            bos_token_id=2,
-            eos_token_id=3,
+            vocab_size=model.embedding.num_embeddings, n_positions=architecture.maximum_tokens,
+            n_embd=architecture.width, n_layer=architecture.layers, n_head=architecture.heads, resid_pdrop=0.0,
+            embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=2, eos_token_id=3,
         )
-    )
+    )  # fmt: skip
     names = {
-        "attention_norm": "ln_1",
-        "attention_input": "attn.c_attn",
-        "attention_output": "attn.c_proj",
-        "feed_forward_norm": "ln_2",
-        "feed_forward_input": "mlp.c_fc",
-        "feed_forward_output": "mlp.c_proj",
-    }
+        "attention_norm": "ln_1", "attention_input": "attn.c_attn", "attention_output": "attn.c_proj",
+        "feed_forward_norm": "ln_2", "feed_forward_input": "mlp.c_fc", "feed_forward_output": "mlp.c_proj",
+    }  # fmt: skip
     weights = {"transformer.wte.weight": model.embedding.weight, "transformer.wpe.weight": model.positions.weight}
     for name, parameter in model.final_norm.named_parameters():
         weights[f"transformer.ln_f.{name}"] = parameter
@@ -78,22 +70,42 @@ def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(model):
         torch.testing.assert_close(model.logits(tokens), theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_no_position_sees_a_later_one(model):
-    tokens = torch.randint(0, WORDS, (1, 9), generator=torch.Generator().manual_seed(1))
-    changed = tokens.clone()
-    changed[0, 5:] = (changed[0, 5:] + 1) % WORDS
-    before, after = model.logits(tokens), model.logits(changed)
-    torch.testing.assert_close(before[0, :5], after[0, :5])
-    assert not torch.allclose(before[0, 5:], after[0, 5:])
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ...]:
+    """Hidden states (11, 6), projection (23, 6), targets (11,), weights (11,), in chunks of 4 and rows of 3."""
+    monkeypatch.setattr(module, "CHUNK_POSITIONS", 4)
+    monkeypatch.setattr(module, "ROWS_IN_CACHE", 3)
+    generator = torch.Generator().manual_seed(7)
+    hidden = torch.randn(11, 6, dtype=torch.float64, generator=generator, requires_grad=True)
+    projection = torch.randn(23, 6, dtype=torch.float64, generator=generator, requires_grad=True)
+    targets = torch.randint(0, 23, (11,), generator=generator)
+    targets[5] = targets[4]  # the same target twice: its gradients add up
+    weights = torch.rand(11, dtype=torch.float64, generator=generator)
+    weights[2] = 0.0
+    return hidden, projection, targets, weights
 
 
-def test_attention_by_two_products_equals_the_fused_kernel():
-    query, key, value = torch.randn(3, 2, 4, 7, 5, generator=torch.Generator().manual_seed(2))
-    expected = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-    torch.testing.assert_close(causal_attention(query, key, value), expected)
+def test_loss_and_gradients_equal_the_ordinary_ones(example):
+    hidden, projection, targets, weights = example
+    ordinary = (functional.cross_entropy(hidden @ projection.t(), targets, reduction="none") * weights).sum()
+    expected = torch.autograd.grad(ordinary * 3, (hidden, projection))
+    ours = chunked_cross_entropy(hidden, projection, targets, weights)
+    found = torch.autograd.grad(ours * 3, (hidden, projection))
+    torch.testing.assert_close(ours, ordinary, rtol=1e-12, atol=1e-12)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    scores = chunked_log_probabilities(hidden, projection, targets)
+    expected = torch.log_softmax(hidden @ projection.t(), dim=1)[torch.arange(11), targets]
+    torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_parameter_count_by_hand(model):
-    width, layers = 16, 2
-    block = 12 * width * width + 13 * width  # four matrices, their biases, two norms
-    assert model.parameter_count() == WORDS * width + 12 * width + layers * block + 2 * width
+def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
+    hidden, projection, targets, _ = example
+    kept = torch.arange(11) != 2
+    weights = kept.to(torch.float64)
+    whole = chunked_cross_entropy(hidden, projection, targets, weights)
+    part = chunked_cross_entropy(hidden[kept], projection, targets[kept])
+    torch.testing.assert_close(whole, part, rtol=1e-12, atol=1e-12)
+    gradient = torch.autograd.grad(whole, hidden)[0]
+    assert gradient[2].eq(0).all()
+    assert gradient[1].ne(0).all()

@@ -63,19 +63,11 @@ def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(l
 @pytest.fixture
 def discs(tmp_path):
     wsj0 = tmp_path / "11-13.1" / "wsj0"
-    text(
-        wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot",
-        "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440c0402)\n",
-    )
+    dots = "The deal [loud_breath] is *done* ,COMMA he said . (440c0401)\nA %PERCENT ~ rise (440c0402)\n"
+    text(wsj0 / "transcrp" / "dots" / "si_et_20" / "440" / "440c0400.dot", dots)
     text(wsj0 / "si_et_20" / "440" / "440c0400.lsn", "THE DEAL IS DONE (440C0401)\nHE SOLD (440C0403)\n")
-    text(
-        wsj0 / "doc" / "indices" / "si_et_20.ndx",
-        ";; eval\n11_13_1:wsj0/si_et_20/440/440c0401\n11_13_1: wsj0/x/440c0409.wv1\n",
-    )
-    record(wsj0 / "si_et_20" / "440" / "440c0401.wav")
-    record(wsj0 / "si_et_20" / "440" / "440c0401.wv1")
-    record(wsj0 / "si_et_20" / "440" / "440c0402.wv1")
-    record(wsj0 / "si_et_20" / "440" / "440c0405.flac")
+    for name in ("440c0401.wav", "440c0401.wv1", "440c0402.wv1", "440c0405.flac"):
+        record(wsj0 / "si_et_20" / "440" / name)
     record(tmp_path / "converted" / "440C0403.WAV")
     return tmp_path
 
@@ -86,19 +78,6 @@ def test_wsj_recordings_meet_their_transcripts(discs):
     assert {utterance.speaker for utterance in recordings.utterances} == {"440"}
     assert recordings.utterances[0].audio.suffix == ".wav"
     assert recordings.left_out == {"not_converted": ["440c0402"], "no_transcript": ["440c0405"]}
-
-
-def test_wsj_lists_and_folders_choose_utterances(discs):
-    by_list = WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["11-13.1/wsj0/doc/indices/si_et_20.ndx"])
-    recordings = read_wsj_speech(by_list)
-    assert list(words(recordings)) == ["440c0401"]
-    assert recordings.left_out == {"no_recording": ["440c0409"]}
-    by_folder = WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["converted"])
-    assert list(words(read_wsj_speech(by_folder))) == ["440c0403"]
-    with pytest.raises(SpeechError, match="'si_et_5'"):
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), folders=["si_et_5"]))
-    with pytest.raises(SpeechError, match=r"none.ndx' does not exist"):
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs), lists=["none.ndx"]))
 
 
 def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):

@@ -1,11 +1,8 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-import yaml
-from stage_commands import settings
 
 from tasks.cli import main
 from tasks.speech.audio.manifest import read_manifest
@@ -59,25 +56,3 @@ def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_n
     assert "Tom" not in report.read_text() + capsys.readouterr().err
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "out" / "manifest.jsonl").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_corpus_of_which_nothing_is_left_is_an_error(source, tmp_path, refusal):
-    options = settings(f"source={source}", "maximum_seconds=0.5")
-    error = refusal("speech-corpus", "--output", tmp_path / "out", *options)
-    left_out = "left out: 1 no_words (c); 3 too_long (a, b, d); 1 unreadable (e)"
-    assert f"has no utterance that can be used; {left_out}" in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_section_of_params_can_be_synthetic_speech(tmp_path):
-    pytest.importorskip("espeakng_loader")
-    params = Path(__file__).parents[3] / "params.yaml"
-    name = next(iter(yaml.safe_load(params.read_text())["speech"]["corpora"]))
-    (tmp_path / "text.txt").write_text("Tom said that he would come.\nHe came at 7.\n")
-    options = ["--params", params, "--name", f"speech.corpora.{name}.test", "--report", tmp_path / "report.json"]
-    assert speech_corpus("--set", f"source={tmp_path}/text.txt", "--output", tmp_path / "out", *options) == 0
-    [utterance] = read_manifest(tmp_path / "out" / "manifest.jsonl")
-    assert (utterance.utterance_id, utterance.synthetic) == ("test-0000001", True)
-    document = json.loads((tmp_path / "report.json").read_text())
-    assert document["cell"]["dataset"] == name
-    assert (document["measured"]["synthetic"], document["measured"]["utterances"]) == (True, 1)

@@ -57,15 +57,6 @@ def test_search_adds_what_the_parts_say(transducer):
     assert any(h.parts[WORD_COUNT] for h in found)
 
 
-def test_weight_of_zero_is_the_search_without_fusion(transducer):
-    frames = [torch.randn(6, 6, generator=torch.Generator().manual_seed(1))]
-    settings = SearchSettings(beam_width=4, nbest=4)
-    fusion = weighted({WORD_COUNT: WordCounts(SpelledUnits(UNITS))}, {WORD_COUNT: 0.0})
-    alone = beam_search(transducer, BLANK, frames, settings)
-    fused = beam_search(transducer, BLANK, frames, settings, fusion)
-    assert [(h.units, h.score) for h in alone[0]] == [(h.units, h.score) for h in fused[0]]
-
-
 def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(transducer, tmp_path):
     from tasks.language_model.opening import open_language_model
     from tasks.language_model.settings import ArchitectureSettings
@@ -88,8 +79,3 @@ def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(tran
     assert found == pytest.approx(sum(rows[place, ids[place + 1]].item() for place in range(4)), abs=1e-4)
     with pytest.raises(ModelError, match="over 4 tokens that are not the 5 units"):
         UnitModel(open_language_model(tmp_path / "units").next_words(), [*PIECES, "d"])
-
-
-def test_a_unit_across_words_is_refused():
-    with pytest.raises(ModelError, match="span two words"):
-        SpelledUnits(Pieces(*PIECES, "\u2581a\u2581b"))

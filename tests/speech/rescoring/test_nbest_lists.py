@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
-from tasks.speech.word_errors.references import measure_overlap, read_hypotheses, read_references
+from tasks.speech.word_errors.references import measure_overlap
 
 
 def record(name="u1", reference="what was said", scores=(-1.0, -2.0), **more):
@@ -40,21 +41,6 @@ def test_compressed_lists_are_read_and_written_alike(tmp_path):
     assert (tmp_path / "again.jsonl.gz").read_bytes() == first
 
 
-def test_references_and_hypotheses_from_either_kind_of_file(tmp_path):
-    lists = write(tmp_path / "lists.jsonl", [record(scores=(-3, -1)), record("u2", "b", scores=())])
-    manifest = write(
-        tmp_path / "manifest.jsonl", [{"utterance_id": "u1", "audio": "not/there.flac", "text": "what was said"}]
-    )
-    assert read_references(lists) == {"u1": "what was said", "u2": "b"}
-    assert read_references(manifest) == {"u1": "what was said"}
-    assert read_hypotheses(lists) == {"u1": "text 1"}
-    assert read_hypotheses(manifest) == {"u1": "what was said"}
-    with pytest.raises(
-        SpeechError, match=r"2 problems: line 1: has no 'utterance_id' that is text; line 2: has no 'text'"
-    ):
-        read_hypotheses(write(tmp_path / "bad.jsonl", [{"text": "a"}, {"utterance_id": "u"}]))
-
-
 def test_overlap_is_the_share_of_references_that_are_lines_of_the_training_texts(tmp_path):
     train = tmp_path / "train.txt"
     train.write_text("yes\nzero one\nno such thing\n", encoding="utf-8")
@@ -63,20 +49,10 @@ def test_overlap_is_the_share_of_references_that_are_lines_of_the_training_texts
     assert measure_overlap(["..."], [train])["shared_sentence_share"] is None
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "u1-1 WHAT WAS SAID",
-        "what was said\t-1.2",
-        '{"utt_id": "u", "nbest": []}',
-        '["what was said"]',
-        "u1 1 0.1 0.2 what",
-    ],
-)
-@pytest.mark.parametrize("count", [4, 500])
-def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line, count):
+@pytest.mark.parametrize("line", ["u1-1 WHAT WAS SAID", '{"utt_id": "u", "nbest": []}', '["what was said"]'])
+def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line):
     with pytest.raises(SpeechError) as caught:
-        read_nbest(write(tmp_path / "lists.jsonl", [line] * count))
+        read_nbest(write(tmp_path / "lists.jsonl", [line] * 500))
     said = str(caught.value)
     assert len(said) < 700
     assert "\n" not in said
@@ -87,7 +63,49 @@ def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line, count):
     assert read_nbest(write(tmp_path / "right.jsonl", [form]))[0].reference == "what was said"
 
 
-def test_the_folder_of_a_toolkit_is_named_as_such(tmp_path):
-    (tmp_path / "decode" / "1best_recog").mkdir(parents=True)
-    with pytest.raises(SpeechError, match="is a folder, such as toolkits write; give one file of JSON lines"):
-        read_nbest(tmp_path / "decode")
+def lists() -> list[NbestList]:
+    """Four utterances of two words: the first list begins with its best hypothesis, the second does not, the third has
+    only wrong ones (equally wrong), the fourth is empty."""
+
+    def entries(*texts):
+        return tuple(ScoredHypothesis(text, -float(place)) for place, text in enumerate(texts))
+
+    return [
+        NbestList("a", "red house", entries("red house", "red mouse")),
+        NbestList("b", "blue house", entries("blue mouse", "blue house", "Blue house.")),
+        NbestList("c", "old tree", entries("odd tree", "old three")),
+        NbestList("d", "my hat", ()),
+    ]
+
+
+@pytest.fixture
+def source(tmp_path):
+    write_nbest(tmp_path / "lists.jsonl.gz", lists())
+    return tmp_path / "lists.jsonl.gz"
+
+
+def test_what_can_be_won_by_hand(source, tmp_path, capsys):
+    output, report = tmp_path / "taken.jsonl.gz", tmp_path / "report.json"
+    options = ["--set", f"source={source}", "--output", str(output), "--report", str(report)]
+    assert main(["check-nbest", *options]) == 0
+    assert json.loads(report.read_text(encoding="utf-8"))["measured"] == {
+        "utterances_of_source": 4,
+        "utterances": 4,
+        "empty_references": 0,
+        "empty_lists": 1,
+        "words": 8,
+        "hypotheses": 7,
+        "distinct_hypotheses": 6,
+        # One word of b, one of c, both of d; the best of b has none.
+        "wer": 4 / 8,
+        "oracle_wer": 3 / 8,
+        # All but b: of c and of d nothing better is there.
+        "best_first_share": 3 / 4,
+    }
+    assert read_nbest(output) == read_nbest(source)
+    assert output.stat().st_mode & 0o777 == 0o600
+    text = report.read_text(encoding="utf-8")
+    assert "mouse" not in text
+    (warning,) = json.loads(text)["warnings"]
+    assert warning == "1 lists hold no hypothesis; the words of their references are deleted"
+    assert capsys.readouterr().err == f"warning: {warning}\n"

@@ -5,9 +5,10 @@ import pytest
 import torch
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer, some_hypotheses
 
+from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
 from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.opening import open_language_model
-from tasks.language_model.transformer.scoring import TransformerScorer
 
 MAKERS = {"transformer": save_transformer, "ngram": save_ngram}
 
@@ -58,29 +59,36 @@ def test_causal_models_by_folder(tmp_path, kind):
     assert scorer.unknown_words(("zed",)) == 0
 
 
-def test_adapted_causal_folder_is_scored_as_its_perplexity(tmp_path):
-    from tasks.language_model.causal_lm.folder import save_reference
-    from tasks.language_model.settings import CausalLanguageModelSettings
-
-    base = save_causal(tmp_path / "base", "llama")
-    save_reference(tmp_path / "reference", CausalLanguageModelSettings(model=base))
-    group = [words for words in some_hypotheses(1)[0] if words]
-    (scores,) = open_language_model(str(tmp_path / "reference")).score_sentences([group])
-    expected = [own_scores(str(tmp_path / "reference"), words, tmp_path) for words in group]
-    np.testing.assert_allclose(scores, expected, atol=1e-4)
+@pytest.fixture(scope="module", params=["llama", "gpt2"])
+def causal(request, tmp_path_factory):
+    torch.set_num_threads(1)
+    folder = save_causal(tmp_path_factory.mktemp(request.param), request.param)
+    assert kind_of_model(folder) == "causal_lm"
+    return CausalScorer.load(folder)
 
 
-def test_bfloat16_is_near(tmp_path):
-    model = save_causal(tmp_path / "model", "llama")
-    groups = some_hypotheses(2)
-    exact, rounded = (
-        CausalScorer.load(model, precision).score_sentences(groups) for precision in ("float32", "bfloat16")
-    )
-    for one, other in zip(exact, rounded, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0.05)
-        assert not np.array_equal(one, other)
+SENTENCES = [("the", "cat"), ("the", "cat", "saw", "anna's", "dog"), ("the", "dog"), (), ("zed",), ("the",) * 30]
 
 
-def test_no_hypotheses_at_all(tmp_path):
-    scorer = TransformerScorer.load(save_transformer(tmp_path / "model"))
-    assert [len(scores) for scores in scorer.score_sentences([[], [("the",)], []])] == [0, 1, 0]
+def test_sentences_cost_what_rescoring_says(causal):
+    words = WholeWords(causal)
+    words.start()
+    histories = []
+    for sentence in SENTENCES:
+        history = BEGINNING
+        for word in sentence:
+            history = words.extend(history, word)
+            if len(histories) % 2:
+                words.read(np.array([history]))
+        histories.append(history)
+    ends = words.sentence_ends(np.array(histories))
+    (expected,) = causal.score_sentences([SENTENCES])
+    assert words.values(np.array(histories)) + ends == pytest.approx(expected, abs=1e-3)
+    assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
+    # Behind the model's window of 64 positions a sentence begins anew: one of 100 words has a probability all the same.
+    history = BEGINNING
+    for _ in range(100):
+        history = words.extend(history, "dog")
+    found = np.array([history])
+    ends = words.sentence_ends(found)
+    assert np.isfinite(words.values(found) + ends)

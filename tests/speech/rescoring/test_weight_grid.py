@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
-from tasks.errors import SpeechError
 from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights, with_language_model
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
-from tasks.speech.rescoring.rescore_stage import complete_lists
 from tasks.speech.rescoring.settings import RescoringSettings
-from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT
+from tasks.speech.rescoring.weight_grid import LM, WORD_COUNT
 
 
 class CountingScorer:
@@ -26,26 +23,6 @@ class CountingScorer:
 
 def nbest(name, reference, *hypotheses):
     return NbestList(name, reference, tuple(ScoredHypothesis(text, score) for text, score in hypotheses))
-
-
-def test_table_by_hand():
-    table = hypothesis_table(
-        [
-            nbest("u1", "a good day", ("A bad day!", -1.0), ("a bad day", -1.5), ("a good day", -2.0), ("good", -9.0)),
-            nbest("u2", "..."),
-            nbest("u3", "yes it is"),
-        ]
-    )
-    assert table.utterance_ids == ("u1", "u2", "u3")
-    assert table.hypotheses == [[("a", "bad", "day"), ("a", "good", "day"), ("good",)], [], []]
-    assert table.score.tolist() == [[-1.0, -2.0, -9.0], [-np.inf] * 3, [-np.inf] * 3]
-    assert table.errors.tolist() == [[1, 0, 2], [0, 0, 0], [3, 0, 0]]
-    assert table.features[WORD_COUNT].tolist() == [[3, 3, 1], [0, 0, 0], [0, 0, 0]]
-    assert table.error_count({}) == 4
-    assert table.oracle_error_count() == 3  # the empty list has nothing better than deletions
-    assert table.chosen_texts({}) == {"u1": "a bad day"}
-    with pytest.raises(SpeechError, match="has a reference that holds a word"):
-        hypothesis_table([nbest("u2", "...")])
 
 
 def test_the_weight_that_is_needed_is_found():
@@ -76,26 +53,6 @@ def test_weights_are_the_mean_of_what_is_best_on_draws():
     assert tune_weights(table, axes, 0).weights[LM] == 0.0
 
 
-def test_nearly_equal_weights_end_in_the_middle():
-    # Half of the utterances need weights of up to 0.6, half are wrong from weights of 0.4 to 1 on: between 0.4 and 0.6
-    # all weights are as good, but for chance.
-    weights = []
-    for seed in range(5):
-        generator = np.random.default_rng(seed)
-        low, high = generator.uniform(0.0, 0.6, 200), generator.uniform(0.4, 1.0, 200)
-        lists = [nbest(f"a{n}", "good", ("bad", 0.0), ("good", -4 * need)) for n, need in enumerate(low)]
-        lists += [nbest(f"b{n}", "day", ("day", 0.0), ("good", -limit)) for n, limit in enumerate(high)]
-        (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
-        axes = {LM: [round(0.02 * step, 2) for step in range(60)]}
-        tuned = tune_weights(table, axes, 200)
-        assert 0.4 < tuned.weights[LM] < 0.6
-        assert tuned.errors <= tuned.fewest_errors + 10  # of 60 to 70
-        assert tuned.deviation[LM] > 0.01
-        weights.append((tuned.weights[LM], tune_weights(table, axes, 0).weights[LM]))
-    of_draws, of_one = np.std(weights, axis=0)
-    assert of_draws < 0.8 * of_one
-
-
 def test_nothing_to_gain_leaves_all_weights_at_zero_and_a_bonus_stands_against_deletions():
     (table,) = with_language_model(
         [hypothesis_table([nbest("u1", "bad", ("bad", 0.0), ("good", -1.0))])], CountingScorer()
@@ -106,30 +63,3 @@ def test_nothing_to_gain_leaves_all_weights_at_zero_and_a_bonus_stands_against_d
     lists = [nbest("u1", "one two three", ("one two", 0.0), ("one two three", -1.0))]
     tuned = tune_weights(hypothesis_table(lists), {WORD_COUNT: [0.0, 1.5]}, 0)
     assert (tuned.weights, tuned.errors) == ({WORD_COUNT: 1.5}, 0)
-
-
-def test_unknown_words_have_a_weight():
-    lists = [
-        nbest("u1", "a day", ("a xday", 0.0), ("a day", -1.5)),
-        nbest("u2", "good thing", ("bad thing", 0.0), ("good thing", -0.5)),
-    ]
-    (table,) = with_language_model([hypothesis_table(lists)], CountingScorer())
-    tuned = tune_weights(table, axes_of(RescoringSettings(unknown_word_bonuses=[0.0, -2.0]), table), 0)
-    assert tuned.errors == 0
-    assert tuned.weights[UNKNOWN] == -2.0
-
-
-def test_missing_utterances_stay_in_the_test_set():
-    lists = [nbest("u2", "old", ("b", 0.0))]
-    completed = complete_lists(lists, {"u1": "a", "u2": "b"})
-    assert [(one.utterance_id, one.reference, len(one.hypotheses)) for one in completed] == [
-        ("u1", "a", 0), ("u2", "b", 1),
-    ]  # fmt: skip
-    with pytest.raises(SpeechError, match="references do not have: 'u2'"):
-        complete_lists(lists, {"u1": "a"})
-
-
-def test_settings_that_make_no_sense():
-    for values in ({"lm_weights": [0.1]}, {"lm_weights": [0.0, -1.0]}, {"unknown_word_bonuses": [0.0, 1.0]}):
-        with pytest.raises(ValidationError):
-            RescoringSettings(**values)

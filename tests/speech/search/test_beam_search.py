@@ -1,6 +1,5 @@
 """Beam search: torchaudio's answers, exhaustive search on a toy, and how batches do not matter."""
 
-import copy
 import itertools
 
 import numpy as np
@@ -39,7 +38,7 @@ def search(model, encoded, **settings):
     return beam_search(model, BLANK, encoded, SearchSettings(**settings))
 
 
-@pytest.mark.parametrize("width", [1, 2, 4, 7])
+@pytest.mark.parametrize("width", [1, 4])
 def test_same_hypotheses_and_scores_as_torchaudio(model, width):
     from torchaudio.models import RNNTBeamSearch
 
@@ -109,37 +108,3 @@ def test_a_wide_beam_is_exhaustive_search():
     scores = [h.transducer / (len(h.units) + 2) for h in found]
     assert [h.score for h in found] == pytest.approx(scores, abs=1e-9)
     assert scores == sorted(scores, reverse=True)
-
-
-def test_no_frame_emits_more_units_than_allowed(model):
-    talkative = copy.deepcopy(model)
-    with torch.no_grad():
-        talkative.joiner.linear.bias[-1] -= 50
-    found = search(talkative, utterances(3), beam_width=2, step_max_symbols=2)
-    assert [len(hypotheses[0].units) for hypotheses in found] == [2 * len(frames) for frames in utterances(3)]
-
-
-def test_empty_utterance_and_no_utterance(model):
-    (found,) = search(model, [torch.zeros(0, 32)])
-    assert [(hypothesis.units, hypothesis.score) for hypothesis in found] == [((), 0.0)]
-    assert search(model, []) == []
-    one, two = search(model, [torch.zeros(0, 32), utterances(1)[0]])
-    assert one[0].units == ()
-    assert len(two) > 1
-
-
-def test_suppressed_units_never_come_out_and_others_take_their_place(model):
-    encoded = utterances()
-    settings = SearchSettings(nbest=5)
-
-    def emitted(bias):
-        lists = beam_search(model, BLANK, encoded, settings, bias=bias)
-        return {unit for hypotheses in lists for found in hypotheses for unit in found.units}
-
-    bias = np.zeros(BLANK + 1, dtype=np.float32)
-    plain = emitted(bias)
-    assert plain == emitted(None)
-    bias[:6] = -np.inf
-    assert plain & set(range(6))
-    assert emitted(bias) <= set(range(6, BLANK))
-    assert emitted(bias)

@@ -4,15 +4,11 @@ import json
 
 import pytest
 
-from tasks.errors import SpeechError
 from tasks.speech.streaming.partial_results import (
-    Partial,
     average_lag,
-    committed,
     erased_words,
     held_back,
     partial,
-    read_partials,
 )
 
 SPOKEN = [
@@ -42,27 +38,6 @@ def test_words_held_back(words, seen, erased, lag):
     assert shown(found) == seen
     assert erased_words(found) == erased
     assert average_lag(found) == pytest.approx(lag)
-
-
-def test_what_was_shown_stays_where_nothing_is_taken_back():
-    assert shown(committed(SPOKEN)) == ["we", "we wreck a", "we wreck a", "we wreck a now"]
-    assert erased_words(committed(SPOKEN)) == 0
-    assert shown(committed(held_back(SPOKEN, 2))) == shown(held_back(SPOKEN, 2))
-    assert average_lag([Partial(1, ("a",)), Partial(2, ())]) is None
-    assert partial(1, "我们book").words == ("我", "们", "book")
-
-
-def test_lines_that_are_no_partial_results_are_named(tmp_path):
-    path = tmp_path / "partials.jsonl"
-    back = [{"seconds": 2, "text": "a"}, {"seconds": 1, "text": "a"}]
-    for line, message in [
-        ({"partials": []}, "line 1: has no 'utterance_id'"),
-        ({"utterance_id": "u", "partials": []}, "line 1: 'partials' needs objects with 'seconds', which do not fall"),
-        ({"utterance_id": "u", "partials": back}, "line 1: 'partials' needs"),
-    ]:
-        path.write_text(json.dumps(line) + "\n")
-        with pytest.raises(SpeechError, match=message):
-            read_partials(path)
 
 
 def test_the_command_measures_results_of_any_recogniser(tmp_path, measured, refusal):

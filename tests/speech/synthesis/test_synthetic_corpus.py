@@ -4,14 +4,16 @@ import sys
 
 import pytest
 import soundfile
-
-pytest.importorskip("espeakng_loader")
-
+from hypothesis import given
+from hypothesis import strategies as st
 from stage_commands import settings
 
 from tasks.cli import main
+from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.manifest import read_manifest
+from tasks.speech.synthesis.synthetic_corpus import spoken_text
 
+pytest.importorskip("espeakng_loader")
 LINES = ["Tom likes tea.", "He is 7.", "...", "One two three four five six seven.", "", "Ann likes milk, too.", "Yes?"]
 
 
@@ -94,3 +96,21 @@ def test_what_cannot_be_spoken_is_one_line_without_the_text(text, tmp_path, refu
         assert message in refusal(*synthesis(text, tmp_path / "out", f"synthesis.{setting}"))
     monkeypatch.setitem(sys.modules, "espeakng_loader", None)
     assert "pip install 'palimpsest[synthesis]'" in refusal(*synthesis(text, tmp_path / "out"))
+
+
+def test_words_are_spoken_as_the_reference_has_them_with_their_pauses():
+    for text, spoken in [
+        ("Well, Tom's here; isn't he?", "well, tom's here; isn't he?"),
+        ('"Stop!" he said.', "stop! he said."),
+        ("THE US & UK -- at 'home'", "the us uk at home"),
+        ("a well-known man – or so", "a well known man, or so"),
+        ("(yes)", "yes"),
+        ("100 %", "100"),
+        ("...", ""),
+    ]:
+        assert spoken_text(text) == spoken
+
+
+@given(st.text() | st.text("ab'’.,- \"&", max_size=30))
+def test_the_recording_says_the_words_of_the_reference(text):
+    assert normalise(spoken_text(text)) == normalise(text)

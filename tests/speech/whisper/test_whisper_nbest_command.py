@@ -6,15 +6,14 @@ import stat
 import pytest
 import torch
 from stage_commands import settings
-from tiny_whisper import ENGLISH, GERMAN, NO_TIMESTAMPS, START, TRANSCRIBE, save_folder, write_noise
+from tiny_whisper import save_folder, write_noise
 from transformers import BertConfig
 
 from tasks.cli import main
-from tasks.errors import ParameterError
 from tasks.language_model.normalisation import normalise
-from tasks.speech.rescoring.nbest_lists import ScoredHypothesis, read_nbest
+from tasks.speech.rescoring.nbest_lists import read_nbest
 from tasks.speech.whisper.recogniser import has_digits, load_whisper
-from tasks.speech.whisper.transcription import join_windows, merge_spellings, windows_of
+from tasks.speech.whisper.transcription import windows_of
 
 
 @pytest.fixture(scope="module")
@@ -72,25 +71,6 @@ def test_what_users_get_wrong(folder, manifest, tmp_path, refusal):
         assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_text_of_pieces_and_pieces_with_digits(folder):
-    recogniser = load_whisper(folder)
-    assert recogniser.text_of("Zwölf Bücher, naïve – 3 €".encode()) == "Zwölf Bücher, naïve – 3 €"
-    assert recogniser.text_of([0xC3]) == "�"
-    assert sorted(recogniser.pieces_with_digits()) == sorted(b"%$&+=#@0123456789")
-
-
-def test_prompt_of_a_multilingual_model(folder):
-    recogniser = load_whisper(folder)
-    assert recogniser.search_space("en").prompt == (START, NO_TIMESTAMPS)
-    generation = recogniser.model.generation_config
-    generation.is_multilingual = True
-    generation.lang_to_id = {"<|en|>": ENGLISH, "<|de|>": GERMAN}
-    generation.task_to_id = {"transcribe": TRANSCRIBE}
-    assert recogniser.search_space("de").prompt == (START, GERMAN, TRANSCRIBE, NO_TIMESTAMPS)
-    with pytest.raises(ParameterError, match=r"language 'dee' is not known to this model.*known: de, en"):
-        recogniser.search_space("dee")
-
-
 def test_windows_are_cut_where_it_is_quiet():
     samples = torch.rand(50_000) - 0.5
     samples[25_000:31_000] = 0.0
@@ -100,14 +80,3 @@ def test_windows_are_cut_where_it_is_quiet():
     assert 25_000 < len(parts[0]) < 31_000
     assert [len(part) for part in windows_of(samples[:32_000], 32_000, 16_000)] == [32_000]
     assert all(0 < len(part) <= 4_000 for part in windows_of(samples, 4_000, 16_000))
-
-
-def test_windows_are_joined_by_the_sum_of_scores():
-    first = [ScoredHypothesis("a", -1.0), ScoredHypothesis("b", -2.0)]
-    second = [ScoredHypothesis("c", -0.5), ScoredHypothesis("", -4.0)]
-    joined = [(one.text, one.score) for one in join_windows([first, second], 3)]
-    assert joined == [("a c", -1.5), ("b c", -2.5), ("a", -5.0)]
-    assert join_windows([first], 3) == first
-    # Spellings of the same words are one.
-    found = merge_spellings([ScoredHypothesis(*pair) for pair in (("Go, on", -2.0), ("go on.", -1.0), ("gone", -3.0))])
-    assert [(one.text, one.score) for one in found] == [("go on.", -1.0), ("gone", -3.0)]

@@ -20,35 +20,19 @@ def make_model(size: int = SIZE, end: int = END) -> WhisperForConditionalGenerat
     """Weights are drawn with a wide spread, so that no two transcripts are equally probable."""
     torch.manual_seed(7)
     config = WhisperConfig(
-        vocab_size=size,
-        num_mel_bins=80,
-        d_model=8,
-        encoder_layers=1,
-        encoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_layers=1,
-        decoder_attention_heads=2,
-        decoder_ffn_dim=32,
-        max_source_positions=50 * WINDOW_SECONDS,
-        max_target_positions=24,
-        init_std=0.5,
-        bos_token_id=end,
-        eos_token_id=end,
-        pad_token_id=end,
+        vocab_size=size, num_mel_bins=80, d_model=8, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=32,
+        decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=32, max_source_positions=50 * WINDOW_SECONDS,
+        max_target_positions=24, init_std=0.5, bos_token_id=end, eos_token_id=end, pad_token_id=end,
         decoder_start_token_id=end + 1,
-    )
+    )  # fmt: skip
     model = WhisperForConditionalGeneration(config).eval()
     with torch.no_grad():
         # The end is the padding too, and begins as zeros: it would never be chosen.
         model.model.decoder.embed_tokens.weight[end].normal_(std=1.0)
     model.generation_config = GenerationConfig(
-        eos_token_id=end,
-        pad_token_id=end,
-        decoder_start_token_id=end + 1,
-        is_multilingual=False,
-        no_timestamps_token_id=NO_TIMESTAMPS,
-        begin_suppress_tokens=[32, end],
-    )
+        eos_token_id=end, pad_token_id=end, decoder_start_token_id=end + 1, is_multilingual=False,
+        no_timestamps_token_id=NO_TIMESTAMPS, begin_suppress_tokens=[32, end],
+    )  # fmt: skip
     return model
 
 
