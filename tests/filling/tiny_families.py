@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     AlbertTokenizer,
     BertTokenizer,
     DebertaV2Tokenizer,
+    MPNetTokenizer,
+    PreTrainedTokenizerFast,
     RobertaTokenizer,
     XLMRobertaTokenizer,
 )
@@ -70,9 +72,26 @@ def mask_token(name: str) -> AddedToken:
     return AddedToken(name, lstrip=True, special=True)
 
 
+def modern_bert_tokenizer() -> PreTrainedTokenizerFast:
+    """Byte pairs under BERT's special tokens."""
+    vocabulary, merges = byte_pairs(BERT_SPECIAL[:4])
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token=mask_token("[MASK]"),
+    )  # fmt: skip
+
+
 TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL)),
+    "mpnet": lambda: MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"])),
     "roberta": lambda: RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL), mask_token=mask_token("<mask>")),
+    "modernbert": modern_bert_tokenizer,
     "albert": lambda: AlbertTokenizer(
         vocab=unigrams(ALBERT_SPECIAL, "<unk>", lower_case=True), mask_token=mask_token("[MASK]")
     ),
@@ -83,7 +102,11 @@ TOKENIZERS: dict[str, Callable[[], Any]] = {
 }
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("bert", "Bert", {}),
+    "electra": ("bert", "Electra", {"embedding_size": 8}),
+    "distilbert": ("bert", "DistilBert", {}),
+    "mpnet": ("mpnet", "MPNet", {}),
     "roberta": ("roberta", "Roberta", {}),
+    "modernbert": ("modernbert", "ModernBert", {"local_attention": 4}),
     "albert": ("albert", "Albert", {"embedding_size": 8}),
     "xlm-roberta": ("xlm-roberta", "XLMRoberta", {}),
     "deberta": (
@@ -93,11 +116,13 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }  # fmt: skip
 """Tokenizer, architecture as Hugging Face's classes name it, and what is special of its configuration."""
 FAMILIES = sorted(MODELS)
-MIXING = ("convbert", "fnet")
+MIXING = ("convbert", "fnet", "nystromformer", "yoso")
 """Architectures that mix padding into a sentence."""
 MODELS |= {
     "convbert": ("bert", "ConvBert", {"embedding_size": 16}),
     "fnet": ("bert", "FNet", {}),
+    "nystromformer": ("bert", "Nystromformer", {}),
+    "yoso": ("bert", "Yoso", {}),
 }
 
 
@@ -114,6 +139,8 @@ def random_model(family: str, *, positions: int = 64) -> Any:
     tokenizer = tokenizer_of(family)
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    if family == "distilbert":
+        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
     model = architecture(
         configuration(
             vocab_size=len(tokenizer), max_position_embeddings=positions, pad_token_id=tokenizer.pad_token_id,
