@@ -27,7 +27,7 @@ _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
 
 def detected_substitutes(
     fills: Iterable[tuple[MaskedSentence, Sequence[str]]],
-    kept: AllowedWords,
+    allowed_words: AllowedWords,
     counts: Mapping[str, int],
     most_lines: int = 1000,
     seed: int = 1,
@@ -50,11 +50,15 @@ def detected_substitutes(
         for start, end in word_spans(line):
             word = fold(line[start:end])
             differs = any((start, end) in missing for missing in others)
-            rarity.append((differs, bool(kept) and not kept.holds(word), -counts.get(word, 0)))
+            rarity.append((differs, bool(allowed_words) and not allowed_words.holds(word), -counts.get(word, 0)))
             is_substitute.append(any(first < end and start < last for first, last in spans))
             line_of.append(aligned)
         aligned += 1
-    known = "word counts of public text and the list of never-masked words" if kept else "word counts of public text"
+    known = (
+        "word counts of public text and the list of never-masked words"
+        if allowed_words
+        else "word counts of public text"
+    )
     attacker = f"{known}; fills of one text: {len(lines[0][1]) if lines else 0}"
     substitutes, of_line = np.array(is_substitute, dtype=bool), np.array(line_of, dtype=np.int64)
     if not substitutes.any() or substitutes.all():

@@ -61,16 +61,16 @@ _NEARLY_ALWAYS = 0.9
 class WordList:
     """The attacker's candidates, and the prior probability of each."""
 
-    def __init__(self, counts: Iterable[tuple[str, int]], kept: AllowedWords) -> None:
+    def __init__(self, counts: Iterable[tuple[str, int]], allowed_words: AllowedWords) -> None:
         """``counts``: cased words in public text."""
         total, capital = Counter[str](), Counter[str]()
         for word, count in counts:
             folded = fold(word)
-            if count > 0 and not kept.holds(folded):
+            if count > 0 and not allowed_words.holds(folded):
                 total[folded] += count
                 capital[folded] += count if word != word.lower() else 0
         self.index = {word: number for number, word in enumerate(total)}
-        self.has_allowed_words = bool(kept)
+        self.has_allowed_words = bool(allowed_words)
         self._counts = np.array(list(total.values()), dtype=np.float64)
         self._capital = np.array([capital[word] for word in total]) / self._counts
         self._figure = np.array([any(map(str.isdigit, word)) for word in total], dtype=np.float64)

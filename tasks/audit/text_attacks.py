@@ -82,10 +82,12 @@ def substitutes(attacked: AttackedText) -> dict[str, Figure]:
     """How well an attacker distinguishes substitutes from words of the text."""
     if attacked.masked is None or attacked.method is None:
         return {}
-    settings, kept = attacked.settings, AllowedWords.read(str(attacked.masked / "allowed_words.txt"))
+    settings, allowed_words = attacked.settings, AllowedWords.read(str(attacked.masked / "allowed_words.txt"))
     fills = _fills(attacked, attacked.masked)
     counts = counts_of_words(str(attacked.files.word_counts))
-    return {"detected_substitutes": detected_substitutes(fills, kept, counts, settings.tagged_lines, settings.seed)}
+    return {
+        "detected_substitutes": detected_substitutes(fills, allowed_words, counts, settings.tagged_lines, settings.seed)
+    }
 
 
 def same_entities(attacked: AttackedText) -> dict[str, Figure]:

@@ -139,7 +139,7 @@ def fill(
     if done.fills and done.counts.get("class_slots") == 0:
         report.warn("no marker has a class: classes=match changed nothing; give --sidecar, or mask by class")
     fallbacks = f"{done.fallbacks:,} {settings.fallbacks}"
-    if "off-list" in fallbacks and not done.kept:
+    if "off-list" in fallbacks and not done.allowed_words:
         fallbacks = "no list of never-masked words, so any word may be written"
     print(
         f"filled {done.fills:,} places ({done.markers:,} markers) in {done.lines:,} lines with {len(done.words):,} "

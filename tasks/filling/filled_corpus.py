@@ -26,7 +26,7 @@ from tasks.settings.resources import ResourceSettings
 class FilledCorpus:
     """Counts of a filled corpus."""
 
-    kept: AllowedWords
+    allowed_words: AllowedWords
     restoration: Restoration | None
     """``None`` if no sidecar is read."""
     lines: int = 0
@@ -52,7 +52,7 @@ class FilledCorpus:
             self.fills += len(fills)
             for slot, fill in zip(sentence.slots, fills, strict=True):
                 self.fallbacks += fill.fallback
-                self.off_list += not self.kept.holds(fill.word, slot.language)
+                self.off_list += not self.allowed_words.holds(fill.word, slot.language)
                 self.words.add(fold(fill.word))
         if self.restoration is not None:
             self.restoration.add(part.sentences, part.words, in_copy)
@@ -82,8 +82,8 @@ class FilledCorpus:
             "fills": self.fills,
             "fallback_count": self.fallbacks,
             "distinct_fills": len(self.words),
-            "off_list_share": self.off_list / self.fills if self.fills and self.kept else None,
-            "allowed_words": len(self.kept),
+            "off_list_share": self.off_list / self.fills if self.fills and self.allowed_words else None,
+            "allowed_words": len(self.allowed_words),
             "candidate_words": self.candidate_words,
             "restoration_rate": overall.get("rate"),
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
@@ -126,9 +126,9 @@ def fill_corpus(
     if sidecar:
         words, generic = prepared.words, None
         if words.counts:
-            generic = GenericWords(words.counts.off_list_probabilities(words.kept), words.counts.ranks())
+            generic = GenericWords(words.counts.off_list_probabilities(words.allowed_words), words.counts.ranks())
         restoration = Restoration(generic, method.copies)
-    done, started = FilledCorpus(prepared.words.kept, restoration), time.perf_counter()
+    done, started = FilledCorpus(prepared.words.allowed_words, restoration), time.perf_counter()
     filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
 
     def lines() -> Iterator[str]:

@@ -169,7 +169,7 @@ class PartFiller:
             for number, (line, document) in enumerate(lines, part.first_line)
         ]
         if self.languages is not None:
-            sentences = self.languages.told(part.lines, sentences)
+            sentences = self.languages.with_languages(part.lines, sentences)
         if part.spans is None:
             return sentences
         return [with_spans(sentence, spans) for sentence, spans in zip(sentences, part.spans, strict=True)]

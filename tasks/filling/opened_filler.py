@@ -109,7 +109,7 @@ class Words:
     """The words of a fill: the never-masked words of the technique, and word frequencies."""
 
     opened: OpenedFiller
-    kept: AllowedWords
+    allowed_words: AllowedWords
     counts: WordFrequencies | None
 
     @property
@@ -140,7 +140,9 @@ class Words:
         if languages is not None:
             shares = languages.shares(frequencies.words)
             words = {language: frequencies.shared(share) for language, share in shares.items()}
-        left = {language: each.shared(self.kept.off_list(each.words, language)) for language, each in words.items()}
+        left = {
+            language: each.shared(self.allowed_words.off_list(each.words, language)) for language, each in words.items()
+        }
         for language, each in left.items():
             if not each.words:
                 raise CorpusError(

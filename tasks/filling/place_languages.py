@@ -33,7 +33,7 @@ class PlaceLanguages:
         self._divide = divider(languages)
         self._model = WordLanguages(languages, map(self._divide, masked[:_SAMPLE_LINES]))
 
-    def told(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
+    def with_languages(self, lines: Sequence[str], sentences: Sequence[MaskedSentence]) -> list[MaskedSentence]:
         """The sentences of masked lines, with the language of each slot."""
         return [
             replace(
@@ -53,11 +53,11 @@ class PlaceLanguages:
     ) -> Counter[str]:
         """Sums of the languages in filled lines; ``private``: the lines before masking, if known.
 
-        Each fill gets its language in its line. ``match`` of ``places`` have the language of their place. ``kept`` of
+        Each fill gets its language in its line. ``match`` of ``places`` have the language of their place. ``same`` of
         ``word_places`` have the language of the masked word, or of the first one of several.
         """
         after, before = Mixing(self.languages), Mixing(self.languages)
-        found = Counter(dict.fromkeys(("places", "match", "word_places", "kept"), 0))
+        found = Counter(dict.fromkeys(("places", "match", "word_places", "same"), 0))
         read = self._tagged(filled)
         known: Sequence[TaggedLine | None] = [None] * len(read) if private is None else self._tagged(private)
         for sentence, line, original in zip(sentences, read, known, strict=True):
@@ -70,7 +70,7 @@ class PlaceLanguages:
                 masked = self._read_at(original, sentence, masked=True)
                 both = [pair for pair in zip(masked, written, strict=True) if pair[0] in self.languages]
                 found["word_places"] += len(both)
-                found["kept"] += sum(one == other for one, other in both)
+                found["same"] += sum(one == other for one, other in both)
         for name, mixing in (("after", after), ("before", before)):
             found.update({f"{name} {field}": value for field, value in _sums(mixing).items()})
         return Counter({f"language {name}": count for name, count in found.items()})
@@ -84,7 +84,7 @@ class PlaceLanguages:
             total = counts.get(f"language {whole}")
             return counts[f"language {part}"] / total if total else None
 
-        rates = {"match_rate": rate("match", "places"), "word_match_rate": rate("kept", "word_places")}
+        rates = {"match_rate": rate("match", "places"), "word_match_rate": rate("same", "word_places")}
         for name, suffix in (("after", ""), ("before", "_before")):
             rates[f"switch_rate{suffix}"] = rate(f"{name} switches", f"{name} pairs")
             index = rate(f"{name} index", f"{name} lines")

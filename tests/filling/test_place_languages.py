@@ -38,7 +38,7 @@ def test_a_marker_that_names_its_language_is_believed():
     """Whatever the neighbours speak; a language that is none of the text's is not."""
     line = "we went to the [MASK:es] with my [MASK:fr] [MASK] [MASK:es] and [MASK]"
     languages = PlaceLanguages(["en", "es"], MASKED)
-    (told,) = languages.told([line], sentences([line]))
+    (told,) = languages.with_languages([line], sentences([line]))
     assert [slot.language for slot in told.slots] == ["es", "en", "en", "es", "en"]
 
 
@@ -75,7 +75,9 @@ def test_a_fill_is_held_against_the_line_that_was_masked():
     """By hand: 8 words with 2 switches in 3 islands were masked; the fill turns one word, the one between them."""
     languages = PlaceLanguages(["en", "es"], MASKED)
     spans = [MaskedSpan(0, 0, "MASK", "", word, 0) for word in ("casa", "blanca")]
-    (told,) = languages.told(["the [MASK] with the children of my"], sentences(["the [MASK] with the children of my"]))
+    (told,) = languages.with_languages(
+        ["the [MASK] with the children of my"], sentences(["the [MASK] with the children of my"])
+    )
     filled, private = "the house with the children of my", "the casa blanca with the children of my"
     rates = languages.measured(languages.counts([with_spans(told, spans)], [filled], [private]))
     assert rates["match_rate"] == 1

@@ -25,8 +25,8 @@ VALUES = SurrogateValues()
 """Pools are made once for all tests."""
 
 
-def filler(seed=1, frequencies=None, kept=None, **options):
-    return SurrogateFiller(MarkerRandomness(seed), frequencies, kept, values=VALUES, **options)
+def filler(seed=1, frequencies=None, allowed_words=None, **options):
+    return SurrogateFiller(MarkerRandomness(seed), frequencies, allowed_words, values=VALUES, **options)
 
 
 def words(text, number=1, *, by=None, **options):
@@ -134,7 +134,7 @@ KEPT = AllowedWords(["the"])
 
 
 def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_original():
-    by = filler(frequencies=FREQUENCIES, kept=KEPT)
+    by = filler(frequencies=FREQUENCIES, allowed_words=KEPT)
     small = {words("my {MASK:dog} ran", number, by=by)[0] for number in range(1, 40)}
     capital = {words("my {MASK:Rex} ran", number, by=by)[0] for number in range(1, 40)}
     unknown = {words("My {MASK:Rex} ran", number, by=by, sidecar=False)[0] for number in range(1, 60)}
@@ -149,7 +149,7 @@ def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one():
     for document in [None, "one"]:
         kept = AllowedWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
         for number in range(1, 20):
-            by = filler(number, kept=kept)
+            by = filler(number, allowed_words=kept)
             fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
             assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
             assert fills[0].word in set("123456789")

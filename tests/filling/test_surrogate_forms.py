@@ -202,7 +202,7 @@ def test_how_many_surrogates_an_original_gets_is_counted_by_lines_documents_and_
 
 
 def surrogates(text, kept=(), lines=range(1, 80)):
-    by = SurrogateFiller(MarkerRandomness(1), kept=AllowedWords(kept), values=VALUES)
+    by = SurrogateFiller(MarkerRandomness(1), allowed_words=AllowedWords(kept), values=VALUES)
     return [[fill.word for _, fill in sorted(by.fills(masked(text, number)).items())] for number in lines]
 
 

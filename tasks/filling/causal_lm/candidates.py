@@ -113,7 +113,7 @@ class DrawnWords:
         self,
         words: WordsOfKinds,
         count: int,
-        kept: AllowedWords,
+        allowed_words: AllowedWords,
         randomness: MarkerRandomness,
         temperature: float,
         factors: Mapping[str, float] | None = None,
@@ -124,7 +124,7 @@ class DrawnWords:
         self._count, self._randomness, self._temperature = count, randomness, temperature
         self._of_kind: dict[Kind, list[tuple[np.ndarray, np.ndarray]]] = {}
         self._continues = np.flatnonzero(words[None].continues)
-        self._kept = kept
+        self._allowed_words = allowed_words
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
         """Pieces drawn without replacement, with the logarithm of their weights.
@@ -167,7 +167,7 @@ class DrawnWords:
         chances = np.exp(logs.astype(np.float64))
         to_go_on = float(chances.sum())
         generator = self._randomness.at(slot.place, stream=2 + branch.pieces[0], step=len(branch.pieces))
-        can_end = word is not None and not self._kept.holds(word, slot.language)
+        can_end = word is not None and not self._allowed_words.holds(word, slot.language)
         if can_end and generator.random() >= to_go_on:
             return branch.score, []
         if not to_go_on:
@@ -179,7 +179,7 @@ class DrawnWords:
     def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
         """First pieces of the words that are not on the list, and their mean factors, in the order of
         ``CausalWords.begins``."""
-        off_list = self._kept.off_list(words.candidates.words, words.language)  # (W,)
+        off_list = self._allowed_words.off_list(words.candidates.words, words.language)  # (W,)
         means = words.mean_factors(self._factors or {})
         found = []
         for begins, whole, mean in zip(words.begins, words.whole, means, strict=True):

@@ -90,7 +90,7 @@ class ConstrainedFiller:
         self,
         language_model: CausalLanguageModel,
         settings: CandidateMethod,
-        kept: AllowedWords,
+        allowed_words: AllowedWords,
         randomness: MarkerRandomness,
         known_words: Collection[str] | None = None,
         *,
@@ -107,7 +107,7 @@ class ConstrainedFiller:
         self._words = WordsOfKinds(words, spoken or {}, known)
         self._language_model, self._settings, self._known = language_model, settings, known
         self._beyond, self._drawn_beyond = beyond, 0
-        self._kept, self._randomness = kept, randomness
+        self._allowed_words, self._randomness = allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
         self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
@@ -116,7 +116,9 @@ class ConstrainedFiller:
         self._least = min(self._factors.values()) if self._factors else 0.0
         self._way: WayOfLooking = BestWords(self._words, self._count)
         if settings.drawn_at is not None:
-            self._way = DrawnWords(self._words, self._count, kept, randomness, settings.drawn_at, self._factors)
+            self._way = DrawnWords(
+                self._words, self._count, allowed_words, randomness, settings.drawn_at, self._factors
+            )
         self.is_cased = words.candidates.cased
         """Whether the model writes capital letters."""
         self.candidate_count = len(words.candidates)
@@ -251,7 +253,7 @@ class ConstrainedFiller:
         ]
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
-        off_list = self._kept.off_list([candidate.word for candidate in candidates], slot.language)
+        off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.language)
         choose = self._settings.among(len(candidates)).prepare(off_list, self._learned)
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float32)
         chosen, fallback = choose(scores, self._randomness.at(slot.place))
@@ -268,7 +270,7 @@ class ConstrainedFiller:
     def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
         """The likeliest word of one piece if no candidate was found, preferably not on the list."""
         candidates = self._words_of_one_piece(slot, scores)
-        return next((each for each in candidates if not self._kept.holds(each.word)), candidates[0])
+        return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0])
 
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
@@ -349,7 +351,7 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
     filler = ConstrainedFiller(
         words.opened.causal,
         method,
-        words.kept,
+        words.allowed_words,
         prepared.randomness,
         counts.folded() if counts else None,
         spoken=spoken,

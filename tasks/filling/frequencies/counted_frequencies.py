@@ -101,7 +101,9 @@ def count_masked_words(
         lines = chain(lines, lines_with_spans(planted.lines, planted.spans))
         documents = chain(documents, planted.documents) if files.documents else ()
         key = clone_key("noise of an audit")
-        return counted_frequencies(before, words.kept, lines, settings, key, documents, public=words.frequencies)
+        return counted_frequencies(
+            before, words.allowed_words, lines, settings, key, documents, public=words.frequencies
+        )
     before_this = read_ledger()
     private = _private_lines(lines_with_spans(corpus.masked, read_sidecar(str(files.sidecar)))) if before_this else ()
     earlier = shared_with(private, before_this)
@@ -109,7 +111,7 @@ def count_masked_words(
     check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
     counted = counted_frequencies(
         before,
-        words.kept,
+        words.allowed_words,
         lines,
         settings,
         clone_key("noise"),
@@ -143,7 +145,7 @@ def _private_lines(
 
 def counted_frequencies(
     before: WordFrequencies,
-    kept: AllowedWords,
+    allowed_words: AllowedWords,
     lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
     settings: NoisyCounts,
     key: bytes,
@@ -159,7 +161,7 @@ def counted_frequencies(
     the names (``before`` if ``None``). Raises ``CorpusError`` if the number of documents differs from the number of
     lines, or if each line is a separate document.
     """
-    cells = Cells(before, kept, public or before, count_names=settings.names == "count")
+    cells = Cells(before, allowed_words, public or before, count_names=settings.names == "count")
     noisy = noisy_counts(cells, lines, settings, key, documents)
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
     least = threshold(cells.counted, ratio)
@@ -226,9 +228,9 @@ class Cells:
     """The counted categories: each word, then all names together, then all words that public text does not have."""
 
     def __init__(
-        self, before: WordFrequencies, kept: AllowedWords, public: WordFrequencies, *, count_names: bool
+        self, before: WordFrequencies, allowed_words: AllowedWords, public: WordFrequencies, *, count_names: bool
     ) -> None:
-        off_list = kept.off_list(before.words)
+        off_list = allowed_words.off_list(before.words)
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
         capitals = usual_forms(zip(public.words, public.counts.tolist(), strict=True))

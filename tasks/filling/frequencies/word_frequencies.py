@@ -137,9 +137,9 @@ class WordFrequencies:
         """The words, folded."""
         return set(map(fold, self.words))
 
-    def off_list_probabilities(self, kept: AllowedWords) -> dict[str, float]:
+    def off_list_probabilities(self, allowed_words: AllowedWords) -> dict[str, float]:
         """From folded word to its probability in a draw by frequency among the words not on the list."""
-        counts = self.shared(kept.off_list(self.words))._folded_counts()
+        counts = self.shared(allowed_words.off_list(self.words))._folded_counts()
         total = sum(counts.values())
         return {word: count / total for word, count in counts.items()}
 

@@ -216,7 +216,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
         words.opened.masked,
         candidates,
         {
-            language: method.prepare(words.kept.off_list(candidates.words, language), prepared.learned)
+            language: method.prepare(words.allowed_words.off_list(candidates.words, language), prepared.learned)
             for language in shares or (None,)
         },
         prepared.randomness,

@@ -46,7 +46,7 @@ class TuningText:
 
 def tuning_text(
     lines: Sequence[str],
-    kept: AllowedWords,
+    allowed_words: AllowedWords,
     candidates: Collection[str],
     *,
     cased: bool,
@@ -66,7 +66,7 @@ def tuning_text(
         if len(places) >= most:
             break
         text = lines[line]
-        spans = _masked_spans(text, kept, share, randomness.at(Place(line + 1, 0)))
+        spans = _masked_spans(text, allowed_words, share, randomness.at(Place(line + 1, 0)))
         masked += len(spans)
         slots = _slots(text, spans)
         for index, slot in enumerate(slots):
@@ -81,10 +81,12 @@ def tuning_text(
     return TuningText(places[:most], masked, missed)
 
 
-def _masked_spans(text: str, kept: AllowedWords, share: float, random: np.random.Generator) -> list[tuple[int, int]]:
+def _masked_spans(
+    text: str, allowed_words: AllowedWords, share: float, random: np.random.Generator
+) -> list[tuple[int, int]]:
     spans = word_spans(text)
-    if kept:
-        return [(start, end) for start, end in spans if not kept.holds(text[start:end])]
+    if allowed_words:
+        return [(start, end) for start, end in spans if not allowed_words.holds(text[start:end])]
     if not spans:
         return []
     number = max(1, round(share * len(spans)))

@@ -65,7 +65,7 @@ def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequ
     return prepared_weighing(
         words.opened.masked,
         words.candidates,
-        words.kept,
+        words.allowed_words,
         wanted,
         settings,
         read_corpus(tuned_on) if tuned_on else None,
@@ -79,7 +79,7 @@ def prepare(words: Words, corpus: Corpus, settings: LogLinear, wanted: WordFrequ
 def prepared_weighing(
     model: "MaskedLanguageModel",
     candidates: CandidateWords,
-    kept: AllowedWords,
+    allowed_words: AllowedWords,
     frequencies: WordFrequencies,
     settings: LogLinear,
     lines: Sequence[str] | None,
@@ -94,7 +94,7 @@ def prepared_weighing(
     ``place``: from the candidates to the file for their averages."""
     counts = _counts_of_candidates(candidates, frequencies)
     in_public = _counts_of_candidates(candidates, public) if public else counts
-    allowed = kept.off_list(candidates.words) & (counts > 0) & (in_public > 0)
+    allowed = allowed_words.off_list(candidates.words) & (counts > 0) & (in_public > 0)
     if not allowed.any():
         raise ModelError(
             f"filler {model.name!r} has no word to choose. It needs words of the word counts that are not on the list "
@@ -106,7 +106,7 @@ def prepared_weighing(
     if path is not None and path.exists():
         known = FillerAverages.read(path)
     elif known is None and lines is not None:
-        known = _averages(model, candidates, allowed, words, kept, settings, lines)
+        known = _averages(model, candidates, allowed, words, allowed_words, settings, lines)
         if path is not None:
             known.write(path)
     weights = settings.weights.values()
@@ -134,14 +134,14 @@ def _averages(
     candidates: CandidateWords,
     allowed: np.ndarray,
     words: Sequence[str],
-    kept: AllowedWords,
+    allowed_words: AllowedWords,
     settings: LogLinear,
     lines: Sequence[str],
 ) -> FillerAverages:
     """The filler's mean probabilities of ``words``, the allowed candidates, at masked places of generic ``lines``."""
     text = tuning_text(
         lines,
-        kept,
+        allowed_words,
         set(words),
         cased=candidates.cased,
         most=settings.tuning_places,

@@ -92,7 +92,7 @@ class Surrogate(FillingMethod):
         """The filler, and a casing that does not change its words."""
         words = prepared.words
         filler = SurrogateFiller(
-            prepared.randomness, words.counts, words.kept, consistent_within=self.consistent_within
+            prepared.randomness, words.counts, words.allowed_words, consistent_within=self.consistent_within
         )
         return filler, AsWritten()
 
@@ -128,25 +128,27 @@ class SurrogateFiller:
         self,
         randomness: MarkerRandomness,
         frequencies: WordFrequencies | None = None,
-        kept: AllowedWords | None = None,
+        allowed_words: AllowedWords | None = None,
         *,
         consistent_within: Literal["line", "document", "corpus"] = "line",
         values: SurrogateValues | None = None,
     ) -> None:
-        """``frequencies``: words for markers without a class. ``kept``: words that surrogates should avoid."""
+        """``frequencies``: words for markers without a class. ``allowed_words``: words that surrogates should avoid."""
         from tasks.filling.frequencies.word_frequencies import AllowedWords
         from tasks.filling.surrogates.line import SurrogateSources
         from tasks.filling.surrogates.values import SurrogateValues
         from tasks.filling.surrogates.words_by_frequency import WordsByFrequency
 
-        kept = kept or AllowedWords()
+        allowed_words = allowed_words or AllowedWords()
         self._sources = SurrogateSources(
             randomness,
             randomness.key,
             consistent_within == "corpus",
             values or SurrogateValues(),
-            WordsByFrequency(frequencies, kept.off_list(frequencies.words)) if frequencies is not None else None,
-            kept,
+            WordsByFrequency(frequencies, allowed_words.off_list(frequencies.words))
+            if frequencies is not None
+            else None,
+            allowed_words,
         )
         self.counts = self._sources.counts
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
@@ -178,7 +180,7 @@ class SurrogateFiller:
         for run in runs_of(sentence, marked):
             if slots is None or any(slot.index in slots for slot in run):
                 words.update(zip((slot.index for slot in run), line.fill(run), strict=True))
-        return {index: Fill(word, fallback=self._sources.kept.holds(word)) for index, word in words.items()}
+        return {index: Fill(word, fallback=self._sources.allowed_words.holds(word)) for index, word in words.items()}
 
 
 def most_surrogates(

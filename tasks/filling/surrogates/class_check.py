@@ -352,13 +352,13 @@ def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCh
     restriction: ClassRestriction | None = getattr(filler, "restriction", None)
     by_frequency = None
     if restriction is None and words.counts is not None:
-        off_list = words.kept.off_list(words.counts.words)
+        off_list = words.allowed_words.off_list(words.counts.words)
         by_frequency = WordsOfClassByFrequency(words.counts, off_list, class_words, randomness)
     return ClassCheckedFiller(
         filler,
         casing,
         class_words,
-        SurrogateFiller(randomness, words.counts, words.kept, values=class_words.values),
+        SurrogateFiller(randomness, words.counts, words.allowed_words, values=class_words.values),
         method.class_check.attempts,
         restriction,
         by_frequency,

@@ -105,7 +105,7 @@ class SurrogateSources:
     values: SurrogateValues
     by_frequency: WordsByFrequency | None
     """Source for markers without a class."""
-    kept: AllowedWords
+    allowed_words: AllowedWords
     """Never-masked words, which should not be written: the original is none of them."""
     counts: Counter[str] = field(default_factory=Counter)
     """Number of surrogates by source."""
@@ -160,7 +160,7 @@ class SurrogateLine:
         on_list: list[str] | None = None
         for _ in range(_ATTEMPTS):
             if self._fits(words, slots):
-                if not any(map(sources.kept.holds, words)):
+                if not any(map(sources.allowed_words.holds, words)):
                     break
                 on_list = on_list or words
             words = make(random_numbers)
@@ -256,7 +256,7 @@ class SurrogateLine:
     def _thing(self, label: str, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
         originals = [slot.original for slot in run if slot.original is not None]
         originals = originals if len(originals) == len(run) else []
-        values, cased, on_list = self._sources.values, not self.beyond_line, self._sources.kept.holds
+        values, cased, on_list = self._sources.values, not self.beyond_line, self._sources.allowed_words.holds
         if label == "LOCATION":
             return values.place(random_numbers, originals, len(run), cased=cased, on_list=on_list)
         if label == "ORGANISATION":
@@ -276,7 +276,7 @@ class SurrogateLine:
                 return self._word(slot, random_numbers)
         if slot.original is None:
             return figure_by_class(slot.label, random_numbers, index, len(run))
-        return figure(slot.label, random_numbers, slot.original, self._sources.kept.holds, self._years)
+        return figure(slot.label, random_numbers, slot.original, self._sources.allowed_words.holds, self._years)
 
     def _name(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
         values, original = self._sources.values, slot.original
