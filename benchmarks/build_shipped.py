@@ -36,7 +36,6 @@ import argparse
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +47,8 @@ from tasks.tagger_training.crf_training import train_crf
 from tasks.tagger_training.settings import BY_FORM, CrfTraining, WordClassifierTraining
 from tasks.tagger_training.train_tagger import class_of
 
-LEARNED = ("social_media_train",)
-"""Files that are never held out."""
-HALVED = ("web_english_dev", "synthetic_pii_dev")
-"""Files of which one half is held out."""
-HELD_OUT = ("social_media_dev",)
-"""Files that are held out as a whole."""
+LEARNED, HALVED, HELD_OUT = ("social_media_train",), ("web_english_dev", "synthetic_pii_dev"), ("social_media_dev",)
+"""Files that are never held out, of which one half is held out, and that are held out as a whole."""
 SHARE_WITHOUT_SLOTS = 0.6
 """Share of the generated sentences without slots; only their training part is used."""
 NOT_ANNOTATED = {
@@ -66,40 +61,9 @@ LONGEST_TEXT = 500
 """Longest unlabelled line, in characters."""
 PASSES, GENERATED, FROM_GOLD, WITHOUT_LABELS = 8, 6_000, 4_000, 30_000
 """Passes of the word classifier, and the lines in each pass besides the gold."""
-
-
-@dataclass(frozen=True)
-class Teacher:
-    """Settings of one teacher."""
-
-    settings: WordClassifierTraining
-    passes: int
-    generated: int
-    """Generated sentences in each pass."""
-    open_classes: bool
-    """Whether words outside may be of classes that their corpus does not annotate."""
-
-
-def teachers(base: str) -> list[Teacher]:
-    """Three teachers with different errors."""
-
-    def settings(seed: int, rate: float, hidden: float) -> WordClassifierTraining:
-        return WordClassifierTraining(
-            kind="word_classifier",
-            base=base,
-            rank=None,
-            epochs=1,
-            learning_rate=rate,
-            new_learning_rate=1e-3,
-            hidden_share=hidden,
-            seed=seed,
-        )
-
-    return [
-        Teacher(settings(1, 4e-5, 0.05), 6, 8_000, open_classes=False),
-        Teacher(settings(2, 4e-5, 0.05), 6, 8_000, open_classes=True),
-        Teacher(settings(3, 6e-5, 0.1), 8, 6_000, open_classes=True),
-    ]
+TEACHERS = ((1, 4e-5, 0.05, 6, 8_000, False), (2, 4e-5, 0.05, 6, 8_000, True), (3, 6e-5, 0.1, 8, 6_000, True))
+"""Teachers with different errors: seed, learning rate, share of hidden words, passes, generated sentences in each, and
+whether words outside may be of classes that their corpus does not annotate."""
 
 
 def is_held_out(name: str, line: LabelledLine) -> bool:
@@ -166,15 +130,19 @@ def build_word_classifier(gold: Path, hold_out: bool, output: Path, teacher: str
     examples: list[Example | SoftExample]
     with tempfile.TemporaryDirectory() as folder:
         said = []
-        for number, each in enumerate(teachers(teacher)):
+        for seed, rate, hidden, passes, count, open_classes in TEACHERS:
+            settings = WordClassifierTraining(
+                kind="word_classifier", base=teacher, rank=None, epochs=1, learning_rate=rate, new_learning_rate=1e-3,
+                hidden_share=hidden, seed=seed,
+            )  # fmt: skip
             examples = []
-            for _ in range(each.passes):
-                examples += map(Example, some(generated, each.generated))
+            for _ in range(passes):
+                examples += map(Example, some(generated, count))
                 for name, line in gold_lines(gold, hold_out=True):
-                    left_open = NOT_ANNOTATED.get(name, set()) if each.open_classes else set()
+                    left_open = NOT_ANNOTATED.get(name, set()) if open_classes else set()
                     examples.append(Example(line, frozenset(left_open)))
-            path = f"{folder}/teacher{number}"
-            train_word_classifier(examples, class_of, each.settings, path, entity_types)
+            path = f"{folder}/teacher{seed}"
+            train_word_classifier(examples, class_of, settings, path, entity_types)
             asked = WordClassifier(WordClassifierTagger(kind="word_classifier", model=path), threads=1)
             said.append(asked.probabilities(texts))
         soft = [SoftExample(text, np.mean(answers, axis=0)) for text, *answers in zip(texts, *said, strict=True)]
@@ -182,8 +150,8 @@ def build_word_classifier(gold: Path, hold_out: bool, output: Path, teacher: str
         lines = list(gold_lines(gold, hold_out=hold_out))
         for name in {name for name, _ in lines}:
             write_labelled(learned / f"{name}.jsonl", (line for of, line in lines if of == name))
-        settings = LabelledTextSettings(sentences=24_000, valid_share=0, test_share=0.01, joined_share=0.05)
-        from_gold = generated_lines(settings, learned)
+        options = LabelledTextSettings(sentences=24_000, valid_share=0, test_share=0.01, joined_share=0.05)
+        from_gold = generated_lines(options, learned)
     examples = []
     for _ in range(PASSES):
         examples += map(Example, some(generated, GENERATED))

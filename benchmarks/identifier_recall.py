@@ -20,7 +20,6 @@ somewhat narrow. The output has numbers and labels only, never text.
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Any
 
 from dashboards.readme_tables import with_table
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
+from tasks.records.stage_report import write_json
 
 RESULTS = Path(__file__).parent / "results" / "identifier_recall.json"
 RELEASED = "every_tagger"
@@ -36,11 +36,7 @@ SENTENCES = 60
 """Of each label of the forms."""
 IDENTIFIERS: Mapping[str, tuple[str, str, str]] = {
     "A": ("names", "PERSON", "PER PERSON person NAME"),
-    "B": (
-        "places smaller than a state",
-        "LOCATION",
-        "STREET_ADDRESS ZIP_CODE CITY",
-    ),
+    "B": ("places smaller than a state", "LOCATION", "STREET_ADDRESS ZIP_CODE CITY"),
     "C": ("dates but the year; ages over 89", "DATE, NUMBER", "DATE DATE_TIME DATE_OF_BIRTH AGE_OVER_89"),
     "D": ("telephone numbers", "CONTACT", "PHONE_NUMBER"),
     "E": ("fax numbers", "CONTACT", "FAX"),
@@ -59,56 +55,36 @@ IDENTIFIERS: Mapping[str, tuple[str, str, str]] = {
     "R": ("any other unique number or code", "IDENTIFIER", "UUID PASSPORT USER_NAME"),
 }
 """By the letter of the rule: the identifier, the class of its marker, and the labels that are counted for it."""
-FORMS: Mapping[str, tuple[Callable[[Any], str], tuple[str, ...]]] = {
-    "DATE_OF_BIRTH": (
-        lambda fake: fake.date_of_birth(minimum_age=18, maximum_age=95).strftime("%m/%d/%Y"),
-        ("DOB {}, seen today for follow-up.", "she was born on {} in the county hospital", "Patient (b. {}) agreed."),
+VALUES: Mapping[str, Callable[[Any], str]] = {
+    "DATE_OF_BIRTH": lambda fake: fake.date_of_birth(minimum_age=18, maximum_age=95).strftime("%m/%d/%Y"),
+    "AGE_OVER_89": lambda fake: str(fake.random_int(90, 104)),
+    "FAX": lambda fake: fake.numerify("(###) ###-####"),
+    "US_SSN": lambda fake: fake.ssn(),
+    "MEDICAL_RECORD": lambda fake: fake.random_element(
+        (fake.numerify("#######"), fake.bothify("MR-######"), fake.numerify("##-##-##"))
     ),
-    "AGE_OVER_89": (
-        lambda fake: str(fake.random_int(90, 104)),
-        ("My grandmother is {} and still lives alone.", "A {}-year-old man was admitted.", "he turned {} last week"),
-    ),
-    "FAX": (
-        lambda fake: fake.numerify("(###) ###-####"),
-        ("Please send the results by fax to {}.", "Fax: {}", "our fax is {} if the mail bounces"),
-    ),
-    "US_SSN": (
-        lambda fake: fake.ssn(),
-        ("SSN {} on file.", "my social is {} ok", "We need your Social Security number, is it {}?"),
-    ),
-    "MEDICAL_RECORD": (
-        lambda fake: fake.random_element(
-            (fake.numerify("#######"), fake.bothify("MR-######"), fake.numerify("##-##-##"))
-        ),
-        ("MRN {}, transferred from the ward.", "Medical record number: {}", "chart {} is still missing the x-ray"),
-    ),
-    "HEALTH_PLAN": (
-        lambda fake: fake.bothify("???#########").upper(),
-        ("Member ID {} with the state plan.", "Her insurance number is {}.", "policy {} was not accepted at the desk"),
-    ),
-    "MEDICAL_LICENSE": (
-        lambda fake: fake.bothify("??#######").upper(),
-        ("DEA number {}.", "Her nursing license {} runs out in May.", "certificate no. {} hangs in the office"),
-    ),
-    "VIN": (
-        lambda fake: fake.vin(),
-        ("The VIN is {}.", "car {} was towed from the lot", "Vehicle identification number: {}"),
-    ),
-    "SERIAL_NUMBER": (
-        lambda fake: fake.bothify("??-####-####").upper(),
-        ("The pacemaker, serial number {}, was replaced.", "S/N {}", "your pump {} has to be sent back"),
-    ),
-    "UUID": (lambda fake: fake.uuid4(), ("session {} expired", "User ID: {}", "The request {} was refused.")),
-    "PASSPORT": (
-        lambda fake: fake.bothify("?########").upper(),
-        ("Passport {} was issued in Boston.", "my passport number is {}", "travel document no. {}"),
-    ),
-    "USER_NAME": (
-        lambda fake: "@" + fake.user_name(),
-        ("follow me, I am {} there", "{} wrote that yesterday.", "Handle: {}"),
-    ),
+    "HEALTH_PLAN": lambda fake: fake.bothify("???#########").upper(),
+    "MEDICAL_LICENSE": lambda fake: fake.bothify("??#######").upper(),
+    "VIN": lambda fake: fake.vin(),
+    "SERIAL_NUMBER": lambda fake: fake.bothify("??-####-####").upper(),
+    "UUID": lambda fake: fake.uuid4(),
+    "PASSPORT": lambda fake: fake.bothify("?########").upper(),
+    "USER_NAME": lambda fake: "@" + fake.user_name(),
 }
-"""By label: a value, and sentences with a place for it."""
+FORMS = """\
+DATE_OF_BIRTH|DOB {}, seen today for follow-up.|she was born on {} in the county hospital|Patient (b. {}) agreed.
+AGE_OVER_89|My grandmother is {} and still lives alone.|A {}-year-old man was admitted.|he turned {} last week
+FAX|Please send the results by fax to {}.|Fax: {}|our fax is {} if the mail bounces
+US_SSN|SSN {} on file.|my social is {} ok|We need your Social Security number, is it {}?
+MEDICAL_RECORD|MRN {}, transferred from the ward.|Medical record number: {}|chart {} is still missing the x-ray
+HEALTH_PLAN|Member ID {} with the state plan.|Her insurance number is {}.|policy {} was not accepted at the desk
+MEDICAL_LICENSE|DEA number {}.|Her nursing license {} runs out in May.|certificate no. {} hangs in the office
+VIN|The VIN is {}.|car {} was towed from the lot|Vehicle identification number: {}
+SERIAL_NUMBER|The pacemaker, serial number {}, was replaced.|S/N {}|your pump {} has to be sent back
+UUID|session {} expired|User ID: {}|The request {} was refused.
+PASSPORT|Passport {} was issued in Boston.|my passport number is {}|travel document no. {}
+USER_NAME|follow me, I am {} there|{} wrote that yesterday.|Handle: {}"""
+"""A label and three sentences with a place for its value."""
 
 
 def forms() -> Iterator[LabelledLine]:
@@ -118,11 +94,11 @@ def forms() -> Iterator[LabelledLine]:
     fake = Faker("en_US")
     fake.seed_instance(1)
     number = 0
-    for label, (value, sentences) in FORMS.items():
+    for label, *sentences in (line.split("|") for line in FORMS.splitlines()):
         for index in range(SENTENCES):
             number += 1
-            before, _, after = sentences[index % len(sentences)].partition("{}")
-            written = value(fake)
+            before, _, after = sentences[index % 3].partition("{}")
+            written = VALUES[label](fake)
             span = LabelledSpan(len(before), len(before) + len(written), label)
             yield LabelledLine(before + written + after, (span,), number)
 
@@ -143,19 +119,15 @@ def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[st
 
 def table(results: Mapping[str, Any]) -> str:
     """The Markdown table of docs/privacy.md, from the stored numbers."""
-    rows = [
-        "| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |",
-        "|---|---|---|---:|---:|",
-    ]
+    head = "| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |"
+    rows = [head, "|---|---|---|---:|---:|"]
     for letter, (name, marker, labels) in IDENTIFIERS.items():
         synthetic = _recall(results, labels.split(), RELEASED)
         held_out = _recall(results, labels.split(), LOWER_BOUND)
         rows.append(f"| {letter} | {name} | {marker or 'not text: not covered'} | {synthetic} | {held_out} |")
     texts = {name: text for name, text in results["texts"].items() if text["technique"] == LOWER_BOUND}
-    names = [
-        f"`{name}` {_recall({'texts': {name: text}}, IDENTIFIERS['A'][2].split(), LOWER_BOUND)}"
-        for name, text in texts.items()
-    ]
+    people = IDENTIFIERS["A"][2].split()
+    names = [f"`{name}` {_recall({'texts': {name: text}}, people, LOWER_BOUND)}" for name, text in texts.items()]
     return "\n".join(rows) + f"\n\nNames in the held-out texts: {'; '.join(names)}."
 
 
@@ -174,23 +146,20 @@ def _recall(results: Mapping[str, Any], labels: list[str], technique: str) -> st
     return f"{share:.1%} [{low:.1%}, {high:.1%}] of {counts['identifiers']:,}".replace("%", " %")
 
 
-def main() -> int:
+def main() -> None:
     """Measure and store, or write the table into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--templates", type=Path, metavar="FILE", help="test part of the labelled text of a run")
-    parser.add_argument(
-        "--held-out", type=Path, metavar="FOLDER", help="labelled files that --crf has not learned from"
-    )
+    parser.add_argument("--held-out", type=Path, metavar="FOLDER", help="labelled files that --crf never learned from")
     parser.add_argument("--crf", metavar="FOLDER", help="a conditional random field for --held-out")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between its marks, measure nothing")
     arguments = parser.parse_args()
     if arguments.page:
-        stored = json.loads(RESULTS.read_text(encoding="utf-8"))
         page = arguments.page.read_text(encoding="utf-8")
-        arguments.page.write_text(with_table(page, "identifiers", table(stored)), encoding="utf-8")
-        return 0
+        written = with_table(page, "identifiers", table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+        arguments.page.write_text(written, encoding="utf-8")
+        return
     from tasks.masking.techniques import AnyTechnique
-    from tasks.records.stage_report import write_json
     from tasks.settings.checks import check_settings
     from tasks.torch_setup import set_up_torch
 
@@ -201,22 +170,17 @@ def main() -> int:
     if arguments.held_out:
         texts += [(path.stem, LOWER_BOUND, read_labelled(path)) for path in sorted(arguments.held_out.glob("*.jsonl"))]
     taggers = [{"kind": "crf", "model": arguments.crf}, {"kind": "presidio"}]
+    parts = [{"kind": "entity_tagger", "tagger": tagger} for tagger in taggers]
     settings: dict[str, dict[str, Any]] = {
         RELEASED: {"kind": RELEASED},
-        LOWER_BOUND: {
-            "kind": "combination",
-            "rule": "union",
-            "parts": [{"kind": "entity_tagger", "tagger": tagger} for tagger in taggers],
-        },
+        LOWER_BOUND: {"kind": "combination", "rule": "union", "parts": parts},
     }
-    results: dict[str, Any] = {"texts": {}}
+    results: dict[str, Any] = {}
     for name, technique, lines in texts:
         built = check_settings(AnyTechnique, settings[technique], technique).build(None, 1)
-        results["texts"][name] = {"technique": technique, "labels": measured(lines, built)}
-        print(name, file=sys.stderr, flush=True)
-    write_json(RESULTS, results)
-    return 0
+        results[name] = {"technique": technique, "labels": measured(lines, built)}
+    write_json(RESULTS, {"texts": results})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
