@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.frame import ROOT
-from tasks import process_environment
 from tasks.records.stage_report import code_state, environment, write_json
 
 MODULES = ("masking filling language_model scoring beam_search graph publishing empirical_epsilon").split()
@@ -31,7 +30,6 @@ def stamp() -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run, print and store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="NAME", help=f"default: all of {', '.join(MODULES)}")
     parser.add_argument("--small", action="store_true", help="small inputs; without --output nothing is stored")
@@ -39,7 +37,6 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.modules) - set(MODULES)):
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(MODULES)}")
-    process_environment.set_variables()
     output = arguments.output or (None if arguments.small else RESULTS)
     missed = []
     for module in arguments.modules or MODULES:

@@ -9,8 +9,16 @@ its default of 100 would cost it time. Word error rates are compared first. k2 a
 from typing import Any
 
 import numpy as np
+import torch
+from torchaudio.models import RNNTBeamSearch
 
 from benchmarks.frame import speed
+from tasks.speech.audio.settings import SynthesisSettings
+from tasks.speech.recogniser.folder import load_recogniser
+from tasks.speech.rescoring.settings import SearchSettings
+from tasks.speech.search.beam_search import beam_search
+from tasks.speech.synthesis.synthetic_corpus import Synthesiser, draw_noise, draw_voices, synthesise
+from tasks.speech.word_errors.word_errors import count_errors
 
 RECOGNISER = "models/recogniser"
 BEAM, PEER_UNITS_A_FRAME = 5, 10
@@ -23,17 +31,6 @@ SPOKEN = (
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Frames per second."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
-    import torch
-    from torchaudio.models import RNNTBeamSearch
-
-    from tasks.speech.recogniser.folder import load_recogniser
-    from tasks.speech.rescoring.settings import SearchSettings
-    from tasks.speech.search.beam_search import beam_search
-
     recogniser = load_recogniser(RECOGNISER)
     model, blank = recogniser.model, recogniser.units.blank
     texts, encoded = _speech(recogniser, 20 if small else 600)
@@ -66,9 +63,6 @@ def run(small: bool) -> list[dict[str, Any]]:
 
 def _speech(recogniser: Any, utterances: int) -> tuple[list[str], list[Any]]:
     """Sentences of 5 to 12 words, and the encoder's frames of each (T, D)."""
-    from tasks.speech.audio.settings import SynthesisSettings
-    from tasks.speech.synthesis.synthetic_corpus import Synthesiser, draw_noise, draw_voices, synthesise
-
     settings = SynthesisSettings(voice_set="test", sample_rate=recogniser.settings.features.sample_rate)
     generator, synthesiser = np.random.default_rng(1), Synthesiser()
     texts, features = [], []
@@ -82,8 +76,6 @@ def _speech(recogniser: Any, utterances: int) -> tuple[list[str], list[Any]]:
 
 
 def _word_error_rate(recogniser: Any, found: list[tuple[int, ...]], texts: list[str]) -> float:
-    from tasks.speech.word_errors.word_errors import count_errors
-
     names = [f"{index:04d}" for index in range(len(texts))]
     heard = {name: recogniser.units.decode(units) for name, units in zip(names, found, strict=True)}
     counts = count_errors(dict(zip(names, texts, strict=True)), heard)

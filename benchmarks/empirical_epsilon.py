@@ -29,7 +29,6 @@ PLACES = 20
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """``ours`` is the bound, ``peer`` the promise."""
     keys, runs, rows = 500 if small else KEYS, 100 if small else RUNS, []
     for epsilon, most in ((1.0, 1), (4.0, 1), (1.0, 3)):
         one, other = (_clear_counts(word, epsilon, most, keys) for word in WORDS)

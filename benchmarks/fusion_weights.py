@@ -35,7 +35,6 @@ def paired(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Add the runs to the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--scores", nargs="+", required=True, metavar="NAME=FOLDER", help="counted errors of whole runs"

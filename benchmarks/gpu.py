@@ -25,13 +25,28 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, RobertaConfig, RobertaForMaskedLM, pipeline
+
 from benchmarks.__main__ import stamp
 from benchmarks.filling import BODY, GGUF_FILE, MODEL, fill_by_pipeline, sentences_of
 from benchmarks.frame import ROOT, in_process, row
 from benchmarks.language_model import Size, model_of, peer_of, train_by_trainer
 from benchmarks.texts import SEED, masked_messages, zipf_text
-from tasks import process_environment
+from tasks.filling.causal_lm.constrained import ConstrainedFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.frequencies.word_frequencies import AllowedWords
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.masked_filler import MaskedFiller
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.methods.top_1 import Top1, best_word
+from tasks.language_model.settings import TrainingSettings
+from tasks.language_model.training import train
+from tasks.model_source import locate_model
+from tasks.profiles.profile_command import read_profile
 from tasks.records.stage_report import peak_memory_bytes, write_json
+from tasks.torch_setup import has_bfloat16, set_up_torch
 
 LEARNING_RATE, STRETCH, BATCH = 3e-4, 5, 256
 """``STRETCH``: steps between two looks at the clock, which waits for the device."""
@@ -42,8 +57,6 @@ LONGEST_SECONDS = 120
 
 def clock() -> float:
     """Seconds, once the device has nothing left to do."""
-    import torch
-
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
@@ -51,22 +64,16 @@ def clock() -> float:
 
 def device() -> str:
     """The card, or for a test the processor."""
-    import torch
-
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def peak(before: int) -> int:
     """Bytes in use at the peak: of the card, or by which the process grew."""
-    import torch
-
     return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else peak_memory_bytes() - before
 
 
 def matrix(tiny: bool) -> dict[str, Any]:
     """Operations a second of square bfloat16 products: the best of several rounds, 2 n³ a product."""
-    import torch
-
     size, products, best = 256 if tiny else 8192, 20, 0.0
     left, right = (torch.randn(size, size, device=device(), dtype=torch.bfloat16) for _ in range(2))
     for _ in range(5):
@@ -81,8 +88,6 @@ def workload(tiny: bool) -> tuple[Size, int, int, int]:
     """The paper's language model (``profiles/paper.yaml``); targets of a step, steps, and steps before the clock."""
     if tiny:
         return Size(500, 32, layers=2, heads=2, maximum_tokens=32), 256, 15, 5
-    from tasks.profiles.profile_command import read_profile
-
     settings = read_profile("paper", ROOT).language_model
     shape = settings.architecture
     size = Size(settings.vocabulary.size, shape.width, shape.layers, shape.heads, shape.maximum_tokens)
@@ -91,12 +96,6 @@ def workload(tiny: bool) -> tuple[Size, int, int, int]:
 
 def training(tiny: bool, *, side: str) -> dict[str, Any]:
     """Train ``ours``, ``ours_compiled`` or by the ``trainer``."""
-    import torch
-
-    from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training import train
-    from tasks.torch_setup import has_bfloat16
-
     size, batch_tokens, steps, warm = workload(tiny)
     text = zipf_text(size.words, steps * batch_tokens, min(60, size.maximum_tokens - 2))
     settings = TrainingSettings(batch_tokens=batch_tokens, learning_rate=LEARNING_RATE, dropout=0.0)
@@ -123,16 +122,6 @@ def training(tiny: bool, *, side: str) -> dict[str, Any]:
 
 def masked(tiny: bool) -> dict[str, Any]:
     """Top-1 from left to right with a masked LM of RoBERTa-base's shape, and the pipeline with the same weights."""
-    import torch
-    from transformers import AutoTokenizer, RobertaConfig, RobertaForMaskedLM, pipeline
-
-    from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.masked_lm.candidate_words import candidate_words
-    from tasks.filling.masked_lm.masked_filler import MaskedFiller
-    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-    from tasks.filling.methods.top_1 import best_word
-    from tasks.model_source import locate_model
-
     tokenizer, shape = AutoTokenizer.from_pretrained(locate_model(BODY)), TINY if tiny else {}
     ids = {"pad_token_id": tokenizer.pad_token_id, "max_position_embeddings": 514, "type_vocab_size": 1}
     torch.manual_seed(SEED)
@@ -152,16 +141,6 @@ def masked(tiny: bool) -> dict[str, Any]:
 
 def causal(tiny: bool) -> dict[str, Any]:
     """Top-1 with the known words forced, with a causal LM of LLaMA-2-7B's shape in bfloat16."""
-    import torch
-    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
-
-    from tasks.filling.causal_lm.constrained import ConstrainedFiller
-    from tasks.filling.causal_lm.language_model import CausalLanguageModel
-    from tasks.filling.frequencies.word_frequencies import AllowedWords
-    from tasks.filling.marker_randomness import MarkerRandomness
-    from tasks.filling.methods.top_1 import Top1
-    from tasks.model_source import locate_model
-
     tokenizer = AutoTokenizer.from_pretrained(locate_model(MODEL), gguf_file=GGUF_FILE)
     torch.manual_seed(SEED)
     torch.set_default_dtype(torch.float32 if device() == "cpu" else torch.bfloat16)
@@ -192,14 +171,11 @@ PARTS: dict[str, Any] = {"matrix": matrix, **{side: partial(training, side=side)
 
 def part(name: str, tiny: bool) -> dict[str, Any]:
     """The numbers of one part."""
-    from tasks.torch_setup import set_up_torch
-
     set_up_torch(1 if device() == "cpu" else min(8, os.cpu_count() or 1))
     return PARTS[name](tiny)
 
 
 def main() -> int:
-    """Measure all parts, print and store."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu is for a test of this code")
     parser.add_argument("--tiny", action="store_true", help="tiny shapes, whose numbers mean nothing")
@@ -208,7 +184,6 @@ def main() -> int:
     # One card: where there are several, transformers.Trainer would divide its batches among them.
     card = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     os.environ["CUDA_VISIBLE_DEVICES"] = "" if arguments.device == "cpu" else card
-    process_environment.set_variables()
     if device() != arguments.device:
         print("benchmarks.gpu: there is no GPU that PyTorch can use here", file=sys.stderr)
         return 1

@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from benchmarks.frame import ROOT, row, take_turns, wall
 
 REPEATS = 3
@@ -45,7 +47,6 @@ OURS, DVC = [sys.executable, "-m", "tasks.cli"], [sys.executable, "-m", "dvc"]
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Seconds of wall time for each size."""
     sizes = "4" if small else os.environ.get("PALIMPSEST_GRAPH_SIZES", "10,100")
     with tempfile.TemporaryDirectory(prefix="palimpsest graph ") as folder:
         # The first start of Prefect's server makes its database; that is no cost of a graph.
@@ -99,8 +100,6 @@ def _call(command: list[str], project: Path) -> str:
 
 def _check_same(ours: Path, peer: Path, stages: int) -> None:
     """Both sides made the same files and recorded the same stages."""
-    from ruamel.yaml import YAML
-
     made = [
         {path.relative_to(side): path.read_bytes() for path in (side / "out").rglob("*") if path.is_file()}
         for side in (ours, peer)

@@ -25,36 +25,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+from faker import Faker
+
 from dashboards.readme_tables import with_table
+from tasks.filling.restoration import wilson_interval
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
+from tasks.masking.techniques import AnyTechnique
+from tasks.masking_evaluation.judged_line import judged_lines
+from tasks.masking_evaluation.label_classes import LabelMapping
 from tasks.records.stage_report import write_json
+from tasks.settings.checks import check_settings
 
 RESULTS = Path(__file__).parent / "results" / "identifier_recall.json"
 RELEASED = "every_tagger"
 LOWER_BOUND = "crf or presidio"
 SENTENCES = 60
 """Of each label of the forms."""
-IDENTIFIERS: Mapping[str, tuple[str, str, str]] = {
-    "A": ("names", "PERSON", "PER PERSON person NAME"),
-    "B": ("places smaller than a state", "LOCATION", "STREET_ADDRESS ZIP_CODE CITY"),
-    "C": ("dates but the year; ages over 89", "DATE, NUMBER", "DATE DATE_TIME DATE_OF_BIRTH AGE_OVER_89"),
-    "D": ("telephone numbers", "CONTACT", "PHONE_NUMBER"),
-    "E": ("fax numbers", "CONTACT", "FAX"),
-    "F": ("e-mail addresses", "CONTACT", "EMAIL_ADDRESS"),
-    "G": ("social security numbers", "IDENTIFIER", "US_SSN"),
-    "H": ("medical record numbers", "IDENTIFIER", "MEDICAL_RECORD"),
-    "I": ("health plan numbers", "IDENTIFIER", "HEALTH_PLAN"),
-    "J": ("account numbers", "IDENTIFIER", "ACCOUNT_NUMBER IBAN_CODE CREDIT_CARD"),
-    "K": ("certificate and licence numbers", "IDENTIFIER", "US_DRIVER_LICENSE MEDICAL_LICENSE"),
-    "L": ("vehicle identifiers, licence plates", "IDENTIFIER", "LICENCE_PLATE VIN"),
-    "M": ("device identifiers, serial numbers", "IDENTIFIER", "SERIAL_NUMBER"),
-    "N": ("web addresses", "CONTACT", "URL DOMAIN_NAME"),
-    "O": ("IP addresses", "IDENTIFIER", "IP_ADDRESS"),
-    "P": ("biometric identifiers", "", ""),
-    "Q": ("full-face photographs", "", ""),
-    "R": ("any other unique number or code", "IDENTIFIER", "UUID PASSPORT USER_NAME"),
-}
-"""By the letter of the rule: the identifier, the class of its marker, and the labels that are counted for it."""
+DATA = yaml.safe_load(Path(__file__).with_name("identifiers.yaml").read_text(encoding="utf-8"))
+IDENTIFIERS: Mapping[str, tuple[str, str, str]] = DATA["identifiers"]
 VALUES: Mapping[str, Callable[[Any], str]] = {
     "DATE_OF_BIRTH": lambda fake: fake.date_of_birth(minimum_age=18, maximum_age=95).strftime("%m/%d/%Y"),
     "AGE_OVER_89": lambda fake: str(fake.random_int(90, 104)),
@@ -71,30 +60,14 @@ VALUES: Mapping[str, Callable[[Any], str]] = {
     "PASSPORT": lambda fake: fake.bothify("?########").upper(),
     "USER_NAME": lambda fake: "@" + fake.user_name(),
 }
-FORMS = """\
-DATE_OF_BIRTH|DOB {}, seen today for follow-up.|she was born on {} in the county hospital|Patient (b. {}) agreed.
-AGE_OVER_89|My grandmother is {} and still lives alone.|A {}-year-old man was admitted.|he turned {} last week
-FAX|Please send the results by fax to {}.|Fax: {}|our fax is {} if the mail bounces
-US_SSN|SSN {} on file.|my social is {} ok|We need your Social Security number, is it {}?
-MEDICAL_RECORD|MRN {}, transferred from the ward.|Medical record number: {}|chart {} is still missing the x-ray
-HEALTH_PLAN|Member ID {} with the state plan.|Her insurance number is {}.|policy {} was not accepted at the desk
-MEDICAL_LICENSE|DEA number {}.|Her nursing license {} runs out in May.|certificate no. {} hangs in the office
-VIN|The VIN is {}.|car {} was towed from the lot|Vehicle identification number: {}
-SERIAL_NUMBER|The pacemaker, serial number {}, was replaced.|S/N {}|your pump {} has to be sent back
-UUID|session {} expired|User ID: {}|The request {} was refused.
-PASSPORT|Passport {} was issued in Boston.|my passport number is {}|travel document no. {}
-USER_NAME|follow me, I am {} there|{} wrote that yesterday.|Handle: {}"""
-"""A label and three sentences with a place for its value."""
 
 
 def forms() -> Iterator[LabelledLine]:
     """Sentences with one identifier each; the same at every call."""
-    from faker import Faker
-
     fake = Faker("en_US")
     fake.seed_instance(1)
     number = 0
-    for label, *sentences in (line.split("|") for line in FORMS.splitlines()):
+    for label, sentences in DATA["forms"].items():
         for index in range(SENTENCES):
             number += 1
             before, _, after = sentences[index % 3].partition("{}")
@@ -105,9 +78,6 @@ def forms() -> Iterator[LabelledLine]:
 
 def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[str, int]]:
     """Identifiers and those masked whole, by label."""
-    from tasks.masking_evaluation.judged_line import judged_lines
-    from tasks.masking_evaluation.label_classes import LabelMapping
-
     gold = list(lines)
     found = list(technique.findings([line.text for line in gold]))
     labels: dict[str, Counter[str]] = {}
@@ -132,8 +102,6 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def _recall(results: Mapping[str, Any], labels: list[str], technique: str) -> str:
-    from tasks.filling.restoration import wilson_interval
-
     counts = Counter[str]()
     for text in results["texts"].values():
         if text["technique"] == technique:
@@ -147,7 +115,6 @@ def _recall(results: Mapping[str, Any], labels: list[str], technique: str) -> st
 
 
 def main() -> None:
-    """Measure and store, or write the table into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--templates", type=Path, metavar="FILE", help="test part of the labelled text of a run")
     parser.add_argument("--held-out", type=Path, metavar="FOLDER", help="labelled files that --crf never learned from")
@@ -159,11 +126,6 @@ def main() -> None:
         written = with_table(page, "identifiers", table(json.loads(RESULTS.read_text(encoding="utf-8"))))
         arguments.page.write_text(written, encoding="utf-8")
         return
-    from tasks.masking.techniques import AnyTechnique
-    from tasks.settings.checks import check_settings
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     texts: list[tuple[str, str, Iterable[LabelledLine]]] = [("forms", RELEASED, forms())]
     if arguments.templates:
         texts.append(("templates", RELEASED, read_labelled(arguments.templates)))

@@ -18,8 +18,23 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+
 from benchmarks.frame import Action, check_same, fastest, grown, in_process, row, speed
 from benchmarks.texts import messages, zipf_text
+from tasks.corpora.words import fold, words_of
+from tasks.language_model.encoded_text import encode_text
+from tasks.language_model.ngram.folder import load, save_new
+from tasks.language_model.ngram.kneser_ney import estimate
+from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
+from tasks.language_model.training import TextBatches
+from tasks.language_model.training import train as train_ours
+from tasks.language_model.transformer.batching import batches_by_length, divide, make_batch
+from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.scoring import score_targets
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tasks.torch_setup import has_bfloat16
 
 BATCH_TOKENS, LEARNING_RATE, WARM_STEPS = 1024, 1e-3, 4
 
@@ -46,10 +61,6 @@ SIZES = {
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Speeds and memory of training and evaluation, and the speed of n-gram perplexity."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     sizes = ("small",) if small else ("20,000 words", "85,000 words")
     rows = [each for name in sizes for each in (*_training(name), *_evaluation(name))]
     return rows + (_ngram(2_000 if small else 100_000) if importlib.util.find_spec("kenlm") else [])
@@ -57,9 +68,6 @@ def run(small: bool) -> list[dict[str, Any]]:
 
 def model_of(size: Size, context: str = "sentence") -> Any:
     """Our model with drawn weights."""
-    from tasks.language_model.settings import ArchitectureSettings
-    from tasks.language_model.transformer.model import TransformerLanguageModel
-
     shape = {key: getattr(size, key) for key in ("layers", "heads", "width", "maximum_tokens")}
     model = TransformerLanguageModel(ArchitectureSettings.model_validate({**shape, "context": context}), size.words)
     model.initialise(1)
@@ -68,9 +76,6 @@ def model_of(size: Size, context: str = "sentence") -> Any:
 
 def peer_of(size: Size, model: Any = None) -> Any:
     """``GPT2LMHeadModel`` of the same shape, with the weights of ``model`` if there is one."""
-    import torch
-    from transformers import GPT2Config, GPT2LMHeadModel
-
     shape: dict[str, Any] = {
         "n_positions": size.maximum_tokens + 1,
         "n_embd": size.width,
@@ -102,8 +107,6 @@ def peer_of(size: Size, model: Any = None) -> Any:
 
 def as_labels(batch: Any) -> dict[str, Any]:
     """A batch as Hugging Face takes it: inputs (B, T + 1) and, shifted by the model itself, labels (B, T + 1)."""
-    import torch
-
     rows, length = batch.tokens.shape
     following = torch.full((rows * length,), -100)
     following[batch.positions] = batch.targets
@@ -114,8 +117,6 @@ def as_labels(batch: Any) -> dict[str, Any]:
 
 def trainer_of(model: Any, examples: Any, folder: str, callbacks: Any = (), **options: Any) -> Any:
     """``transformers.Trainer`` with batches that are made already."""
-    import torch
-    from transformers import PrinterCallback, Trainer, TrainingArguments
 
     class SameBatches(Trainer):
         def get_train_dataloader(self) -> Any:
@@ -134,7 +135,6 @@ def train_by_trainer(
     model: Any, examples: Any, settings: Any, times: list[float], clock: Any = process_time, every: int = 1, **more: Any
 ) -> list[float]:
     """Train on these batches; note the time and return the loss every few steps."""
-    from transformers import TrainerCallback
 
     class Timing(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -164,11 +164,6 @@ def _training(name: str) -> list[dict[str, Any]]:
 
 def train(name: str, side: str) -> dict[str, float]:
     """Train one side: processor seconds and targets after the warm steps, MiB added, and the first step's loss."""
-    from tasks.language_model.settings import TrainingSettings
-    from tasks.language_model.training import TextBatches
-    from tasks.language_model.training import train as train_ours
-    from tasks.torch_setup import has_bfloat16
-
     size = SIZES[name]
     model, text = model_of(size), zipf_text(size.words, size.trained)
     settings = TrainingSettings(batch_tokens=BATCH_TOKENS, learning_rate=LEARNING_RATE, dropout=0.0)
@@ -207,11 +202,6 @@ def _evaluation(name: str) -> list[dict[str, Any]]:
 
 def evaluation(name: str, side: str) -> tuple[Action, Callable[[], float]]:
     """Evaluation, and the mean loss of a target in nats; ``side``: ``ours``, or the tokens of the Trainer's batches."""
-    import torch
-
-    from tasks.language_model.transformer.batching import batches_by_length, divide, make_batch
-    from tasks.language_model.transformer.scoring import score_targets
-
     size = SIZES[name]
     model, text = model_of(size).eval(), zipf_text(size.words, size.evaluated)
     if side == "ours":
@@ -231,20 +221,11 @@ def evaluation(name: str, side: str) -> tuple[Action, Callable[[], float]]:
 
 def memory(what: str, name: str, side: str) -> float:
     """MiB that training or evaluation adds to a process that has loaded its side."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     return train(name, side)["megabytes"] if what == "train" else grown(evaluation(name, side)[0])
 
 
 def _ngram(lines: int) -> list[dict[str, Any]]:
     import kenlm
-
-    from tasks.corpora.words import fold, words_of
-    from tasks.language_model.encoded_text import encode_text
-    from tasks.language_model.ngram.folder import load, save_new
-    from tasks.language_model.ngram.kneser_ney import estimate
-    from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
     texts = [" ".join(map(fold, words_of(line))) for line in messages()]
     trained, read = [text for text in texts[:lines] if text], [text for text in texts[-lines // 10 :] if text]

