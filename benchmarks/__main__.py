@@ -38,7 +38,7 @@ def main() -> int:
     if unknown := sorted(set(arguments.modules) - set(MODULES)):
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(MODULES)}")
     output = arguments.output or (None if arguments.small else RESULTS)
-    missed = []
+    missed, own = [], stamp()
     for module in arguments.modules or MODULES:
         print(f"{module} ...", file=sys.stderr, flush=True)
         rows = importlib.import_module(f"benchmarks.{module}").run(arguments.small)
@@ -48,7 +48,7 @@ def main() -> int:
         if output is not None:
             earlier = json.loads(output.read_text(encoding="utf-8")) if output.exists() else []
             stored = [row for row in earlier if row["module"] != module]
-            write_json(output, [*stored, *({"module": module, **row, **stamp()} for row in rows)])
+            write_json(output, [*stored, *({"module": module, **row, **own} for row in rows)])
     for name in missed:
         print(f"missed: {name}", file=sys.stderr)
     return 0
