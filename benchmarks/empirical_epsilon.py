@@ -1,7 +1,7 @@
-"""How much noisy counts and a fill made of them really tell: a lower bound of epsilon beside the promised one.
+"""The epsilon that noisy counts, and a fill made of them, show at least, against the promised one.
 
-Two corpora that differ by the words behind the markers of one line, many keys each; an event is seen ``one`` times in
-the first and ``other`` times in the second. The bound is log of the least probability of the first by the largest of
+Two corpora differ by the masked words of one line, and each is counted with many keys. An event is seen ``one`` times
+in the first and ``other`` times in the second. The bound is log of the least probability of the first by the largest of
 the second, each at 97.5 % (Clopper and Pearson 1934), so together at 95 %. A bound above the promise refutes it; one
 near it says that no noise is wasted. For the fill the event is chosen on half of the runs, and bounded on the other.
 """
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from benchmarks.turns import row
+from benchmarks.frame import row
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.filling.frequencies.counted_frequencies import Cells, counted_frequencies, noisy_counts
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
@@ -20,39 +20,31 @@ from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.settings import NoisyCounts
 
-KEYS = 20_000
-RUNS = 3000
+KEYS, RUNS = 20_000, 3000
 WORDS = ("digits", "spectral")
 PUBLIC = WordFrequencies.of([("the", 900), ("digits", 10), ("spectral", 10), ("queue", 40)])
-KEPT = AllowedWords(["the"])
+ALLOWED = AllowedWords(["the"])
 PLACES = 20
-"""Markers of the corpus that is filled; one of them is told apart."""
+"""Markers of the corpus that is filled; one of them differs."""
 
 
-def run() -> list[dict[str, Any]]:
-    """Rows ``{"name", "ours", "peer", "unit", "ratio", "target", "holds"}``; ``ours`` is the bound."""
-    rows = []
+def run(small: bool) -> list[dict[str, Any]]:
+    keys, runs, rows = 500 if small else KEYS, 100 if small else RUNS, []
     for epsilon, most in ((1.0, 1), (4.0, 1), (1.0, 3)):
-        one, other = (_clear_counts(word, epsilon, most) for word in WORDS)
-        name = f"epsilon of noisy counts, {epsilon:g} promised, L = {most}, {KEYS:,} keys a side"
-        rows.append(_row(name, lower_bound(one, KEYS, other, KEYS), epsilon))
-    rows.append(
-        _row(f"epsilon of a unigram fill as published, 1 promised, {RUNS:,} runs a side", _bound_of_fills(1.0), 1.0)
-    )
-    return rows
+        one, other = (_clear_counts(word, epsilon, most, keys) for word in WORDS)
+        name = f"epsilon of noisy counts, {epsilon:g} promised, L = {most}, {keys:,} keys a side"
+        rows.append(row(name, lower_bound(one, keys, other, keys), epsilon, "nats", "<= 1.0"))
+    name = f"epsilon of a unigram fill as published, 1 promised, {runs:,} runs a side"
+    return [*rows, row(name, _bound_of_fills(1.0, runs), 1.0, "nats", "<= 1.0")]
 
 
 def lower_bound(one: int, of_one: int, other: int, of_other: int) -> float:
-    """Of epsilon, by how often an event was seen in two samples; 0 where it tells nothing."""
+    """Of epsilon, by how often an event was seen in two samples; 0 where it says nothing."""
     if not one:
         return 0.0
     least = beta.ppf(0.025, one, of_one - one + 1)
     most = beta.ppf(0.975, other + 1, of_other - other) if other < of_other else 1.0
     return max(0.0, math.log(least / most))
-
-
-def _row(name: str, bound: float, epsilon: float) -> dict[str, Any]:
-    return row(name, round(bound, 3), epsilon, "nats", round(bound / epsilon, 3), "bound <= promised", bound <= epsilon)
 
 
 def _corpus(word: str, markers: int, lines: int) -> list[tuple[str, list[MaskedSpan]]]:
@@ -67,22 +59,19 @@ def _key(number: int, word: str) -> bytes:
     return number.to_bytes(31, "big") + bytes([WORDS.index(word)])
 
 
-def _clear_counts(word: str, epsilon: float, most: int) -> int:
+def _clear_counts(word: str, epsilon: float, most: int, keys: int) -> int:
     """How often the first word has a count of L or more and the second none: the event that tells most."""
     settings = NoisyCounts(epsilon=epsilon, words_per_unit=most)
-    cells, lines = Cells(PUBLIC, KEPT, PUBLIC, count_names=True), _corpus(word, most, 3)
+    cells, lines = Cells(PUBLIC, ALLOWED, PUBLIC, count_names=True), _corpus(word, most, 3)
     first, second = map(cells.of, WORDS)
-    seen = 0
-    for number in range(KEYS):
-        counts = noisy_counts(cells, lines, settings, _key(number, word)).counts
-        seen += bool(counts[first] >= most and counts[second] <= 0)
-    return seen
+    drawn = (noisy_counts(cells, lines, settings, _key(number, word)).counts for number in range(keys))
+    return sum(bool(counts[first] >= most and counts[second] <= 0) for counts in drawn)
 
 
-def _bound_of_fills(epsilon: float) -> float:
+def _bound_of_fills(epsilon: float, runs: int) -> float:
     """By how many more places of the fill have the first word than the second."""
-    samples = [np.array([_more_of_the_first(word, epsilon, n) for n in range(RUNS)]) for word in WORDS]
-    half = RUNS // 2
+    samples = [np.array([_more_of_the_first(word, epsilon, n) for n in range(runs)]) for word in WORDS]
+    half = runs // 2
     events = [(sign, least) for sign in (1, -1) for least in range(-PLACES, PLACES + 1)]
 
     def bound(event: tuple[int, int], part: slice) -> float:
@@ -95,9 +84,10 @@ def _bound_of_fills(epsilon: float) -> float:
 
 
 def _more_of_the_first(word: str, epsilon: float, number: int) -> int:
-    settings = NoisyCounts(epsilon=epsilon)
-    counted = counted_frequencies(PUBLIC, KEPT, _corpus(word, 1, PLACES), settings, _key(number, word))
-    off_list = counted.frequencies.shared(KEPT.off_list(PUBLIC.words))
+    counted = counted_frequencies(
+        PUBLIC, ALLOWED, _corpus(word, 1, PLACES), NoisyCounts(epsilon=epsilon), _key(number, word)
+    )
+    off_list = counted.frequencies.shared(ALLOWED.off_list(PUBLIC.words))
     filler = UnigramFiller({None: off_list}, MarkerRandomness(number))
     written = [filler.draw(Place(line, 0)).word for line in range(1, PLACES + 1)]
     return written.count(WORDS[0]) - written.count(WORDS[1])

@@ -20,118 +20,64 @@ somewhat narrow. The output has numbers and labels only, never text.
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+from faker import Faker
+
 from dashboards.readme_tables import with_table
+from tasks.filling.restoration import wilson_interval
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
+from tasks.masking.techniques import AnyTechnique
+from tasks.masking_evaluation.judged_line import judged_lines
+from tasks.masking_evaluation.label_classes import LabelMapping
+from tasks.records.stage_report import write_json
+from tasks.settings.checks import check_settings
 
 RESULTS = Path(__file__).parent / "results" / "identifier_recall.json"
 RELEASED = "every_tagger"
 LOWER_BOUND = "crf or presidio"
 SENTENCES = 60
 """Of each label of the forms."""
-IDENTIFIERS: Mapping[str, tuple[str, str, str]] = {
-    "A": ("names", "PERSON", "PER PERSON person NAME"),
-    "B": (
-        "places smaller than a state",
-        "LOCATION",
-        "STREET_ADDRESS ZIP_CODE CITY",
+DATA = yaml.safe_load(Path(__file__).with_name("identifiers.yaml").read_text(encoding="utf-8"))
+IDENTIFIERS: Mapping[str, tuple[str, str, str]] = DATA["identifiers"]
+VALUES: Mapping[str, Callable[[Any], str]] = {
+    "DATE_OF_BIRTH": lambda fake: fake.date_of_birth(minimum_age=18, maximum_age=95).strftime("%m/%d/%Y"),
+    "AGE_OVER_89": lambda fake: str(fake.random_int(90, 104)),
+    "FAX": lambda fake: fake.numerify("(###) ###-####"),
+    "US_SSN": lambda fake: fake.ssn(),
+    "MEDICAL_RECORD": lambda fake: fake.random_element(
+        (fake.numerify("#######"), fake.bothify("MR-######"), fake.numerify("##-##-##"))
     ),
-    "C": ("dates but the year; ages over 89", "DATE, NUMBER", "DATE DATE_TIME DATE_OF_BIRTH AGE_OVER_89"),
-    "D": ("telephone numbers", "CONTACT", "PHONE_NUMBER"),
-    "E": ("fax numbers", "CONTACT", "FAX"),
-    "F": ("e-mail addresses", "CONTACT", "EMAIL_ADDRESS"),
-    "G": ("social security numbers", "IDENTIFIER", "US_SSN"),
-    "H": ("medical record numbers", "IDENTIFIER", "MEDICAL_RECORD"),
-    "I": ("health plan numbers", "IDENTIFIER", "HEALTH_PLAN"),
-    "J": ("account numbers", "IDENTIFIER", "ACCOUNT_NUMBER IBAN_CODE CREDIT_CARD"),
-    "K": ("certificate and licence numbers", "IDENTIFIER", "US_DRIVER_LICENSE MEDICAL_LICENSE"),
-    "L": ("vehicle identifiers, licence plates", "IDENTIFIER", "LICENCE_PLATE VIN"),
-    "M": ("device identifiers, serial numbers", "IDENTIFIER", "SERIAL_NUMBER"),
-    "N": ("web addresses", "CONTACT", "URL DOMAIN_NAME"),
-    "O": ("IP addresses", "IDENTIFIER", "IP_ADDRESS"),
-    "P": ("biometric identifiers", "", ""),
-    "Q": ("full-face photographs", "", ""),
-    "R": ("any other unique number or code", "IDENTIFIER", "UUID PASSPORT USER_NAME"),
+    "HEALTH_PLAN": lambda fake: fake.bothify("???#########").upper(),
+    "MEDICAL_LICENSE": lambda fake: fake.bothify("??#######").upper(),
+    "VIN": lambda fake: fake.vin(),
+    "SERIAL_NUMBER": lambda fake: fake.bothify("??-####-####").upper(),
+    "UUID": lambda fake: fake.uuid4(),
+    "PASSPORT": lambda fake: fake.bothify("?########").upper(),
+    "USER_NAME": lambda fake: "@" + fake.user_name(),
 }
-"""By the letter of the rule: the identifier, the class of its marker, and the labels that are counted for it."""
-FORMS: Mapping[str, tuple[Callable[[Any], str], tuple[str, ...]]] = {
-    "DATE_OF_BIRTH": (
-        lambda fake: fake.date_of_birth(minimum_age=18, maximum_age=95).strftime("%m/%d/%Y"),
-        ("DOB {}, seen today for follow-up.", "she was born on {} in the county hospital", "Patient (b. {}) agreed."),
-    ),
-    "AGE_OVER_89": (
-        lambda fake: str(fake.random_int(90, 104)),
-        ("My grandmother is {} and still lives alone.", "A {}-year-old man was admitted.", "he turned {} last week"),
-    ),
-    "FAX": (
-        lambda fake: fake.numerify("(###) ###-####"),
-        ("Please send the results by fax to {}.", "Fax: {}", "our fax is {} if the mail bounces"),
-    ),
-    "US_SSN": (
-        lambda fake: fake.ssn(),
-        ("SSN {} on file.", "my social is {} ok", "We need your Social Security number, is it {}?"),
-    ),
-    "MEDICAL_RECORD": (
-        lambda fake: fake.random_element(
-            (fake.numerify("#######"), fake.bothify("MR-######"), fake.numerify("##-##-##"))
-        ),
-        ("MRN {}, transferred from the ward.", "Medical record number: {}", "chart {} is still missing the x-ray"),
-    ),
-    "HEALTH_PLAN": (
-        lambda fake: fake.bothify("???#########").upper(),
-        ("Member ID {} with the state plan.", "Her insurance number is {}.", "policy {} was not accepted at the desk"),
-    ),
-    "MEDICAL_LICENSE": (
-        lambda fake: fake.bothify("??#######").upper(),
-        ("DEA number {}.", "Her nursing license {} runs out in May.", "certificate no. {} hangs in the office"),
-    ),
-    "VIN": (
-        lambda fake: fake.vin(),
-        ("The VIN is {}.", "car {} was towed from the lot", "Vehicle identification number: {}"),
-    ),
-    "SERIAL_NUMBER": (
-        lambda fake: fake.bothify("??-####-####").upper(),
-        ("The pacemaker, serial number {}, was replaced.", "S/N {}", "your pump {} has to be sent back"),
-    ),
-    "UUID": (lambda fake: fake.uuid4(), ("session {} expired", "User ID: {}", "The request {} was refused.")),
-    "PASSPORT": (
-        lambda fake: fake.bothify("?########").upper(),
-        ("Passport {} was issued in Boston.", "my passport number is {}", "travel document no. {}"),
-    ),
-    "USER_NAME": (
-        lambda fake: "@" + fake.user_name(),
-        ("follow me, I am {} there", "{} wrote that yesterday.", "Handle: {}"),
-    ),
-}
-"""By label: a value, and sentences with a place for it."""
 
 
 def forms() -> Iterator[LabelledLine]:
     """Sentences with one identifier each; the same at every call."""
-    from faker import Faker
-
     fake = Faker("en_US")
     fake.seed_instance(1)
     number = 0
-    for label, (value, sentences) in FORMS.items():
+    for label, sentences in DATA["forms"].items():
         for index in range(SENTENCES):
             number += 1
-            before, _, after = sentences[index % len(sentences)].partition("{}")
-            written = value(fake)
+            before, _, after = sentences[index % 3].partition("{}")
+            written = VALUES[label](fake)
             span = LabelledSpan(len(before), len(before) + len(written), label)
             yield LabelledLine(before + written + after, (span,), number)
 
 
 def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[str, int]]:
     """Identifiers and those masked whole, by label."""
-    from tasks.masking_evaluation.judged_line import judged_lines
-    from tasks.masking_evaluation.label_classes import LabelMapping
-
     gold = list(lines)
     found = list(technique.findings([line.text for line in gold]))
     labels: dict[str, Counter[str]] = {}
@@ -143,25 +89,19 @@ def measured(lines: Iterable[LabelledLine], technique: Any) -> dict[str, dict[st
 
 def table(results: Mapping[str, Any]) -> str:
     """The Markdown table of docs/privacy.md, from the stored numbers."""
-    rows = [
-        "| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |",
-        "|---|---|---|---:|---:|",
-    ]
+    head = "| | identifier | marker | every_tagger, new synthetic text | lower bound, held-out text |"
+    rows = [head, "|---|---|---|---:|---:|"]
     for letter, (name, marker, labels) in IDENTIFIERS.items():
         synthetic = _recall(results, labels.split(), RELEASED)
         held_out = _recall(results, labels.split(), LOWER_BOUND)
         rows.append(f"| {letter} | {name} | {marker or 'not text: not covered'} | {synthetic} | {held_out} |")
     texts = {name: text for name, text in results["texts"].items() if text["technique"] == LOWER_BOUND}
-    names = [
-        f"`{name}` {_recall({'texts': {name: text}}, IDENTIFIERS['A'][2].split(), LOWER_BOUND)}"
-        for name, text in texts.items()
-    ]
+    people = IDENTIFIERS["A"][2].split()
+    names = [f"`{name}` {_recall({'texts': {name: text}}, people, LOWER_BOUND)}" for name, text in texts.items()]
     return "\n".join(rows) + f"\n\nNames in the held-out texts: {'; '.join(names)}."
 
 
 def _recall(results: Mapping[str, Any], labels: list[str], technique: str) -> str:
-    from tasks.filling.restoration import wilson_interval
-
     counts = Counter[str]()
     for text in results["texts"].values():
         if text["technique"] == technique:
@@ -174,49 +114,35 @@ def _recall(results: Mapping[str, Any], labels: list[str], technique: str) -> st
     return f"{share:.1%} [{low:.1%}, {high:.1%}] of {counts['identifiers']:,}".replace("%", " %")
 
 
-def main() -> int:
-    """Measure and store, or write the table into a page."""
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--templates", type=Path, metavar="FILE", help="test part of the labelled text of a run")
-    parser.add_argument(
-        "--held-out", type=Path, metavar="FOLDER", help="labelled files that --crf has not learned from"
-    )
+    parser.add_argument("--held-out", type=Path, metavar="FOLDER", help="labelled files that --crf never learned from")
     parser.add_argument("--crf", metavar="FOLDER", help="a conditional random field for --held-out")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the table between its marks, measure nothing")
     arguments = parser.parse_args()
     if arguments.page:
-        stored = json.loads(RESULTS.read_text(encoding="utf-8"))
         page = arguments.page.read_text(encoding="utf-8")
-        arguments.page.write_text(with_table(page, "identifiers", table(stored)), encoding="utf-8")
-        return 0
-    from tasks.masking.techniques import AnyTechnique
-    from tasks.records.stage_report import write_json
-    from tasks.settings.checks import check_settings
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(1)
+        written = with_table(page, "identifiers", table(json.loads(RESULTS.read_text(encoding="utf-8"))))
+        arguments.page.write_text(written, encoding="utf-8")
+        return
     texts: list[tuple[str, str, Iterable[LabelledLine]]] = [("forms", RELEASED, forms())]
     if arguments.templates:
         texts.append(("templates", RELEASED, read_labelled(arguments.templates)))
     if arguments.held_out:
         texts += [(path.stem, LOWER_BOUND, read_labelled(path)) for path in sorted(arguments.held_out.glob("*.jsonl"))]
     taggers = [{"kind": "crf", "model": arguments.crf}, {"kind": "presidio"}]
+    parts = [{"kind": "entity_tagger", "tagger": tagger} for tagger in taggers]
     settings: dict[str, dict[str, Any]] = {
         RELEASED: {"kind": RELEASED},
-        LOWER_BOUND: {
-            "kind": "combination",
-            "rule": "union",
-            "parts": [{"kind": "entity_tagger", "tagger": tagger} for tagger in taggers],
-        },
+        LOWER_BOUND: {"kind": "combination", "rule": "union", "parts": parts},
     }
-    results: dict[str, Any] = {"texts": {}}
+    results: dict[str, Any] = {}
     for name, technique, lines in texts:
         built = check_settings(AnyTechnique, settings[technique], technique).build(None, 1)
-        results["texts"][name] = {"technique": technique, "labels": measured(lines, built)}
-        print(name, file=sys.stderr, flush=True)
-    write_json(RESULTS, results)
-    return 0
+        results[name] = {"technique": technique, "labels": measured(lines, built)}
+    write_json(RESULTS, {"texts": results})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

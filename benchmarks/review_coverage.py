@@ -1,12 +1,11 @@
 """How often the intervals of a review hold, and how many lines they save: simulated reviews of labelled text.
 
-    python -m benchmarks.review_coverage DATA [--cache FOLDER]    # simulate, and write the results and the docs' table
-    python -m benchmarks.review_coverage --docs                   # the table alone, from the results
+    python -m benchmarks.review_coverage DATA    # simulate, and write the results and the docs' table
+    python -m benchmarks.review_coverage         # the table alone, from the results
 
 ``DATA/gold`` holds labelled lines, ``DATA/persons/entity_tab.jsonl`` court decisions (``benchmarks.reference_reader``).
-Each technique masks each set once (``FOLDER`` remembers what). A reviewer who marks what the gold labels say reads the
-first 50, 100 and 200 lines of 1,000 plans. Strata and turns are those of ``make_plan``, and the lines of each stratum
-are drawn anew for each plan.
+A reviewer who marks what the gold labels say reads the first 50, 100 and 200 lines of 1,000 plans. Strata and turns are
+those of ``make_plan``, and the lines of each stratum are drawn again for each plan.
 
 - ``coverage``: share of reviews whose 95 % interval holds the figure of the whole set; ``too_low``: whose upper end is
   below it. ``width``: mean width.
@@ -19,7 +18,6 @@ are drawn anew for each plan.
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,106 +59,76 @@ SORTS = {"direct": 0, "all": 1}
 
 
 def main() -> None:
-    """Simulate, and write the results and the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", type=Path, metavar="DATA", help="folder with gold and persons")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where masked words are written, or read again")
-    parser.add_argument("--docs", action="store_true", help="write the table of docs/review.md from the results alone")
-    asked = parser.parse_args()
-    if not asked.docs:
-        if asked.data is None:
-            parser.error("name the folder DATA")
-        write_json(RESULTS, list(_measured(asked.data, asked.cache)))
+    data = parser.parse_args().data
+    if data is not None:
+        write_json(RESULTS, list(_measured(data)))
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     PAGE.write_text(f"{before}{BEGIN}\n{table(json.loads(RESULTS.read_text()))}{END}{rest.partition(END)[2]}")
 
 
-def _measured(data: Path, cache: Path | None) -> Iterator[dict[str, Any]]:
+def _measured(data: Path) -> Iterator[dict[str, Any]]:
     sets = {name: list(gold_lines(data / "gold" / f"{stem}.jsonl")) for name, stem in SETS.items()}
     sets["court"] = list(tab_lines(data / "persons" / "entity_tab.jsonl"))
-    found: dict[str, dict[str, list[Found]]] = {name: {} for name in sets}
-    for technique, settings in TECHNIQUES.items():
-        built = settings.build(None, 1)
-        for name, lines in sets.items():
-            found[name][technique] = _found(built, lines, cache and cache / f"{name}.{technique}.json")
+    techniques = {name: settings.build(None, 1) for name, settings in TECHNIQUES.items()}
     for name, lines in sets.items():
-        parts = zip(*(found[name][tagger.kind] for tagger in reversed(TAGGERS)), strict=True)
+        found = {technique: _found(built, lines) for technique, built in techniques.items()}
+        parts = zip(*(found[tagger.kind] for tagger in reversed(TAGGERS)), strict=True)
         reader = [{span: label for part in line for span, label in part.items()} for line in parts]
-        masks = {technique: [frozenset(words) for words in by_line] for technique, by_line in found[name].items()}
+        masks = {technique: [frozenset(words) for words in by_line] for technique, by_line in found.items()}
         masks[EVERY_TAGGER] = [frozenset(words) for words in reader]
         for technique in masks:
             for row in simulate(counted(lines, masks, reader, technique)):
                 yield {"set": name, "technique": technique, **row}
-            print(name, technique, file=sys.stderr, flush=True)
 
 
-def _found(technique: Technique, lines: Sequence[GoldLine], cache: Path | None) -> list[Found]:
-    if cache and cache.exists():
-        of_lines = json.loads(cache.read_text())
-    else:
-        of_lines = [
-            [(word.start, word.end, word.label) for word in words]
-            for _, words in technique.findings(line.text for line in lines)
-        ]
-        if cache:
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            cache.write_text(json.dumps(of_lines))
-    return [{(start, end): label for start, end, label in words} for words in of_lines]
+def _found(technique: Technique, lines: Sequence[GoldLine]) -> list[Found]:
+    by_line = technique.findings(line.text for line in lines)
+    return [{(word.start, word.end): word.label for word in words} for _, words in by_line]
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The results as a table of Markdown, one row for each set and technique."""
-    head = [
-        "text", "technique", "unmasked direct per 1,000 lines", "lowest coverage", "none found", "width",
-        "simple random, unmasked", "simple random, recall", "stopped",
-    ]  # fmt: skip
+    head = (
+        "text|technique|unmasked direct per 1,000 lines|lowest coverage|none found|width|simple random, unmasked|"
+        "simple random, recall|stopped"
+    ).split("|")
     out = [f"| {' | '.join(head)} |", "|---" * 2 + "|---:" * 7 + "|"]
     for key in dict.fromkeys((row["set"], row["technique"]) for row in rows):
         own = [row for row in rows if (row["set"], row["technique"]) == key]
         figures = [row[figure] for row in own if "lines" in row for figure in ("unmasked", "recall")]
         stop = next(row["stopped"] for row in own if "stopped" in row)
         at_100 = next(row for row in own if row.get("lines") == 100 and row["sort"] == "direct")
-        cells = [
-            key[0], key[1],
-            f"{at_100['unmasked']['true']:.1f}",
-            f"{100 * min(figure['coverage'] for figure in figures if figure['coverage'] is not None):.1f} %",
-            f"{100 * at_100['zero_miss']:.0f} %",
-            f"{at_100['unmasked']['width']:.0f}",
-            str(at_100["unmasked"]["simple_lines"]), str(at_100["recall"]["simple_lines"]),
-            f"{100 * stop['coverage']:.1f} %",
-        ]  # fmt: skip
+        unmasked, lowest = at_100["unmasked"], min(one["coverage"] for one in figures if one["coverage"] is not None)
+        numbers = f"{unmasked['true']:.1f} | {100 * lowest:.1f} % | {100 * at_100['zero_miss']:.0f} %"
+        needed = f"{unmasked['width']:.0f} | {unmasked['simple_lines']} | {at_100['recall']['simple_lines']}"
+        cells = [*key, numbers, needed, f"{100 * stop['coverage']:.1f} %"]
         out.append(f"| {' | '.join(cells)} |")
     return "\n".join(out) + "\n"
 
 
 @dataclass(frozen=True)
 class Counted:
-    """Identifiers of each line of a set under one technique."""
+    """A plan, the stratum of each line (N,), and identifiers by line, by sort (direct, all), and unmasked or masked."""
 
     plan: Plan
     stratum: np.ndarray
-    """(N,) of each line."""
     counts: np.ndarray
-    """(N, 2, 2) by sort (direct, all) and by what became of them (unmasked, masked)."""
 
 
 def counted(
-    lines: Sequence[GoldLine],
-    masks: Mapping[str, Sequence[Words]],
-    reader: Sequence[Found],
-    technique: str,
+    lines: Sequence[GoldLine], masks: Mapping[str, Sequence[Words]], reader: Sequence[Found], technique: str
 ) -> Counted:
     """The plan for a technique, and the gold identifiers of every line."""
-    texts = [line.text for line in lines]
-    plan = make_plan(texts, masks, reader, technique, 1, most=len(lines))
+    plan = make_plan([line.text for line in lines], masks, reader, technique, 1, most=len(lines))
     stratum = np.empty(len(lines), int)
     stratum[[line for line, _ in plan.queue]] = [of for _, of in plan.queue]
     counts = np.zeros((len(lines), 2, 2), int)
     for number, (line, masked) in enumerate(zip(lines, masks[technique], strict=True)):
         words = word_spans(line.text)
         for start, end, direct in line.identifiers:
-            inside = [word for word in words if word[0] < end and start < word[1]]
-            if inside:
+            if inside := [word for word in words if word[0] < end and start < word[1]]:
                 counts[number, 0 if direct else 1 :, int(masked.issuperset(inside))] += 1
     return Counted(plan, stratum, counts)
 
@@ -181,16 +149,14 @@ class Draws:
 
     def intervals(self, read: np.ndarray, sort: int) -> dict[str, Any]:
         """``unmasked`` per 1,000 lines and ``recall``: estimate, low, high (R,) each; ``zero``: none found."""
-        sums, squares, holding = (
-            np.stack(
-                [
-                    each[kind, sort, :, :, n - 1] if n else np.zeros(each.shape[2:4])
-                    for each, n in zip(self._sums, read, strict=True)
-                ],
-                -1,
-            )
-            for kind in range(3)
-        )  # (masked, R, H)
+
+        def kind(number: int) -> np.ndarray:
+            """What was counted in the lines read of each stratum (masked, R, H)."""
+            none = np.zeros(self._sums[0].shape[2:4])
+            pairs = zip(self._sums, read, strict=True)
+            return np.stack([each[number, sort, :, :, n - 1] if n else none for each, n in pairs], -1)
+
+        sums, squares, holding = map(kind, range(3))
         counts = Counts(sums, squares, holding[0].sum(-1))
         unmasked, masked = counts.totals(Sample(self.sizes, read))
         return {
@@ -212,27 +178,21 @@ def simulate(text: Counted, repetitions: int = REPETITIONS) -> list[dict[str, An
     for name, sort in SORTS.items():
         truth = text.counts[:, sort].sum(0)
         true = {"unmasked": 1000 * truth[0] / lines, "recall": truth[1] / truth.sum() if truth.sum() else np.nan}
-        widths: dict[str, list[float]] = {"unmasked": [], "recall": []}
-        for size in sizes:
-            found = simple.intervals(np.array([size]), sort)
-            for figure, all_widths in widths.items():
-                all_widths.append(_mean_width(found, figure))
+        by_size = [simple.intervals(np.array([size]), sort) for size in sizes]
         for n in READ:
             found = drawn.intervals(np.bincount(turns[:n], minlength=strata), sort)
             row: dict[str, Any] = {"lines": n, "sort": name}
-            for figure, all_widths in widths.items():
-                _, low, high = found[figure]
-                holds = (low <= true[figure] + 1e-9) & (true[figure] <= high + 1e-9)
-                known = ~np.isnan(found[figure][0])
-                width = _mean_width(found, figure)
-                needed = np.interp(-width, -np.array(all_widths), sizes)
-                row[figure] = {
-                    "true": _rounded(true[figure]),
-                    "coverage": _rounded(holds[known].mean()) if known.any() else None,
-                    "too_low": _rounded((high[known] < true[figure] - 1e-9).mean()) if known.any() else None,
-                    "width": _rounded(width),
-                    "simple_lines": round(float(needed)) if known.any() else None,
-                }
+            for figure, value in true.items():
+                middle, low, high = found[figure]
+                holds = (low <= value + 1e-9) & (value <= high + 1e-9)
+                known, width = ~np.isnan(middle), _mean_width(found, figure)
+                needed = np.interp(-width, [-_mean_width(each, figure) for each in by_size], sizes)
+                row[figure] = {"true": _rounded(value), "coverage": None, "too_low": None, "width": _rounded(width)}
+                row[figure] |= {"simple_lines": None}
+                if known.any():
+                    low_ends = {"coverage": holds[known].mean(), "too_low": (high[known] < value - 1e-9).mean()}
+                    row[figure] |= {name: _rounded(share) for name, share in low_ends.items()}
+                    row[figure]["simple_lines"] = round(float(needed))
                 if figure == "unmasked":
                     row["zero_miss"] = _rounded(found["zero"].mean())
                     row["zero_miss_wrong"] = _rounded((found["zero"] & ~holds).mean())
@@ -243,19 +203,14 @@ def simulate(text: Counted, repetitions: int = REPETITIONS) -> list[dict[str, An
 def stopped(text: Counted, drawn: Draws, turns: np.ndarray) -> dict[str, Any]:
     """A reviewer who reads on until the upper end is low enough, and stops there."""
     true = 1000 * text.counts[:, 0, 0].sum() / len(turns)
-    holds, below, too_low = [], [], []
-    for n in STOPS:
-        _, low, high = drawn.intervals(np.bincount(turns[:n], minlength=len(text.plan.strata)), 0)["unmasked"]
-        holds.append((low <= true + 1e-9) & (true <= high + 1e-9))
-        below.append(high <= LIMIT)
-        too_low.append(high < true - 1e-9)
-    stop = np.where(np.any(below, axis=0), np.argmax(below, axis=0), len(STOPS) - 1)
-    return {
-        "true": _rounded(true),
-        "passed": _rounded(np.any(below, axis=0).mean()),
-        "coverage": _rounded(np.array(holds)[stop, np.arange(len(stop))].mean()),
-        "ever_too_low": _rounded(np.any(too_low, axis=0).mean()),
-    }
+    read = (np.bincount(turns[:n], minlength=len(text.plan.strata)) for n in STOPS)
+    ends = [drawn.intervals(each, 0)["unmasked"] for each in read]
+    low, high = (np.array([each[place] for each in ends]) for place in (1, 2))
+    below = (high <= LIMIT).any(axis=0)
+    stop = np.where(below, (high <= LIMIT).argmax(axis=0), len(STOPS) - 1)
+    holds = ((low <= true + 1e-9) & (true <= high + 1e-9))[stop, np.arange(len(stop))]
+    shares = {"passed": below, "coverage": holds, "ever_too_low": (high < true - 1e-9).any(axis=0)}
+    return {"true": _rounded(true), **{name: _rounded(share.mean()) for name, share in shares.items()}}
 
 
 def _mean_width(found: Mapping[str, Any], figure: str) -> float:

@@ -229,15 +229,16 @@ def _benchmarks() -> str:
 
     make bench
 
-A row compares one step with another program that does the same work. Both are measured in one run on one machine, and
-their outputs are compared first. A ratio above 1 means that palimpsest is faster, or that it needs as many times the
-memory. Peers run with their default settings. A tuned peer is faster, and ONNX Runtime, ctranslate2 and KenLM are not
-in this table.
+A row compares one step with another program that does the same work. Both are measured in one run on one machine, in
+turns, and their outputs are compared first. A ratio above 1 means that palimpsest is faster, or that it needs as many
+times the memory. Peers run as a careful user configures them: in batches, sorted by length, without parts that the work
+does not need. ONNX Runtime, ctranslate2, llama.cpp and vLLM are not compared.
 """
     rows = json.loads(_read("benchmarks/results/latest.json"))
     machines = {f"{row['machine']['processor']}, {row['machine']['cores']} cores" for row in rows}
     text += f"\nMachine: {'; '.join(sorted(machines))}. "
-    text += f"Dates: {min(row['date'] for row in rows)} to {max(row['date'] for row in rows)}.\n"
+    text += f"Dates: {min(row['date'] for row in rows)} to {max(row['date'] for row in rows)}. "
+    text += f"Commits: {', '.join(sorted({row.get('commit', 'not stored') for row in rows}))}.\n"
     for module in dict.fromkeys(row["module"] for row in rows):
         table = [("measured", "palimpsest", "peer", "unit", "ratio")]
         for row in rows:

@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).parents[2]
 RUNS = 12
 PUBLISH = """
 import sys
-from benchmarks.publishing_speed import record
+from benchmarks.publishing import record
 from tasks.results.tracking.publication import publish
 from tasks.results.tracking.settings import TrackingSettings
 uri, experiment, runs = sys.argv[1:]

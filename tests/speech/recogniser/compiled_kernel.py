@@ -1,12 +1,12 @@
 """Our loss and its gradient against torchaudio's compiled kernel; a process of its own, for the kernel may need
-stand-ins of CUDA's libraries (see ``benchmarks.compiled_transducer_loss``)."""
+stand-ins of CUDA's libraries (see ``torchaudio_kernel``)."""
 
 import math
 import sys
 
 import torch
+import torchaudio_kernel
 
-from benchmarks import compiled_transducer_loss
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 
 
@@ -35,7 +35,7 @@ def compare(blank):
 
 
 if __name__ == "__main__":
-    if missing := compiled_transducer_loss.load():
+    if missing := torchaudio_kernel.load():
         sys.exit(missing)
     for blank in (0, 12, 24):
         compare(blank)

@@ -2,8 +2,8 @@
 
 torchaudio's wheel is a CUDA build whose extension refuses to load where CUDA's libraries are missing, though its CPU
 kernels need none of them. Empty libraries of the same names, compiled here into a temporary folder, let it load: the
-kernel that is timed is the published one. The stand-ins abort the process if a CUDA function is ever called, so this
-is for benchmarks alone.
+kernel that is compared is the published one. The stand-ins abort the process if a CUDA function is ever called, so this
+is for a comparison alone.
 """
 
 import ctypes

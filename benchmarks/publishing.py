@@ -1,0 +1,107 @@
+"""Publishing 1,000 runs into an MLflow store of SQLite, against ``MlflowClient`` with one batch a run.
+
+Every run has the contents of a cell of an experiment: 63 metrics, a curve of 52 points, 35 parameters, 12 tags and 6
+inputs. Ours also looks first for earlier runs, and writes so that an interrupted run can be completed. The numbers,
+parameters and inputs that both leave in the store are compared first, for fifty runs.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlflow import MlflowClient
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
+
+from benchmarks.frame import check_same, speed, wall
+from tasks.records.cell import Cell
+from tasks.results.tracking import publication
+from tasks.results.tracking.curve import numbers
+from tasks.results.tracking.run_record import RunRecord, TrackedInput
+from tasks.results.tracking.settings import TrackingSettings
+from tasks.results.tracking.tracking_store import cell_tags, locked_store
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    records = [record(number) for number in range(20 if small else 1000)]
+    with tempfile.TemporaryDirectory(prefix="palimpsest publishing ") as folder:
+        ours, peer = (_new_store(Path(folder) / side) for side in ("ours", "peer"))
+        publication.publish(records[:50], ours)
+        publish_by_client(records[:50], peer)
+        check_same(_contents(ours), _contents(peer), "tracking store")
+        # The tables of a new store, which take MLflow seconds, are no cost of publishing.
+        sides: dict[str, Any] = {"ours": publication.publish, "peer": publish_by_client}
+        ready = {name: [_new_store(Path(folder) / f"{name}{number}") for number in range(2)] for name in sides}
+
+        def side(name: str) -> Any:
+            return lambda: sides[name](records, ready[name].pop())
+
+        name = f"publishing {len(records):,} runs against MlflowClient.log_batch"
+        return [speed(name, len(records), "runs/s", side("ours"), side("peer"), rounds=2, clock=wall)]
+
+
+def _new_store(path: Path) -> TrackingSettings:
+    settings = TrackingSettings(uri=f"sqlite:///{path}.db")
+    with locked_store(settings):
+        return settings
+
+
+def publish_by_client(records: Sequence[RunRecord], settings: TrackingSettings) -> None:
+    """The same runs as MLflow's documentation says, in batches."""
+    client = MlflowClient(settings.uri)
+    experiment = client.get_experiment_by_name(settings.experiment)
+    experiment_id = experiment.experiment_id if experiment else client.create_experiment(settings.experiment)
+    for entry in records:
+        run_id = client.create_run(experiment_id, entry.started, entry.tags, entry.cell.path).info.run_id
+        metrics = [Metric(name, value, entry.measured_at, 0) for name, value in entry.metrics.items()]
+        metrics += [Metric(name, value, entry.measured_at, step) for (name, step), value in entry.curve.items()]
+        parameters = [Param(name, value) for name, value in entry.parameters.items()]
+        client.log_batch(run_id, metrics=metrics, params=parameters)
+        inputs = [
+            DatasetInput(
+                Dataset(data.name, data.digest, "local", "{}"), [InputTag("mlflow.data.context", data.context)]
+            )
+            for data in entry.inputs
+        ]
+        client.log_inputs(run_id, datasets=inputs)
+        client.set_terminated(run_id, end_time=entry.ended)
+
+
+def record(number: int) -> RunRecord:
+    """A made-up cell of an experiment."""
+    cell = Cell("chat", "allow_list", "top_k", "minilm", number)
+    key = f"{cell.path}#{number:012x}"
+    return RunRecord(
+        cell=cell,
+        key=key,
+        tags={**cell_tags(cell, key), "dvc_stage": "evaluate", "commit": "0" * 40, "palimpsest.current": "true"},
+        parameters={f"adapt.setting_{each}": str(each) for each in range(35)},
+        metrics={name + end: float(number) for name in numbers()[:21] for end in ("", "_low", "_high")},
+        measured_at=1_000_000,
+        inputs=[TrackedInput(f"data/{each}/{number // 9}", "0123456789", "training") for each in range(6)],
+        curve={(name, step * 10): 5.0 - step / 10 for name in ("train_loss", "learning_rate") for step in range(25)}
+        | {("valid_loss", step): 5.0 for step in (0, 250)},
+        started=1_000,
+        ended=20_000,
+    )
+
+
+def _contents(settings: TrackingSettings) -> list[tuple[Any, ...]]:
+    """The numbers, parameters and inputs of a store, by run."""
+    with locked_store(settings) as store:
+        return sorted(
+            (
+                sorted(run.data.tags[key] for key in run.data.tags if key.startswith("palimpsest.c")),
+                sorted(run.data.params.items()),
+                sorted(
+                    (point.key, point.step, point.value)
+                    for name in run.data.metrics
+                    for point in store.client.get_metric_history(run.info.run_id, name)
+                ),
+                sorted(
+                    (entry.dataset.name, entry.dataset.digest)
+                    for entry in (run.inputs.dataset_inputs if run.inputs else [])
+                ),
+            )
+            for run in store.runs()
+        )
