@@ -6,11 +6,13 @@ summation.
 
 In eight bits each row of the features has a scale, and each row of the weights (Dettmers et al. 2022, "vector-wise").
 Sums of integers are exact, so a row's result does not depend on the other rows. With AVX-512 VNNI that takes two fifths
-of the time. On a CPU without AVX-512, PyTorch's 8-bit product takes forty times as long as float32. There the same
-integers are multiplied in float32, which is exact up to 2**24.
+of the time. On a CPU without AVX-512, PyTorch's 8-bit product takes forty times as long as float32. With AVX-512 but
+without VNNI its sums saturate at 16 bits, so they are wrong. On both, the same integers are multiplied in float32,
+which is exact up to 2**24.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 
@@ -50,7 +52,7 @@ class EightBitLinear(torch.nn.Module):
         self._weight = (linear.weight.detach() / self._scale).round().to(torch.int8).t()  # (inputs, outputs)
         self._scale = self._scale.t()
         self._multiply = _whole_product
-        if torch.backends.cpu.get_cpu_capability() != "AVX512":
+        if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_exact():
             self._weight, self._multiply = self._weight.float(), product_in_float32
         self._offset = 0.0 if linear.bias is None else linear.bias.detach()
 
@@ -60,6 +62,13 @@ class EightBitLinear(torch.nn.Module):
         scale = _scale(rows)  # (rows, 1)
         product = self._multiply((rows / scale).round(), self._weight)  # (rows, outputs)
         return (product * scale * self._scale + self._offset).view(*features.shape[:-1], -1)
+
+
+@cache
+def _is_exact() -> bool:
+    """Whether PyTorch's 8-bit product has no saturated sum on this processor."""
+    largest = torch.full((64, 64), 127, dtype=torch.int8)
+    return bool((torch._int_mm(largest, largest) == 64 * 127**2).all())
 
 
 def _whole_product(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
