@@ -98,39 +98,6 @@ def bert_of_bias(tokenizer: PreTrainedTokenizerFast, scores: Mapping[str, float]
     return model
 
 
-def bert_that_avoids_repetition(tokenizer: PreTrainedTokenizerFast, first: str, second: str) -> BertForMaskedLM:
-    """A BERT that writes ``first``, and ``second`` once ``first`` stands anywhere in the sentence.
-
-    One dimension per piece: embeddings are one-hot, attention is uniform over the sentence and copies, so the
-    dimension of a piece is positive at every position where the piece occurs in the sentence, and negative where not.
-    """
-    size = len(tokenizer)
-    size += size % 2
-    configuration = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=size, num_hidden_layers=1, num_attention_heads=1, intermediate_size=2,
-        max_position_embeddings=64, tie_word_embeddings=False,
-    )  # fmt: skip
-    model = BertForMaskedLM(configuration).eval()
-    entry = tokenizer.get_vocab()
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
-        identity = torch.eye(size)
-        model.bert.embeddings.word_embeddings.weight.copy_(identity[: len(tokenizer)])
-        layer = model.bert.encoder.layer[0].attention
-        layer.self.value.weight.copy_(identity)
-        layer.output.dense.weight.copy_(20 * identity)
-        model.cls.predictions.transform.dense.weight.copy_(identity)
-        decoder = model.cls.predictions.decoder
-        decoder.weight[entry[second], entry[first]] = 100.0
-        bias = torch.full((len(tokenizer),), -50.0)
-        bias[entry[first]] = 1.0
-        bias[entry[second]] = 0.0
-        decoder.bias.copy_(bias)
-        model.cls.predictions.bias.copy_(bias)
-    return model
-
-
 def save(model: torch.nn.Module, tokenizer: PreTrainedTokenizerFast, folder: Path) -> str:
     """Write a model folder as the hub's are, and return its path."""
     model.save_pretrained(folder)

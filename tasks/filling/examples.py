@@ -42,7 +42,7 @@ class ExamplesFiles(CorpusFiles):
     masked: Annotated[str, READ]
     """masked texts of the private corpus, a folder for each technique"""
     fills: list[str]
-    """what to show, each as TECHNIQUE/METHOD; methods without a filler ignore --filler"""
+    """fills to show, each as TECHNIQUE/METHOD; methods without a filler ignore --filler"""
 
     def methods(self) -> dict[str, list[str]]:
         """The methods by technique. Raises ``ParameterError`` if one is not of the form TECHNIQUE/METHOD."""

@@ -85,7 +85,7 @@ def test_sentences_cost_what_rescoring_says(causal):
     (expected,) = causal.score_sentences([SENTENCES])
     assert words.values(np.array(histories)) + ends == pytest.approx(expected, abs=1e-3)
     assert words.extend(words.extend(BEGINNING, "the"), "cat") == histories[0]
-    # Behind the model's window of 64 positions a sentence begins anew: one of 100 words has a probability all the same.
+    # After the model's window of 64 positions a sentence begins again, so one of 100 words has a probability.
     history = BEGINNING
     for _ in range(100):
         history = words.extend(history, "dog")
