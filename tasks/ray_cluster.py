@@ -8,8 +8,10 @@ Ray Data gives its number to another.
 import logging
 import os
 import pickle
+import shutil
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -33,7 +35,10 @@ SHARE_OF_LABEL = 0.001
 DEFAULT_WORK_FOLDER = ".palimpsest/parts"
 _SECONDS_TO_ANSWER = 5
 _MOST_LOSSES = 3
-"""Number of workers that may die one after the other at a part."""
+"""Number of workers that may die at a part. Ray itself tries a part without end: it counts each call of a worker whose
+machine is gone as a try."""
+_DEAD = "workers of the cluster have died, as they do when memory runs out; lower resources.parallel_stages"
+_REMOVALS = 100
 _MADE, _FAILED = "make.pickle", "failed.pickle"
 
 
@@ -117,7 +122,19 @@ def computed_on_cluster(
             plain = {"make": pickle.dumps(make), "surroundings": here, "folder": os.getcwd(), "path": sys.path}
             _write(folder / _MADE, plain)
             results = (_read(path) for path in _by_workers(ray, folder, number, room, resources, here))
-        yield from results
+        try:
+            yield from results
+        finally:
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder although workers that are being stopped may still write into it."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
 
 
 def _by_workers(
@@ -130,6 +147,7 @@ def _by_workers(
     context = ray_data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     numbers = ray_data.from_items([{"part": index} for index in range(number)], override_num_blocks=number)
     done = numbers.map_batches(
         PartWorker,
@@ -140,7 +158,6 @@ def _by_workers(
         num_cpus=resources.threads,
         num_gpus=int(bool(here["on_gpu"])),
         resources={resources.cluster.private_nodes: SHARE_OF_LABEL},
-        max_task_retries=_MOST_LOSSES - 1,
     )
     batch: Any
     try:
@@ -151,9 +168,7 @@ def _by_workers(
             yield _result(folder, index)
             _result(folder, index).unlink()
     except ray.exceptions.RayError as error:
-        raise ResourceError(
-            f"workers of the cluster have died ({type(error).__name__}), as they do when memory runs out"
-        ) from None
+        raise ResourceError(f"{_DEAD} ({type(error).__name__})") from None
 
 
 class PartWorker:
@@ -175,12 +190,23 @@ class PartWorker:
 
         (index,) = batch["part"].to_pylist()
         try:
+            taken = self._taken(index)
             self._work = self._work or self._made()
             _write(_result(self._folder, index), self._work(_read(_given(self._folder, index)), lambda steps: None))
+            taken.unlink()
         except BaseException as error:
             _write(self._folder / _FAILED, error_of(error))
             index = -1
         return pyarrow.table({"part": [index]})
+
+    def _taken(self, index: int) -> Path:
+        """The file that counts workers at work on a part; ``ResourceError`` if too many have died at it."""
+        path = self._folder / f"{index:08d}.taken"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_MODE), "ab") as taken:
+            taken.write(b".")
+            if taken.tell() > _MOST_LOSSES:
+                raise ResourceError(_DEAD)
+        return path
 
     def _made(self) -> "Work":
         made = _read(self._folder / _MADE)

@@ -160,6 +160,26 @@ def test_a_worker_that_dies_loses_one_part_that_another_takes_over(nodes, tmp_pa
     assert (tmp_path / "died").exists()
 
 
+def test_a_machine_that_goes_away_loses_no_part_however_often_ray_calls_its_worker(nodes, tmp_path):
+    parts = [f"wait 4 {number}" for number in range(9)]
+    third = nodes.add(1, private=1)
+    killer = threading.Thread(target=kill_at_work, args=(nodes, third, tmp_path))
+    killer.start()
+    try:
+        assert run(nodes, tmp_path, parts)[0] == [f"{part} done" for part in parts]
+    finally:
+        killer.join()
+    assert str(third) in done_by(tmp_path)
+
+
+def kill_at_work(nodes, number, folder):
+    """Kill a node that has begun a part."""
+    deadline = time.monotonic() + 60
+    while str(number) not in done_by(folder) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    nodes.kill(number)
+
+
 def test_a_part_that_workers_die_of_ends_the_work_in_one_line(nodes, tmp_path):
     with pytest.raises(ResourceError, match=r"^workers of the cluster have died"):
         run(nodes, tmp_path, ["wait 0", "die"])
