@@ -37,7 +37,9 @@ class AuditFiles(CorpusFiles):
     """private text that the text was made from or the model trained on, one sentence a line; or folder of a private
     corpus"""
     text: Annotated[str | None, READ] = None
-    """text to attack, made line by line from the private text"""
+    """text to attack, made line by line from the private text; with --held-out any text made from it"""
+    held_out: Annotated[str | None, READ] = None
+    """lines of the same sort, or folder of a corpus, that a coin left out before --text was made"""
     masked: Annotated[str | None, READ] = None
     """masked texts made from the private text, a folder for each technique"""
     model: Annotated[str | None, READ_MODEL] = None

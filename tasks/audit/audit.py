@@ -1,6 +1,8 @@
 """Attack a text, and the language model trained on it, to measure how much private text they reveal.
 
 - --text is compared with the private text that it was made from (--members).
+- With --held-out, the text may be of any program and any number of lines. A coin must have left these
+  lines out before the text was made. An exact test then shows whether the text discloses the others.
 - --model is asked which lines it was trained on. Such lines are more probable to it than other
   lines of the same sort (--non-members).
 
@@ -15,6 +17,7 @@ added: made-up sentences that were masked and filled as the text was. The twin n
 
 examples:
   palimpsest audit --members mail.txt --text released.txt
+  palimpsest audit --members mail.txt --held-out left_out.txt --text released.txt
   palimpsest audit --members mail.txt --non-members other_mail.txt --model models/adapted --base models/pretrained
   palimpsest audit --members mail.txt --non-members other_mail.txt --model gpt2
 """
@@ -58,7 +61,11 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     members = read_corpus(files.private_text)
     documents = _documents(files, members)
     report, text = Report(), AttackedText(settings, files, cell, resources)
-    figures = figures_of_text(text) if files.text else {}
+    figures: dict[str, Figure] = {}
+    if files.held_out:
+        figures = _by_held_out(settings, files, members, documents)
+    elif files.text:
+        figures = figures_of_text(text)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
             figures |= figures_of_model(_given_model(settings, files, members, documents, resources, report))
@@ -72,6 +79,18 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
         print(_shown(name, figure))
         report.measure(**figure.fields(name))
     return report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
+
+
+def _by_held_out(
+    settings: AttackSettings, files: AuditFiles, members: list[str], documents: list[str]
+) -> dict[str, "Figure"]:
+    from tasks.audit.held_out import held_out_figures
+    from tasks.corpora.text_lines import read_corpus
+
+    given = AuditFiles(members=str(files.held_out))
+    others = read_corpus(given.private_text)
+    units = (members, documents), (others, _documents(given, others))
+    return held_out_figures(*units, read_corpus(str(files.text)), settings.confidence, settings.seed)
 
 
 def _documents(files: AuditFiles, members: Sequence[str]) -> list[str]:
@@ -132,9 +151,10 @@ def _given_model(
 def _shown(name: str, figure: "Figure") -> str:
     if figure.value is None:
         return f"{name}: none"
+    value = f"{figure.value:.3f}" if figure.value == 0 or figure.value >= 0.001 else f"{figure.value:.1e}"
     interval = " [{:.3f}, {:.3f}]".format(*figure.interval) if figure.interval else ""
     blind = f", blind {figure.blind:.3f}" if figure.blind is not None else ""
-    return f"{name}: {figure.value:.3f}{interval}{blind}; {figure.attacker}"
+    return f"{name}: {value}{interval}{blind}; {figure.attacker}"
 
 
 @dataclass(frozen=True)
@@ -148,6 +168,10 @@ class AuditCommand(StageCommand[AttackSettings, AuditFiles]):
         if files.model and not files.non_members:
             raise ParameterError("--model needs --non-members: lines of the same sort that it was not trained on")
         trains_twin = files.base is not None and files.model is None
+        if files.held_out and (trains_twin or not files.text):
+            raise ParameterError(
+                "--held-out needs --text, and trains no twin; give --text, and --base only with --model"
+            )
         if not (files.text or files.model):
             raise ParameterError("nothing to attack: give --text, or --model with --non-members")
         if trains_twin and not (params and files.text and files.word_counts):

@@ -17,17 +17,17 @@ _STEPS = 50
 """Steps of the bisection: the bound is exact to 2^-50 of its first upper end."""
 
 
-def epsilon_lower_bound(correct: int, guesses: int, confidence: float = 0.95) -> float:
+def epsilon_lower_bound(correct: int, guesses: int, confidence: float = 0.95, prior: float = 0.5) -> float:
     """The largest epsilon (nats) that ``correct`` of ``guesses`` refute at this confidence; 0 if they refute none.
 
     An epsilon is refuted if so many right guesses have a probability of at most 1 - ``confidence`` under it: the number
-    of right ones is Binomial(guesses, e^epsilon / (1 + e^epsilon)). Valid if the number of guesses was fixed before the
-    scores were seen.
+    of right ones is Binomial(guesses, q e^epsilon / (q e^epsilon + 1 - q)), with q the probability of each guess
+    without the output (``prior``). Valid if the number of guesses was fixed before the scores were seen.
     """
-    from scipy.special import bdtrc, expit
+    from scipy.special import bdtrc, expit, logit
 
     def refuted(epsilon: float) -> bool:
-        return float(bdtrc(correct - 1, guesses, float(expit(epsilon)))) <= 1 - confidence
+        return float(bdtrc(correct - 1, guesses, float(expit(epsilon + logit(prior))))) <= 1 - confidence
 
     if not refuted(0.0):
         return 0.0

@@ -1,0 +1,156 @@
+"""Disclosure by a released text, measured with lines that a coin left out before the text was made.
+
+The audit needs no canary, no model and no knowledge of the program that made the text. A *unit* is a document, or a
+line where a text has no documents. A coin decided for each unit whether it went into the text (a member) or was held
+out. So the text depends on no unit held out, and their disclosure is chance. An *own* run of words occurs in one unit
+alone, of members and held-out units together. A unit is disclosed if the text has an own run of it. Its score is the
+rarity of that run in general language (the sum over its words of 8 minus wordfreq's Zipf frequency).
+
+An attacker takes the units of the highest scores for members. With ``GUESSES`` units (4, 16, ...) he has:
+
+- **P-value.** If the text does not depend on the coins, the members among his guesses are a random draw: their number
+  is hypergeometric. Each test is exact. The smallest p-value is multiplied by the number of tests (Bonferroni).
+- **Epsilon.** Under (epsilon, 0)-differential privacy of units, his right guesses are at most Binomial(guesses,
+  q e^epsilon / (q e^epsilon + 1 - q)), with q the probability of a member (Steinke, Nasr and Jagielski 2023,
+  arXiv:2305.08846, for any q). Here q is the upper end for the observed share (Clopper and Pearson 1934). The largest
+  bound counts, each at its part of the error.
+
+Masked text discloses its lines by design: it has their runs of unmasked words. Single words show whether rare words,
+such as names, are left in it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tasks.audit.figure import Figure
+from tasks.audit.one_run_epsilon import epsilon_lower_bound
+from tasks.corpora.words import folded_words
+from tasks.filling.restoration import wilson_interval
+
+RUNS: dict[str, tuple[int, ...]] = {"disclosed_words": (1,), "disclosed_runs": (3, 4, 6, 8)}
+"""Figures, and the numbers of words of their runs."""
+GUESSES = tuple(4**power for power in range(1, 13))
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_RAREST = 8.0
+"""Zipf frequencies of wordfreq are at most this; 0 for a word that it does not know."""
+_OF_SHARE = 0.2
+"""Part of the error that the upper end of q takes."""
+Units = tuple[Sequence[str], Sequence[str]]
+"""Lines, and the name of the unit of each."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of units (U,), 0 where nothing is disclosed; members come first."""
+
+    values: np.ndarray
+    members: int
+
+    @property
+    def disclosed(self) -> tuple[int, int]:
+        """Numbers of disclosed members and of disclosed units held out."""
+        found = self.values > 0
+        return int(np.count_nonzero(found[: self.members])), int(np.count_nonzero(found[self.members :]))
+
+    def guesses(self, seed: int) -> list[tuple[int, int]]:
+        """Members among the units of the highest scores, and number of these; ties are broken by lot."""
+        by_lot = np.random.default_rng(seed).permutation(len(self.values))
+        ranked = by_lot[np.argsort(-self.values[by_lot], kind="stable")]
+        most = sum(self.disclosed)
+        numbers = [*(number for number in GUESSES if number < most), most] if most else []
+        return [(int(np.count_nonzero(ranked[:number] < self.members)), number) for number in numbers]
+
+    def p_value(self, guesses: Sequence[tuple[int, int]]) -> float:
+        """Probability of so many right guesses, if the text does not depend on the coins."""
+        from scipy.stats import hypergeom
+
+        tests = [hypergeom.sf(right - 1, len(self.values), self.members, number) for right, number in guesses]
+        return min(1.0, float(min(tests)) * len(tests)) if tests else 1.0
+
+    def epsilon(self, guesses: Sequence[tuple[int, int]], confidence: float) -> float:
+        """The largest epsilon (nats) that the guesses refute at this confidence; 0 if they refute none."""
+        from scipy.special import betaincinv
+
+        others = len(self.values) - self.members
+        if not guesses or not others:
+            return 0.0
+        share = float(betaincinv(self.members + 1, others, 1 - _OF_SHARE * (1 - confidence)))
+        each = 1 - (1 - _OF_SHARE) * (1 - confidence) / len(guesses)
+        return max(epsilon_lower_bound(right, number, each, share) for right, number in guesses)
+
+
+def held_out_figures(
+    members: Units, held_out: Units, text: Sequence[str], confidence: float = 0.95, seed: int = 1
+) -> dict[str, Figure]:
+    """For words and for runs: the share of members disclosed, the p-value, and the lower bound of epsilon.
+
+    ``blind`` is the share of disclosed units held out.
+    """
+    figures = {}
+    for name, lengths in RUNS.items():
+        scores = unit_scores(members, held_out, text, lengths)
+        (known, chance), units = scores.disclosed, len(scores.values)
+        guesses, others = scores.guesses(seed), units - scores.members
+        runs = "words" if lengths == (1,) else f"runs of {lengths[0]} to {lengths[-1]} words"
+        attacker = f"looks for {runs} that one unit alone has, in {scores.members:,} members and {others:,} held out"
+        interval = wilson_interval(known, scores.members, confidence)
+        ends = None if interval is None else (interval[0], interval[1])
+        share, blind = (found / of if of else None for found, of in ((known, scores.members), (chance, others)))
+        figures[name] = Figure(share, ends, attacker, blind, scores.members)
+        figures[f"{name}_p"] = Figure(scores.p_value(guesses), None, f"exact test; {attacker}", places=units)
+        bound = f"lower bound at {100 * confidence:g} %; {attacker}"
+        figures[f"{name}_epsilon"] = Figure(scores.epsilon(guesses, confidence), None, bound, 0.0, units)
+    return figures
+
+
+def unit_scores(members: Units, held_out: Units, text: Iterable[str], lengths: Sequence[int]) -> Scores:
+    """The rarity of each unit's rarest own run that the text has; memory grows with the number of runs."""
+    names: dict[tuple[bool, str], int] = {}
+    units = [names.setdefault((True, name), len(names)) for name in members[1]]
+    of_members = len(names)
+    units += [names.setdefault((False, name), len(names)) for name in held_out[1]]
+    ids: dict[str, int] = {}
+    private = [_word_ids(line, ids) for line in (*members[0], *held_out[0])]
+    released = [_word_ids(line, ids) for line in text]
+    rarity = np.array([0.0, *map(_rarity, ids)])  # ids begin with 1
+    scores = np.zeros(len(names))
+    for length in lengths:
+        runs, lines, sums = _runs(private, length, rarity)
+        of_unit = np.array(units, dtype=np.int64)[lines]
+        order = np.lexsort((of_unit, runs))
+        runs, of_unit, sums = runs[order], of_unit[order], sums[order]
+        first = np.flatnonzero(np.diff(runs, prepend=runs[:1] + np.uint64(1)))
+        last = np.append(first[1:], len(runs)) - 1
+        own = first[of_unit[first] == of_unit[last]] if len(runs) else first
+        own = own[np.isin(runs[own], _runs(released, length, rarity)[0])]
+        np.maximum.at(scores, of_unit[own], sums[own])
+    return Scores(scores, of_members)
+
+
+def _word_ids(line: str, ids: dict[str, int]) -> np.ndarray:
+    return np.array([ids.setdefault(word, len(ids) + 1) for word in folded_words(line)], dtype=np.uint64)
+
+
+@lru_cache(maxsize=1 << 16)
+def _rarity(word: str) -> float:
+    import wordfreq
+
+    return _RAREST - wordfreq.zipf_frequency(word, "en")
+
+
+def _runs(lines: Iterable[np.ndarray], length: int, rarity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A number for each run of words (R,), equal for equal runs; the line of each, and the sum of rarities."""
+    found, of_line, sums = [np.zeros(0, np.uint64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for number, words in enumerate(lines):
+        if (runs := len(words) - length + 1) > 0:
+            mixed, of_words = np.zeros(runs, np.uint64), rarity[words.astype(np.int64)]
+            for place in range(length):
+                mixed = (mixed ^ words[place : place + runs]) * _FACTOR
+                mixed ^= mixed >> np.uint64(29)
+            found.append(mixed)
+            of_line.append(np.full(runs, number))
+            sums.append(np.convolve(of_words, np.ones(length), "valid"))
+    return np.concatenate(found), np.concatenate(of_line), np.concatenate(sums)
