@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     _Files = TypeVar("_Files", bound=StageFiles)
     PathLike: TypeAlias = str | os.PathLike[str]
-    # A file with one sentence a line, or of records or mail as 'palimpsest init' reads them; sentences; or rows or a
+    # A file with one sentence a line, or in another form that 'palimpsest init' reads; sentences; or rows or a
     # table that have them under "text", as the packages "datasets" and "pandas" give them. A string is a file's path.
     Text: TypeAlias = PathLike | "Lines" | Iterable[str] | Iterable[Mapping[str, Any]] | Mapping[str, Iterable[str]]
     # A file of n-best lists, or the lists: {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}.
@@ -338,11 +338,11 @@ def _path(path: PathLike | None) -> Any:  # noqa: ANN401 - None for None alone
 
 def _checked_path(text: PathLike) -> str:
     """The path; a string that names no file may be a sentence, so no error quotes it."""
-    from tasks.corpora.other_forms import FORMS
+    from tasks.corpora.forms import ENDINGS
     from tasks.errors import CorpusError
 
     path = os.fspath(text)
-    is_name = isinstance(text, os.PathLike) or (path.lower().endswith(tuple(FORMS)) and len(path.split()) == 1)
+    is_name = isinstance(text, os.PathLike) or (path.lower().endswith(tuple(ENDINGS)) and len(path.split()) == 1)
     if not is_name and not os.path.exists(path):
         raise CorpusError("a string is the path of a file, and there is no such file; give sentences as a list of them")
     return path
@@ -354,12 +354,12 @@ def _file(text: Text | None, folder: Path, name: str) -> Any:  # noqa: ANN401 - 
         return None
     if isinstance(text, Lines):
         return str(text.path)
-    from tasks.corpora.other_forms import FORMS, RECORDS
+    from tasks.corpora.forms import form_of
     from tasks.corpora.text_lines import write_lines
 
     if isinstance(text, str | os.PathLike):
         path = _checked_path(text)
-        if FORMS.get(Path(path).suffix.lower()) not in RECORDS:
+        if not os.path.isfile(path) or form_of(path) in ("text", "parquet"):
             return path
         lines = _records(Path(path))
     else:

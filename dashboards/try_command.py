@@ -9,20 +9,22 @@ The page shows the raw text, so it is readable by you alone (mode 0600).
 
 examples:
     palimpsest try mail.txt
-    palimpsest try tickets.csv --text-field description
+    palimpsest try tickets.xlsx --text-field description
 """
 
 import contextlib
 import io
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tasks.corpora.own_text import OwnTextOptions, said_of
 from tasks.errors import CorpusError
-from tasks.options import WRITE, Argument, Command, Options
+from tasks.options import WRITE, Argument, Command
 
 if TYPE_CHECKING:
     from tasks.masking.preview import Previewed
@@ -34,15 +36,11 @@ _METHODS = ("surrogate", "top_k")
 _SENTENCES, _SHOWN = 1000, 20
 
 
-class TryOptions(Options):
+class TryOptions(OwnTextOptions):
     """Options of the command: the text, and the path of the page."""
 
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
-    """your text: plain text, mail, JSON lines, CSV, TSV or Parquet, a file or a folder"""
-    text_field: str | None = None
-    """field or column with the text, if it has an unusual name"""
-    document_field: str | None = None
-    """field or column that names the document of each text"""
+    """your text: a file, a folder, or the URL of a database"""
     output: Annotated[str, WRITE] = "try.html"
     """file for the page"""
 
@@ -51,24 +49,31 @@ def run(options: TryOptions) -> None:
     """Read, mask, fill, and write the page."""
     from tasks.corpora.division import normalise
     from tasks.corpora.languages import language_shares
-    from tasks.corpora.sources.detection import detected, texts_of
     from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
     from tasks.masking.preview import preview_page
 
-    source = detected(Path(options.text).expanduser(), options.text_field, options.document_field).open()
-    if source.ignored:
-        print(f"palimpsest: warning: {files_left_out(source.ignored)}", file=sys.stderr)
-    texts = texts_of(source)
-    sentences = list(islice((sentence for text in texts if (sentence := normalise(text))), _SENTENCES))
+    left_out, guessed, sentences = Counter[str](), Counter[str](), list[str]()
+    with options.reader_of(options.text) as settings:
+        source = settings.open()
+        for document in (one for part in source.parts for one in source.documents(part)):
+            left_out.update(document.left_out)
+            guessed.update(document.guessed)
+            sentences += filter(None, map(normalise, document.texts))
+            if len(sentences) >= _SENTENCES:
+                break
+    del sentences[_SENTENCES:]
+    for warning in (files_left_out(source.ignored), *(f"{count:,} {what}" for what, count in guessed.items())):
+        if not warning.startswith("0 "):
+            print(f"palimpsest: warning: {warning}", file=sys.stderr)
     if not sentences:
-        raise CorpusError(f"{options.text!r} holds no text; it needs at least one sentence")
+        raise CorpusError(f"{Path(settings.source).name!r} holds no text; it needs at least one sentence")
     spoken = ", ".join(f"{share:.0%} {name}" for name, share in language_shares(sentences).languages.items())
-    note = f"The first {len(sentences):,} sentences; language: {spoken or 'unknown'}."
+    note = f"The first {len(sentences):,} sentences; language: {spoken or 'unknown'}; left out: {said_of(left_out)}."
     print(note)
     found = [_previewed(name, sentences) for name in _TECHNIQUES]
     with atomic_writer(options.output, private=True) as stream:
-        stream.write(preview_page(Path(options.text).name, found, [note], all_words=False))
+        stream.write(preview_page(Path(settings.source).name, found, [note], all_words=False))
     print(f"{options.output}: open it in a browser. It shows raw private text; mode 0600, for your eyes alone.")
     print("Next: 'palimpsest init NAME FILE' compares ways to mask and to fill all of it, and says which to use.")
 

@@ -1,13 +1,15 @@
 """Start an experiment on your own text: read it, put it under DVC, and write params.yaml for it.
 
-FILE is plain text, mail (.eml, .mbox), JSON lines, CSV, TSV or Parquet, or a folder of such files.
+FILE is plain text, mail, a table (CSV, Excel), JSON or JSON lines, Parquet, an exported chat,
+subtitles, Word, PDF, HTML or Markdown, or a folder or archive of such files. It can also be the URL
+of a database, with --query. docs/how-to/own-text.md has all forms.
 If it is not in data/raw, it is copied there, readable by you alone. DVC never pushes it. The
 command adds the corpus to params.yaml, and makes it the corpus that is compared. All other settings
 remain.
 
 examples:
     palimpsest init mail ~/mail.txt
-    palimpsest init tickets ~/tickets.csv --text-field description
+    palimpsest init tickets ~/tickets.xlsx --text-field description
     palimpsest run
 """
 
@@ -15,9 +17,10 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tasks.corpora.own_text import OwnTextOptions, said_of
 from tasks.errors import CorpusError, ParameterError
 from tasks.masking.every_tagger import EVERY_TAGGER
-from tasks.options import Argument, Command, Options
+from tasks.options import Argument, Command
 
 if TYPE_CHECKING:
     from tasks.corpora.division import DivisionTally
@@ -35,17 +38,13 @@ _MINUTES, _MINUTES_A_THOUSAND = 6.0, 0.6
 """Minutes of the default comparison on two cores: fixed, and for each thousand training sentences."""
 
 
-class InitOptions(Options):
+class InitOptions(OwnTextOptions):
     """Options of the command: the text, and its name."""
 
     name: Annotated[str, Argument(positional=True)]
     """name of the corpus in params.yaml and in tables: letters, digits and underscores"""
     text: Annotated[str, Argument(positional=True, metavar="FILE")]
-    """your text: a file or a folder"""
-    text_field: str | None = None
-    """field or column with the text, if it has an unusual name"""
-    document_field: str | None = None
-    """field or column that names the document of each text"""
+    """your text: a file, a folder, or the URL of a database"""
     force: bool = False
     """replace a corpus of this name, and changes of params.yaml that git does not have"""
 
@@ -54,7 +53,6 @@ def run(options: InitOptions) -> None:
     """Read the text, add it to DVC, write the parameters."""
     from flows.add_command import add
     from flows.graph.graph import project_folder
-    from tasks.corpora.sources.detection import detected
     from tasks.corpora.sources.text_files import files_left_out
     from tasks.files.atomic_file import atomic_writer
     from tasks.parameters.cells_file import write_cells
@@ -69,17 +67,17 @@ def run(options: InitOptions) -> None:
     base = file.read_text(encoding="utf-8")
     if not options.force:
         refuse_lost_changes(file, "commit them, or --force")
-    given = Path(options.text).expanduser()
-    settings = detected(given, options.text_field, options.document_field)
-    ignored = settings.open().ignored
-    tally, languages = _looked_at(settings)
-    target = _target(root, options.name, given)
-    settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
-    text = _INTRODUCTION + with_sections(
-        base, _sections(options.name, settings, tally, languages), ("compare", "corpora", "masking")
-    )
-    parameters = parameters_of(text, f"init {options.name}")
-    _copy(given, target, replace=options.force)
+    with options.reader_of(options.text) as settings:
+        given = Path(settings.source)
+        ignored = settings.open().ignored
+        tally, languages = _looked_at(settings)
+        target = _target(root, options.name, given)
+        settings = settings.model_copy(update={"source": target.relative_to(root).as_posix()})
+        text = _INTRODUCTION + with_sections(
+            base, _sections(options.name, settings, tally, languages), ("compare", "corpora", "masking")
+        )
+        parameters = parameters_of(text, f"init {options.name}")
+        _copy(given, target, replace=options.force)
     add(root, [settings.source])
     with atomic_writer(file) as stream:
         stream.write(text)
@@ -190,14 +188,13 @@ def _said(name: str, settings: "FilesCorpus", tally: "DivisionTally", languages:
 
     total = sum(tally.sentences.values())
     parts = tally.sentences
-    left_out = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in tally.left_out.items() if count)
     spoken = ", ".join(f"{share:.0%} {language}" for language, share in list(languages.languages.items())[:4])
     scripts = ", ".join(script.capitalize() for script, share in languages.scripts.items() if share >= 0.01)
     trained = min(parts["train"], _MOST_TRAINED)
     minutes = _MINUTES + _MINUTES_A_THOUSAND * trained / 1000
     lines = [
         f"{name}: {total:,} different sentences in {tally.documents:,} documents, {sum(tally.words.values()):,} words; "
-        f"left out: {left_out or 'none'}",
+        f"left out: {said_of(tally.left_out)}",
         f"language: {spoken or 'unknown'}; script: {scripts or 'none'}",
         f"parts: {trained:,} sentences to adapt on, {parts['valid']:,} to stop by, {parts['test']:,} to measure with",
     ]

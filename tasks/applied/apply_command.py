@@ -4,8 +4,8 @@
 text, in the same way. Technique, filler, method, weights, counts and seed are those of the run.
 Applied to the run's own sentences it gives the run's own bytes.
 
-FILE is what 'palimpsest init' reads, cleaned in the same way: plain text, mail, JSON lines, CSV,
-TSV, Parquet, or a folder of such. Sentences that occur again are left out.
+FILE is what 'palimpsest init' reads, in any form, cleaned in the same way. Sentences that occur
+again are left out.
 
 The output is a private folder: text.txt is the result; raw.txt and sidecar.jsonl restore the
 private text; report.json has numbers. Only 'palimpsest release CELL --applied FOLDER' makes of it
@@ -21,25 +21,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tasks.options import READ, WRITE_FOLDER, Argument, Command, Options
+from tasks.corpora.own_text import OwnTextOptions, said_of
+from tasks.options import READ, WRITE_FOLDER, Argument, Command
 
 SUMMARY = "mask and fill any amount of text as a cell of the finished run was made"
 
 
-class ApplyOptions(Options):
+class ApplyOptions(OwnTextOptions):
     """Options of the command: a cell, a text, and the folder of the result."""
 
     cell: Annotated[str | None, Argument(positional=True)] = None
     """cell of the finished run, as tables name it; that of a baseline gives the masked text (default: the one that the
     verdict recommends)"""
     input: Annotated[str, READ]
-    """your text: a file or a folder"""
+    """your text: a file, a folder, or the URL of a database"""
     output: Annotated[str, WRITE_FOLDER]
     """private folder for the result; best data/private/applied/CORPUS, which 'palimpsest forget' removes"""
-    text_field: str | None = None
-    """field or column with the text, if it has an unusual name"""
-    document_field: str | None = None
-    """field or column that names the document of each text"""
     processes: int | None = Field(default=None, ge=1)
     """processes at once (default: as many as cores and memory have room for; one on a GPU)"""
 
@@ -50,16 +47,14 @@ def run(options: ApplyOptions) -> None:
 
     from tasks.applied.application import Application
     from tasks.applied.recipe import find_made
-    from tasks.corpora.sources.detection import detected
     from tasks.results.verdict import recommended_cell
 
     made = find_made(options.cell or recommended_cell())
-    settings = detected(Path(options.input).expanduser(), options.text_field, options.document_field)
-    report = Application.of(made, settings, Path(options.output)).carry_out(options.processes)
-    left = ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in report["left_out"].items() if count)
+    with options.reader_of(options.input) as settings:
+        report = Application.of(made, settings, Path(options.output)).carry_out(options.processes)
     print(
         f"{report['cell']} applied to {report['lines']:,} lines, {report['sample_lines']:,} of them in the run's "
-        f"sample; left out: {left or 'none'}\n"
+        f"sample; left out: {said_of(report['left_out'])}\n"
         f"masked: {report['masked_fraction']:.1%} of the words, {report['sample_masked_fraction'] or 0:.1%} in the "
         f"sample; {report['lines_per_second']:,} lines/s"
     )

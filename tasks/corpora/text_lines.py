@@ -14,21 +14,18 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from tasks.corpora.other_forms import FIRST_BYTES, LOOKED_AT, refuse_binary, refuse_records
+from tasks.corpora.forms import FIRST_BYTES, refuse_binary, refuse_records
+from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, atomic_writer, is_parquet, is_pipe_or_device, refuse_folder
 from tasks.files.separate_paths import STANDARD_STREAM
 
-LONGEST_LINE = 64 << 20
-"""Longest line in bytes; a longer one is no sentence."""
-LARGEST_RATIO = 200
-"""Largest ratio of decompressed to compressed size, plus ``LONGEST_LINE``. Text has 2 to 20."""
 _MEGABYTE = 1 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def is_stream(path: str | Path) -> bool:
@@ -54,14 +51,14 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
     error has file, line and byte, and never quotes the text. The errors of ``parquet_rows`` are passed on.
     """
     if str(path) == STANDARD_STREAM:
-        yield from decode_lines(_refuse_long(held_lines(sys.stdin.buffer.readline), "standard input"), "standard input")
+        yield from decode_lines(refuse_long(held_lines(sys.stdin.buffer.readline), "standard input"), "standard input")
         return
     if not Path(path).exists():
         raise CorpusError(f"{what} {str(path)!r} does not exist; give the path of a UTF-8 text file")
     if is_parquet(path):
         from tasks.corpora.parquet_lines import parquet_rows
 
-        yield from decode_lines(_refuse_long(parquet_rows(path, column), str(path)), str(path))
+        yield from decode_lines(refuse_long(parquet_rows(path, column), str(path)), str(path))
         return
     if Path(path).is_dir():
         raise CorpusError(
@@ -71,30 +68,31 @@ def read_lines(path: str | Path, what: str = "text file", *, column: str = "text
     with open(path, "rb") as stream:
         head = stream.peek(FIRST_BYTES)[:FIRST_BYTES]
         refuse_binary(path, head)
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            yield from _utf16_lines(stream, str(path))
+        if head.startswith(UTF16_MARKS):
+            yield from encoded_lines(stream, str(path), "utf-16")
         else:
             # Data on each word of a line, as in a sidecar, may be longer than the line.
-            lines = _refuse_long(held_lines(stream.readline), str(path)) if what == "text file" else stream
+            lines = refuse_long(held_lines(stream.readline), str(path)) if what == "text file" else stream
             yield from decode_lines(lines, str(path))
 
 
-def _utf16_lines(stream: IO[bytes], name: str) -> Iterator[str]:
+def encoded_lines(stream: IO[bytes], name: str, encoding: str) -> Iterator[str]:
+    """The lines of a stream in an encoding, without line ends."""
     number = 0
     try:
-        for line in io.TextIOWrapper(stream, encoding="utf-16", newline="\n"):
+        for line in io.TextIOWrapper(stream, encoding=encoding, newline="\n"):
             number += 1
-            yield line.removesuffix("\n").removesuffix("\r")
+            yield line.removeprefix("\ufeff" if number == 1 else "").removesuffix("\n").removesuffix("\r")
     except UnicodeError:
-        raise CorpusError(f"{name}: it begins as UTF-16, and changes after line {number}; save it as UTF-8") from None
+        raise CorpusError(
+            f"{name}: it is not {encoding.upper()} after line {number}; save it as UTF-8, or name its encoding"
+        ) from None
 
 
 def refuse_no_sentences(path: str | Path) -> None:
     """Raise ``CorpusError`` if a file holds records, mail or another form instead of one sentence a line."""
     if not is_stream(path) and not is_parquet(path) and Path(path).is_file():
-        # The reader itself refuses bytes that are not UTF-8.
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            refuse_records(path, list(islice(stream, LOOKED_AT)))
+        refuse_records(path)
 
 
 def read_documents(path: str | Path) -> Iterator[str]:
@@ -108,7 +106,7 @@ def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+def refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     """The lines; ``CorpusError`` with the number of a line longer than ``LONGEST_LINE``."""
     for number, line in enumerate(lines, start=1):
         if len(line) > LONGEST_LINE:
@@ -136,18 +134,29 @@ def refuse_bomb(lines: Iterable[bytes], name: str, compressed_bytes: int) -> Ite
         yield line
 
 
-def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    """Lines of bytes as text without line ends; ``name`` names the stream in error messages."""
+def decode_lines(
+    stream: Iterable[bytes], name: str, fallback: Callable[[bytes], str | None] | None = None
+) -> Iterator[str]:
+    """Lines of bytes as text without line ends; ``name`` names the stream in error messages.
+
+    ``fallback`` returns the encoding of the first line that is not UTF-8, if all earlier ones are ASCII.
+    """
+    encoding, is_ascii = "utf-8", True
     for number, raw in enumerate(stream, start=1):
         if number == 1:
             raw = raw.removeprefix(_BYTE_ORDER_MARK)
         try:
-            line = raw.decode("utf-8")
+            line = raw.decode(encoding)
         except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{name}: line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not UTF-8; "
-                "convert the file, for example with 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"
-            ) from None
+            found = fallback(raw) if fallback and is_ascii and encoding == "utf-8" else None
+            if found is None:
+                raise CorpusError(
+                    f"{name}: line {number}: byte {error.start + 1} (0x{raw[error.start]:02x}) is not "
+                    f"{encoding.upper()}; convert the file, for example with "
+                    "'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"
+                ) from None
+            encoding, line = found, raw.decode(found)
+        is_ascii = is_ascii and line.isascii()
         yield line.removesuffix("\n").removesuffix("\r")
 
 

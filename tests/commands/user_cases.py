@@ -48,11 +48,14 @@ BAD_TEXTS: dict[str, tuple[Files, str]] = {
     "that is empty": (b"", "it needs at least one sentence"),
     "of blank lines": (b"\n \n\t\n", "it needs at least one sentence"),
     "in latin-1": (b"fine\nZebulon \xe9t\xe9\n", "x: line 2: byte 9 (0xe9) is not UTF-8"),
-    "that begins as UTF-16": (b"\xff\xfeZebulon", "it begins as UTF-16, and changes after line 0"),
+    "that begins as UTF-16": (b"\xff\xfeZebulon", "it is not UTF-16 after line 0"),
     "with half a surrogate pair": (b"fine\n\xed\xa0\x80 Zebulon\n", "x: line 2: byte 1 (0xed) is not UTF-8"),
     "cut inside a character": (b"Zebulon \xe2\x82", "x: line 1: byte 9 (0xe2) is not UTF-8"),
     "that is binary": (bytes(range(1, 256)), "is not UTF-8"),
-    "that is compressed": (gzip.compress(b"Zebulon\n"), "is compressed with gzip and no plain text"),
+    "that is compressed": (
+        gzip.compress(b"Zebulon\n"),
+        "is an archive or compressed, and one sentence",
+    ),
     "that is not there": (None, "'x' does not exist"),
     "that is a folder": ({"x/y": "Zebulon\n"}, "'x' is a folder"),
 }

@@ -52,7 +52,7 @@ def test_parquet(tmp_path):
 
 
 def test_folder_with_parts(tmp_path):
-    for name in ("train.txt", "test.txt", "more.txt", "notes.md", ".hidden.txt"):
+    for name in ("train.txt", "test.txt", "more.txt", "notes.bin", ".hidden.txt"):
         (tmp_path / name).write_text(name)
     found = {document.texts[0]: document.part for document in documents(tmp_path)}
     assert found == {"train.txt": "train", "test.txt": "test", "more.txt": None}

@@ -9,11 +9,14 @@ import bz2
 import gzip
 import lzma
 import subprocess
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
-from tasks.corpora.text_lines import LONGEST_LINE, decode_lines, held_lines, refuse_bomb
+from tasks.corpora.limits import LONGEST_LINE
+from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
 from tasks.errors import CorpusError, ResourceError
 
 _CHUNK_BYTES = 1 << 8
@@ -32,30 +35,31 @@ def read_compressed_lines(path: str | Path) -> Iterator[str]:
     """
     if not Path(path).is_file():
         raise CorpusError(f"text file {str(path)!r} does not exist; give its path")
-    number = 0
-    try:
-        with _decompressed(Path(path)) as stream:
-            for line in decode_lines(refuse_bomb(stream, str(path), Path(path).stat().st_size), str(path)):
-                number += 1
-                yield line
-    except (EOFError, lzma.LZMAError) as error:
-        raise _damaged(path, number, error) from None
-    except OSError as error:
-        if error.errno is not None:
-            raise
-        # gzip and bz2 report bytes that are not theirs with this error.
-        raise _damaged(path, number, error) from None
-
-
-def _damaged(path: str | Path, lines: int, error: Exception) -> CorpusError:
-    return CorpusError(
-        f"{str(path)!r} is damaged or cut off after line {lines} ({type(error).__name__}); fetch it again and compare "
-        "its checksum with the publisher's"
-    )
+    lines = count()
+    with damaged(path, lines), decompressed(Path(path)) as stream:
+        for line in decode_lines(refuse_bomb(stream, str(path), Path(path).stat().st_size), str(path)):
+            next(lines)
+            yield line
 
 
 @contextmanager
-def _decompressed(path: Path) -> Iterator[Iterable[bytes]]:
+def damaged(path: str | Path, lines: Iterator[int] | None = None) -> Iterator[None]:
+    """Raise ``CorpusError`` if a compressed file is damaged, with the number of lines that were read."""
+    try:
+        yield
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        # gzip and bz2 report bytes that are not theirs with an error of the system without a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        after = f" after line {next(lines)}" if lines else ""
+        raise CorpusError(
+            f"{str(path)!r} is damaged or cut off{after} ({type(error).__name__}); fetch it again and compare "
+            "its checksum with the publisher's"
+        ) from None
+
+
+@contextmanager
+def decompressed(path: Path) -> Iterator[Iterable[bytes]]:
     """Open the lines of a file as bytes."""
     with open(path, "rb") as stream:
         magic = stream.read(6)

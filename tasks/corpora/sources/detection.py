@@ -1,58 +1,87 @@
-"""Detection of the format of a user's text: the field with the text, the documents, and lines of several sentences."""
+"""Detection of how a user's text is read: the field with the text, the documents, and lines of several sentences."""
 
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tasks.corpora.forms import FORMS, TEXT_FIELDS, path_ends
 from tasks.corpora.sources.document import Source, split_sentences
-from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.corpora.sources.text_files import FilesCorpus, TextFiles
 from tasks.errors import CorpusError
 from tasks.spelling import nearest
 
 _LOOKED_AT = 2000
 """Texts that are read to detect lines of several sentences."""
-_TEXT_FIELDS = ("text", "body", "content", "message", "sentence", "utterance")
+_NESTED_FIELDS = (*TEXT_FIELDS, "value")
+"""Last names of nested fields that are looked for."""
 _DOCUMENT_FIELDS = ("document", "thread", "thread_id", "conversation", "conversation_id", "dialogue_id", "session_id")
-_FEWEST_FILES = 10
-"""Plain text files in a folder from which on each file is a document."""
+_FEWEST_DOCUMENTS = 10
+"""Documents of a form from which on they are taken; of fewer, no three parts can be made."""
+_RECORDS = frozenset(("jsonl", "json", "csv", "tsv", "excel", "parquet", "arrow"))
 
 
-def detected(given: Path, text_field: str | None = None, document_field: str | None = None) -> FilesCorpus:
+def detected(
+    given: Path, text_field: str | None = None, document_field: str | None = None, encoding: str | None = None
+) -> FilesCorpus:
     """The reader's settings for a file or folder.
 
     Raises ``CorpusError`` if it is missing, if its records lack the given fields, or if no field is given and none has
     a usual name.
     """
-    found: dict[str, Any] = {"kind": "files", "source": str(given)}
+    found: dict[str, Any] = {"kind": "files", "source": str(given), "encoding": encoding}
     opened = FilesCorpus(**found).open()
-    first, fields = opened.files[0], opened.fields()
+    fields = opened.fields()
     if fields is None:
         if text_field or document_field:
-            raise CorpusError(f"{first!r} is plain text or mail and has no fields; leave --text-field out")
-        if len([path for path in opened.files if Path(path).suffix.lower() in (".txt", ".text")]) >= _FEWEST_FILES:
-            found["documents"] = "files"
+            form = FORMS[min(opened.forms)][0]
+            raise CorpusError(f"{opened.files[0]!r} is {form} and has no fields; leave --text-field out")
     else:
         for option, field in (("--text-field", text_field), ("--document-field", document_field)):
             if field is not None and field not in fields:
                 raise CorpusError(
-                    f"{option}: {first!r} has no field {field!r}{nearest(field, fields)}; name one it has"
+                    f"{option}: {opened.files[0]!r} has no field {field!r}{nearest(field, fields)}; name one it has"
                 )
-        texts = [text_field] if text_field else [field for field in _TEXT_FIELDS if field in fields]
-        if not texts:
-            # The first row of a table without a header is text of the user's.
-            is_table = Path(first).suffix.lower() in (".csv", ".tsv")
-            named = f"the fields {', '.join(sorted(fields))}" if fields else "fields with lists alone"
-            raise CorpusError(
-                f"{first!r} has {f'{len(fields)} columns' if is_table else named}, and none is called "
-                f"{', '.join(_TEXT_FIELDS)}: name the one that holds the text with --text-field, or rename it. What "
-                "lies in lists needs records of its own, one a line"
-            )
-        found["text_field"] = texts[0]
+        found["text_field"] = text_field or _text_field(opened, fields)
         known = (field for field in _DOCUMENT_FIELDS if field in fields)
         found["document_field"] = document_field or next(known, None)
+    if opened.forms == {"text"}:
+        is_many = len([path for path in opened.files if path_ends(path, ".txt", ".text")]) >= _FEWEST_DOCUMENTS
+        found["documents"] = "files" if is_many else "auto"
+    elif found.get("document_field") is None and not _RECORDS & opened.forms - {"json"}:
+        found["documents"] = "auto" if _has_documents(FilesCorpus(**found).open()) else "lines"
     settings = FilesCorpus(**found)
     return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})
+
+
+def _text_field(opened: TextFiles, fields: set[str]) -> str:
+    """The field with a usual name, in any case; of nested ones, the one that is least deep."""
+    lower = {field.lower(): field for field in sorted(fields, reverse=True)}
+    for name in TEXT_FIELDS:
+        if name in fields or name in lower:
+            return name if name in fields else lower[name]
+    nested = [field for field in fields if "." in field and field.rpartition(".")[2].lower() in _NESTED_FIELDS]
+    least = [field for field in nested if field.count(".") == min(one.count(".") for one in nested)]
+    if len(least) == 1:
+        return least[0]
+    # The first row of a table without a header is text of the user's.
+    is_table = bool(opened.forms & {"csv", "tsv", "excel"})
+    named = f"the fields {', '.join(sorted(fields))}" if fields else "no fields"
+    raise CorpusError(
+        f"{opened.files[0]!r} has {f'{len(fields)} columns' if is_table else named}, and none is called "
+        f"{', '.join(TEXT_FIELDS)}: name the one that holds the text with --text-field, or rename it"
+    )
+
+
+def _has_documents(source: Source) -> bool:
+    """Whether the form divides the text into enough documents."""
+    names, unnamed = set[object](), 0
+    for document in (one for part in source.parts for one in source.documents(part) if one.texts):
+        unnamed += document.name is None
+        names.add(document.name)
+        if len(names - {None}) + unnamed >= _FEWEST_DOCUMENTS:
+            return True
+    return False
 
 
 def _holds_several_sentences(source: Source) -> bool:

@@ -1,4 +1,4 @@
-"""Stored mail: ``.eml``, one message a file, and ``.mbox``, many; each message is a document.
+"""Stored mail: one message a file, or many in an mbox; a message is a document, and a thread is not divided.
 
 The text of a message is the text of all its text parts, in their order. Of alternative forms (plain, HTML) the plain
 one is read; HTML only if no other form has text. Bytes outside their character set are read as Windows-1252, and a
@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from email import message_from_bytes
 from email.message import Message
-from html.parser import HTMLParser
 from itertools import chain, pairwise
 from pathlib import Path
 
+from tasks.corpora.forms import path_ends
 from tasks.corpora.sources.document import Document, Part, split_sentences
+from tasks.corpora.sources.given_file import GivenFile, Unit
+from tasks.corpora.sources.html_text import text_of_html
 from tasks.errors import CorpusError
 
 QUOTED, ATTACHED, NO_TEXT = "quoted", "attachments", "no_text"
@@ -24,42 +26,79 @@ UNKNOWN_CHARSET = (
     "texts of mail have bytes that are not in their character set; they were read as UTF-8 or Windows-1252"
 )
 _SIGNATURE = "-- "
-_QUOTE = "> "
 _ESCAPED = ">From "
 _SEPARATOR = re.compile(rb"From (?:.*\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b.* \d{1,2}:\d\d.*\b\d{4}\b|\S+@\S+\s*$)")
 """Pattern of the line before each message of an mbox: a sender, and usually a date."""
 _FIELD = re.compile(rb"[!-9;-~]+:|>?From ")
+_ID = re.compile(r"<[^<>\s]+>")
+_WROTE = "wrote|schrieb[^:\\n]{0,80}|a \u00e9crit|escribi\u00f3|ha scritto|schreef[^:\\n]{0,80}|escreveu|skrev"
+_ANNOUNCED = re.compile(
+    r"(?:On|Am|Le|El|Il|Op|Em|Den)\b[^\n]{0,200}\d[^\n]{0,200}(?:\n(?!>)[^\n]{1,200}){0,2}?"
+    rf"(?:{_WROTE})\s?:[ \t]*(?=(?:\n\s*)*(?:>|\Z)|\n)"
+)
+"""The line before a quotation, on up to three lines, such as ``On 3 March 2026, Ada wrote:``."""
+_NAME = r"(?:From|Sent|Date|To|Cc|Subject|Von|Gesendet|Datum|An|Betreff|De|Envoyé|À|Objet|Enviado|Para|Asunto)"
+_OTHER_MESSAGE = re.compile(
+    r"(?:[-_ ]{5,}|-+ ?[^-\n]{4,40}-+|\*?(?:From|Von|De)\*?:[^\n]*)[ \t]*\n\s*"
+    rf"(?:\*?{_NAME}\s?:\*?[^\n]*(?:\n|$)){{2}}"
+)
+"""The header of a quoted message, as Outlook and forwarding write it."""
+_BEGINS = re.compile(r"[-_*]|On |Am |Le |El |Il |Op |Em |Den |De|From|Von")
+"""Beginnings of lines that are looked at for either."""
 _WIDER = {"ascii": "utf-8", "iso8859-1": "cp1252", "gb2312": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 """Wider character sets by name: senders mean them by these names, and they include the named set's characters."""
 
 
 def mail_documents(path: Path, part: Part | None) -> Iterator[Document]:
-    """The messages of a file, each with the sentences of its text.
+    """The messages of one file as documents, each with its own counts."""
+    file = GivenFile(path, str(path), "mail")
+    for name, texts, _ in mail_units(file):
+        yield Document(texts, part, name, left_out=+file.left_out, guessed=+file.guessed)
+        file.left_out.clear()
+        file.guessed.clear()
+
+
+def mail_units(file: GivenFile) -> Iterator[Unit]:
+    """The messages of a file, each with the sentences of its text, and the thread as its document.
 
     Headers are not read: they name people in a form of their own. Quoted messages (lines that begin with ``>``, in HTML
-    ``blockquote``), the signature and attachments are left out: the quoted message is usually in the mail itself. All
-    are counted. Raises ``CorpusError`` if the file has no message.
+    ``blockquote``, with the line that announces them, and all after the header of another message), the signature and
+    attachments are left out: the quoted message is usually in the mail itself. All are counted. Raises ``CorpusError``
+    if the file has no message.
     """
+    file.refuse_fields()
     empty = True
-    for content in _messages(path):
+    for content in _messages(file.path):
         empty = False
-        left_out, guessed = Counter[str](), Counter[str]()
         sentences: list[str] = []
-        parts = _text_parts(message_from_bytes(content), left_out)
+        message = message_from_bytes(content)
+        parts = _text_parts(message, file.left_out)
         for one in parts:
             text, is_guess = _decoded(one)
-            guessed[UNKNOWN_CHARSET] += is_guess
-            found, quoted = _sentences(_text_of_html(text) if _is_html(one) else text)
+            file.guessed[UNKNOWN_CHARSET] += is_guess
+            found, quoted = _sentences(text_of_html(text, marks_quotes=True) if _is_html(one) else text)
             sentences += found
-            left_out[QUOTED] += quoted
-        left_out[NO_TEXT] += not parts
-        yield Document(sentences, part, left_out=+left_out, guessed=+guessed)
+            file.left_out[QUOTED] += quoted
+        file.left_out[NO_TEXT] += not parts
+        yield Unit(_thread(message, file.threads), sentences)
     if empty:
-        raise CorpusError(f"{str(path)!r} holds no mail; give messages as .eml or .mbox files")
+        raise CorpusError(f"{file.name!r} holds no mail; give messages as .eml or .mbox files")
+
+
+def _thread(message: Message, threads: dict[str, str]) -> str | None:
+    """The first message of the thread, by the message's references and the earlier ones; ``None`` without an id."""
+    own, earlier = (_ID.findall(" ".join(map(str, message.get_all(name, [])))) for name in ("Message-ID", "References"))
+    earlier = earlier or _ID.findall(str(message.get("In-Reply-To", "")))[:1]
+    first = next((threads[one] for one in earlier if one in threads), next(iter([*earlier, *own]), None))
+    if first is not None:
+        threads.update(dict.fromkeys([*own, *earlier], first))
+    return first
 
 
 def _messages(path: Path) -> Iterator[bytes]:
-    if path.suffix.lower() == ".mbox":
+    with open(path, "rb") as stream:
+        is_mbox = not path_ends(path, ".eml") and stream.read(5) == b"From "
+    if is_mbox or path_ends(path, ".mbox"):
         yield from _stored_messages(path)
     elif content := path.read_bytes().removeprefix(codecs.BOM_UTF8).lstrip():
         yield content
@@ -142,72 +181,22 @@ def _sentences(text: str) -> tuple[list[str], int]:
     """The sentences of a message's paragraphs, and the number of lines left out."""
     paragraphs: list[list[str]] = [[]]
     lines = text.splitlines()
-    left_out = 0
+    left_out = announced = 0
     for number, line in enumerate(lines):
-        if line == _SIGNATURE:
+        following = "\n".join(lines[number : number + 6]) if _BEGINS.match(line) else ""
+        if line == _SIGNATURE or _OTHER_MESSAGE.match(following):
             left_out += len(lines) - number
             break
+        if not announced and (found := _ANNOUNCED.match(following)):
+            is_before_quote = following[found.end() :].lstrip()[:1] in ("", ">")
+            announced = (found.group().count("\n") + 1) * (is_before_quote or "@" in found.group())
         if line.startswith(_ESCAPED):  # a sentence that could be taken for the beginning of a message
             line = line[1:]
-        if line.startswith(">"):
+        if announced or line.startswith(">"):
             left_out += 1
+            announced = max(announced - 1, 0)
         elif line.strip():
             paragraphs[-1].append(line.strip())
         else:
             paragraphs.append([])
     return [sentence for lines in paragraphs for sentence in split_sentences(" ".join(lines))], left_out
-
-
-_UNSHOWN = frozenset(("script", "style", "title"))
-_BLOCKS = frozenset(
-    "address article aside blockquote body center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr "
-    "html li main nav ol p pre section table td th tr ul".split()
-)
-
-
-class _HtmlText(HTMLParser):
-    """Parser of the lines that HTML shows, with quotes as in plain text and an empty line after each block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-        self._line = ""
-        self._open: Counter[str] = Counter()
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Begin a line where the element does; its ancestors decide how its text is read."""
-        self.end_line(tag)
-        self._open[tag] += 1
-
-    def handle_endtag(self, tag: str) -> None:
-        """End the line with the element."""
-        self.end_line("" if tag == "br" else tag)
-        self._open[tag] = max(self._open[tag] - 1, 0)
-
-    def handle_data(self, data: str) -> None:
-        """Collapse white space as HTML does; line ends count in preformatted text only."""
-        if any(self._open[tag] for tag in _UNSHOWN):
-            return
-        first, *others = data.replace("\r", "").split("\n") if self._open["pre"] else [re.sub(r"\s+", " ", data)]
-        self._line += first
-        for line in others:
-            self.end_line("br")
-            self._line = line
-
-    def end_line(self, tag: str) -> None:
-        """End a line at the beginning or end of an element, if it has one."""
-        if tag != "br" and tag not in _BLOCKS:
-            return
-        if self._line.strip():
-            self.lines.append(_QUOTE * (self._open["blockquote"] > 0) + self._line.lstrip())
-        if tag != "br":
-            self.lines.append("")
-        self._line = ""
-
-
-def _text_of_html(text: str) -> str:
-    reader = _HtmlText()
-    reader.feed(text.replace("<![", "<!"))  # Outlook's form is a comment to browsers, but an error to Python
-    reader.close()
-    reader.end_line("p")
-    return "\n".join(reader.lines)

@@ -1,29 +1,73 @@
-"""A user's own text: plain text, mail, JSON lines, CSV, TSV or Parquet, one file or a folder of them.
+"""A user's own text, in one file or a folder: each form of ``tasks.corpora.forms`` has a reader here."""
 
-``mail`` reads messages; each is a document.
-"""
-
-import csv
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby, islice
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from tasks.corpora.other_forms import FORMS, LOOKED_AT, refuse_form
-from tasks.corpora.parquet_lines import open_parquet, parquet_batches, parquet_files
+from tasks.corpora.forms import ENDINGS, form_of
+from tasks.corpora.parquet_lines import parquet_files
 from tasks.corpora.settings import CorpusSettings
+from tasks.corpora.sources import records
+from tasks.corpora.sources.archives import unpack
+from tasks.corpora.sources.chat_exports import chat_units, is_chat_export, whatsapp_units
 from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
-from tasks.corpora.sources.mail import mail_documents
-from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
+from tasks.corpora.sources.given_file import GivenFile, Unit, fields_of
+from tasks.corpora.sources.mail import mail_documents as mail_documents
+from tasks.corpora.sources.mail import mail_units
+from tasks.corpora.sources.prose import prose_units
+from tasks.corpora.sources.subtitles import subtitle_units
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import is_parquet
 from tasks.settings.base import SourcePath
 
-_PLAIN = {"text": "plain text", "mail": "mail"}
+_LOOKED_AT = 20
+"""Records that show the fields."""
 
 
-NAMED_FIELD = "name it with text_field, or with --text-field of 'palimpsest try' and 'palimpsest init'"
-"""Advice for records whose text is in another field."""
+class Reader(NamedTuple):
+    """The reader of a form."""
+
+    units: Callable[[GivenFile], Iterator[Unit]]
+    read: Callable[[GivenFile], records.Records] | None = None
+    """The records with fields; ``None`` for a form without."""
+    columns: Callable[[GivenFile], set[str]] | None = None
+    """The fields, if they do not need records."""
+
+
+def _plain_units(file: GivenFile) -> Iterator[Unit]:
+    file.refuse_fields()
+    return (Unit(None, [line]) for line in file.lines())
+
+
+def _json_units(file: GivenFile) -> Iterator[Unit]:
+    value = records.json_value(file)
+    return chat_units(value, file) if is_chat_export(value) else file.of_records(records.json_records(file))
+
+
+def _of_records(
+    read: Callable[[GivenFile], records.Records], columns: Callable[[GivenFile], set[str]] | None = None
+) -> Reader:
+    return Reader(lambda file: file.of_records(read(file)), read, columns)
+
+
+READERS = {
+    "text": Reader(_plain_units),
+    "jsonl": _of_records(records.json_lines),
+    "json": Reader(_json_units, records.json_records),
+    "csv": _of_records(records.table_rows, records.table_columns),
+    "tsv": _of_records(records.table_rows, records.table_columns),
+    "excel": _of_records(records.excel_rows, records.excel_columns),
+    "parquet": _of_records(records.parquet_rows, records.parquet_columns),
+    "arrow": _of_records(records.arrow_rows, records.arrow_columns),
+    "mail": Reader(mail_units),
+    "whatsapp": Reader(whatsapp_units),
+    "subtitles": Reader(subtitle_units),
+    **dict.fromkeys(("html", "markdown", "docx", "pdf"), Reader(prose_units)),
+}
+_SENTENCES = ("mail", "html", "markdown", "docx", "pdf")
+"""Forms whose texts are sentences already."""
 
 
 def endings_of(paths: Iterable[str]) -> list[str]:
@@ -41,22 +85,29 @@ class FilesCorpus(CorpusSettings):
 
     kind: Literal["files"]
     source: SourcePath
-    """A text file (one sentence a line), mail (``.eml``, ``.mbox``), JSON lines, CSV, TSV or Parquet file, or a folder
-    of such. The first row of CSV and TSV names the columns. CSV has commas, semicolons or tabs between columns. A
+    """A text file (one sentence a line), or one of the other forms in docs/how-to/own-text.md, or a folder or archive
+    of such. The first row of CSV and TSV names the columns. CSV has commas, semicolons, tabs or bars between columns. A
     quotation mark in TSV is text, unless quoted cells contain line ends or doubled marks. Files named ``train.*``,
     ``valid.*`` and ``test.*`` in a folder are those parts; missing parts are split off the rest."""
-    format: Literal["auto", "text", "jsonl", "csv", "tsv", "parquet", "mail"] = "auto"
-    """``auto`` goes by the ending of the file name. Of mail, the text is read, sentence by sentence, without quotes and
-    headers."""
+    format: Literal[
+        "auto", "text", "jsonl", "json", "csv", "tsv", "excel", "parquet", "arrow", "mail", "whatsapp", "subtitles",
+        "html", "markdown", "docx", "pdf",
+    ] = "auto"  # fmt: skip
+    """``auto`` goes by the content, and by the ending of the file name where content does not tell. Of mail, the text
+    is read, sentence by sentence, without quotes and headers."""
+    encoding: str | None = None
+    """Encoding of files of text, such as ``cp1252``; ``null``: UTF-8, or what the bytes show, with a warning."""
     text_field: str = "text"
-    """Field of JSON lines, or column, that holds the text."""
+    """Field of records, or column, that holds the text; with dots a nested one: ``messages.content``."""
     document_field: str | None = None
     """Field or column that names the document, so that no document is divided between parts. A mail is one."""
     label_field: str | None = None
     """Field or column with a label, such as a sentiment, for the lines of its text. A private corpus stores it in
     ``train.labels`` (see ``compare.conclusions``)."""
-    documents: Literal["lines", "files"] = "lines"
-    """``files``: the lines of a plain text file are one document."""
+    documents: Literal["auto", "lines", "files"] = "auto"
+    """``files``: a file is one document. ``lines``: each line, record, message, cue or paragraph is one. ``auto``: that
+    of the form, such as the author of a chat, the thread of mail, the file of a PDF; of plain text and records, the
+    line or record."""
     split: bool = False
     """Whether lines, records and rows have several sentences, to be split by the rules for English; mails always do."""
     parts: Literal["auto", "given"] = "auto"
@@ -76,69 +127,88 @@ def _one_sentence(text: str) -> list[str]:
 class TextFiles:
     """The source ``kind: files``.
 
-    Every line of a text file, every record and every row is a document of its own. ``document_field`` groups
-    neighbouring lines instead, and ``documents`` makes a file one document. A mail is always a document.
+    ``document_field`` groups neighbouring records, and ``documents`` makes a file or each line a document.
     """
 
     def __init__(self, settings: FilesCorpus) -> None:
-        source = settings.source
-        self._format, self._text_field = settings.format, settings.text_field
-        self._document_field, self._documents = settings.document_field, settings.documents
-        self._label_field = settings.label_field
+        source = Path(settings.source)
+        self._settings = settings
         self.labelled = settings.label_field is not None
         """Whether its documents have labels."""
-        self._sentences_of = split_sentences if settings.split else _one_sentence
         self.ignored: list[str] = []
         """Files of the folder that are not read, because of their name endings."""
-        self._paths = self._find(Path(source))
-        self.files = [str(path) for path in self._paths]
+        self._forms: dict[Path, str] = {}
+        self._names: dict[Path, str] = {}
+        self._unpacked: list[tempfile.TemporaryDirectory[str]] = []
+        found = self._find(source)
+        self.files = [str(path) for path in found]
+        """Files that are given, for the lineage in the report."""
+        self._paths = [inside for path in found for inside in self._inside(path)]
         if settings.parts == "given":
-            self._check_parts(source)
+            self._check_parts(settings.source)
         self.parts = tuple({self._part(path) for path in self._paths})
+        self.forms = {self._form(path) for path in self._paths}
+        """Forms of the files."""
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
         """The documents of the files of one part, files in the order of their paths."""
+        threads: dict[str, str] = {}
         for path in self._paths:
-            if self._part(path) != part:
-                continue
-            if self._label_field is not None:
-                for name, text, label in self._records(path):
-                    yield Document(self._sentences_of(text), part, name, label=label)
-                continue
-            if self._format_of(path) == "mail":
-                yield from mail_documents(path, part)
-                continue
-            pairs = ((name, text) for name, text, _ in self._records(path))
-            if self._documents == "files" and self._format_of(path) == "text":
-                yield Document([sentence for _, text in pairs for sentence in self._sentences_of(text)], part)
-            elif self._document_field is None:
-                for _, text in pairs:
-                    yield Document(self._sentences_of(text), part)
-            else:
-                for name, group in groupby(pairs, key=lambda pair: pair[0]):
-                    yield Document([one for _, text in group for one in self._sentences_of(text)], part, name)
+            if self._part(path) == part:
+                file = self._given(path)
+                file.threads = threads
+                yield from self._documents(file, part)
+                if file.left_out.total() or file.guessed.total():
+                    yield _document(file, part, [])
 
     def fields(self) -> set[str] | None:
-        """The fields of the first record of the first file, or the columns; ``None`` for plain text and mail."""
-        path = self._paths[0]
-        form = self._format_of(path)
-        if form in _PLAIN:
+        """The fields of the first records of the first file, or the columns; ``None`` for a form without fields."""
+        file = self._given(self._paths[0])
+        reader = READERS[file.form]
+        if reader.columns:
+            return reader.columns(file)
+        if reader.read is None:
             return None
-        if form == "parquet":
-            with open_parquet(path) as table:
-                return set(table.schema_arrow.names)
-        if form != "jsonl":
-            return set(_columns(path, form))
-        first = next((record for _, record in _json_records(path)), {})
-        if not isinstance(first, dict):
-            raise CorpusError(f"{str(path)!r}: the first line is no JSON object; give one record a line")
-        return {name for name, value in first.items() if not isinstance(value, list | dict)}
+        first = [record for _, (_, record) in zip(range(_LOOKED_AT), reader.read(file), strict=False)]
+        if first and not isinstance(first[0], dict):
+            raise CorpusError(f"{file.name!r}: the first line is no JSON object; give one record a line")
+        return None if is_chat_export(first) or (first and is_chat_export(first[0])) else fields_of(first)
+
+    def _given(self, path: Path) -> GivenFile:
+        one = self._settings
+        asked = (one.text_field, one.document_field, one.label_field, one.encoding)
+        return GivenFile(path, self._names.get(path, str(path)), self._form(path), *asked)
+
+    def _documents(self, file: GivenFile, part: Part | None) -> Iterator[Document]:
+        settings, units = self._settings, READERS[file.form].units(file)
+        splits = settings.split and file.form not in _SENTENCES
+        sentences_of = split_sentences if splits else _one_sentence
+        whole = settings.documents == "files" and not self.labelled and file.form != "mail"
+        if whole and settings.document_field is None:
+            texts = [sentence for unit in units for text in unit.texts for sentence in sentences_of(text)]
+            yield _document(file, part, texts)
+            return
+        names = settings.document_field is not None or settings.documents != "lines"
+        alone = file.form == "mail" or self.labelled or not names
+        number = count()
+        groups = groupby(units, lambda unit: next(number) if unit.name is None else (unit.name,))
+        for group in ([unit] for unit in units) if alone else (list(group) for _, group in groups):
+            texts = [one for unit in group for text in unit.texts for one in sentences_of(text)]
+            yield _document(file, part, texts, group[0].name if names else None, group[0].label)
+
+    def _form(self, path: Path) -> str:
+        if self._settings.format != "auto":
+            return self._settings.format
+        if path not in self._forms:
+            self._forms[path] = form_of(path, self._settings.encoding)
+        return self._forms[path]
 
     def _part(self, path: Path) -> Part | None:
-        """The part in the name of a file of a folder."""
+        """The part in the name of a file of a folder, or of the folder of a data set of Arrow."""
         if len(self._paths) == 1:
             return None
-        return next((part for part in PARTS if path.name.split(".")[0] == part), None)
+        name = path.parent.name.replace("validation", "valid") if path.suffix == ".arrow" else path.name.split(".")[0]
+        return next((part for part in PARTS if name == part), None)
 
     def _check_parts(self, source: str) -> None:
         missing = [part for part in PARTS if part not in map(self._part, self._paths)]
@@ -157,7 +227,7 @@ class TextFiles:
     def _find(self, source: Path) -> list[Path]:
         if not source.exists():
             raise CorpusError(
-                f"source {str(source)!r} does not exist; give a file that ends in {', '.join(FORMS)}, or a folder "
+                f"source {str(source)!r} does not exist; give a file that ends in {', '.join(ENDINGS)}, or a folder "
                 "of such"
             )
         if not source.is_dir():
@@ -167,110 +237,57 @@ class TextFiles:
         paths: list[Path] = []
         ignored: list[Path] = []
         for path in sorted(source.rglob("*")):
-            if path.is_file() and not any(piece.startswith(".") for piece in path.relative_to(source).parts):
-                known = path.suffix.lower() in FORMS or self._format != "auto"
-                (paths if known else ignored).append(path)
-        self.ignored = list(map(str, ignored))
+            hidden = any(piece.startswith(".") for piece in path.relative_to(source).parts)
+            if path.is_file() and not hidden and not _is_about_others(path):
+                (paths if self._is_read(path) else ignored).append(path)
+        self.ignored += map(str, ignored)
         if not paths:
             there = f"; there are {', '.join(endings_of(self.ignored))}" if ignored else ""
-            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(FORMS)}{there}")
+            raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(ENDINGS)}{there}")
         return paths
 
-    def _format_of(self, path: Path) -> str:
-        if self._format != "auto":
-            return self._format
-        return FORMS.get(path.suffix.lower(), "text")
-
-    def _records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
-        """Document name, text and label of every record."""
-        form = self._format_of(path)
-        if form in ("text", "mail"):
-            if (field := self._label_field or self._document_field) is not None:
-                raise CorpusError(f"{str(path)!r} is {_PLAIN[form]} and has no field {field!r}")
-            lines = read_lines(path)
-            if self._format == "auto":
-                first = list(islice(lines, LOOKED_AT))
-                refuse_form(path, first)
-                lines = chain(first, lines)
-            yield from ((None, line, None) for line in lines)
-        elif form == "parquet":
-            yield from self._parquet_records(path)
-        else:
-            read = _json_records(path) if form == "jsonl" else _table_records(path, form)
-            for number, record in read:
-                yield self._fields(record, f"{str(path)!r}: line {number}")
-
-    def _fields(self, record: object, where: str) -> tuple[object, str, str | None]:
-        if not isinstance(record, dict) or not isinstance(record.get(self._text_field), str):
-            raise CorpusError(f"{where} has no text field {self._text_field!r}; {NAMED_FIELD}")
-        for field in (self._document_field, self._label_field):
-            if field is not None and record.get(field) is None:
-                raise CorpusError(f"{where} has no field {field!r}")
-        return (
-            record[self._document_field] if self._document_field else None,
-            record[self._text_field],
-            _one_line(record[self._label_field]) if self._label_field else None,
-        )
-
-    def _parquet_records(self, path: Path) -> Iterator[tuple[object, str, str | None]]:
-        columns = [self._text_field, *filter(None, (self._document_field, self._label_field))]
-        row = 0
-        for batch in parquet_batches(path, columns):
-            for record in batch.to_pylist():
-                row += 1
-                if not isinstance(record[self._text_field], str):
-                    raise CorpusError(f"{str(path)!r}: row {row}: column {self._text_field!r} holds no text")
-                yield self._fields(record, f"{str(path)!r}: row {row}")
-
-
-def _one_line(label: object) -> str:
-    """The label on one line."""
-    return " ".join(str(label).split())
-
-
-def _json_records(path: Path) -> Iterator[tuple[int, object]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
+    def _is_read(self, path: Path) -> bool:
+        """Whether a file of a folder is read: by its ending, or if its content is of a form that is no plain text."""
+        if self._settings.format != "auto" or path.suffix.lower() in ENDINGS:
+            return True
         try:
-            yield number, read_json_line(line)
-        except NoJson as error:
-            raise CorpusError(f"{str(path)!r}: line {number} {error}") from None
+            return self._form(path) != "text"
+        except CorpusError:  # the warning of files that are left out names it
+            return False
+
+    def _inside(self, path: Path) -> list[Path]:
+        """The files of an archive, unpacked as long as this reader lasts; of another file, itself."""
+        if self._settings.format != "auto" or self._form(path) != "archive":
+            return [path]
+        place = tempfile.TemporaryDirectory(prefix="palimpsest-")
+        self._unpacked.append(place)
+        folder = Path(place.name, "files")
+        folder.mkdir()
+        unpack(path, folder)
+        found = self._find(folder)
+        archives = [one for one in found if self._form(one) == "archive"]
+        found = [one for one in found if one not in archives]
+        self.ignored += map(str, archives)
+        if not found:
+            raise CorpusError(f"{str(path)!r} holds nothing but archives; unpack it, and give what is inside")
+        self._names |= {one: f"{path}: {one.relative_to(folder)}" for one in found}
+        return found
 
 
-def _table_records(path: Path, form: str) -> Iterator[tuple[int, object]]:
-    """The rows after the first one, as dictionaries, each with the number of its last line."""
-    rows = csv.DictReader(_rows_of(path), **_dialect(path, form))
-    try:
-        for row in rows:
-            yield rows.line_num, row
-    except csv.Error as error:
-        raise CorpusError(f"{str(path)!r}: line {rows.line_num} is no row of a table: {error}") from None
+def _document(
+    file: GivenFile, part: Part | None, texts: list[str], name: object = None, label: str | None = None
+) -> Document:
+    """A document with the counts since the one before it."""
+    found = Document(texts, part, name, +file.left_out, label, +file.guessed)
+    file.left_out.clear()
+    file.guessed.clear()
+    return found
 
 
-def _rows_of(path: Path) -> Iterator[str]:
-    return (f"{line}\n" for line in read_lines(path))
-
-
-def _columns(path: Path, form: str) -> list[str]:
-    """The cells of the first row."""
-    return next(csv.reader(_rows_of(path), **_dialect(path, form)), [])
-
-
-def _dialect(path: Path, form: str) -> dict[str, Any]:
-    """The delimiter of the columns, and whether quotation marks quote cells."""
-    if form == "csv":
-        header = next(_rows_of(path), "")
-        parts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in ",;\t"}
-        return {"delimiter": max(parts, key=parts.__getitem__)}
-    plain: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-    widths = {line.count("\t") for line in _rows_of(path) if line.strip()}
-    if len(widths) > 1 or any('""' in line for line in _rows_of(path)):
-        # A quotation mark that begins a cell of plain text seldom has its other half at the end of a cell.
-        quoted: dict[str, Any] = {"delimiter": "\t", "strict": True}
-        try:
-            if len({len(row) for row in csv.reader(_rows_of(path), **quoted)} - {0}) == 1:
-                return quoted
-        except csv.Error:
-            pass
-    return plain
+def _is_about_others(path: Path) -> bool:
+    """Whether a JSON file describes those next to it: in an export of Slack, or a data set of Arrow."""
+    if path.suffix.lower() != ".json":
+        return False
+    of_slack = path.name != "messages.json" and (path.parent / "users.json").exists()
+    is_named = path.name in ("dataset_info.json", "state.json", "dataset_dict.json")
+    return is_named or (of_slack and (path.parent / "channels.json").exists())

@@ -1,0 +1,171 @@
+"""One file of a user's text: its lines in its encoding, its records by field, and what its reader leaves out.
+
+A reader is a function of a ``GivenFile``. It yields units, such as a message, a cue, a record or a paragraph: the name
+of its document (``None``: it is one itself), its texts, and its label.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from tasks.corpora.forms import FORMS
+from tasks.corpora.text_lines import UTF16_MARKS, decode_lines, encoded_lines, held_lines, refuse_long
+from tasks.errors import CorpusError
+
+SYSTEM, NO_TEXT, MEDIA = "system", "no_text", "media"
+"""Reasons to leave out a message: no person wrote it, it has no text, or it is a picture, recording or file."""
+NAMED_FIELD = "name it with text_field, or with --text-field of 'palimpsest try' and 'palimpsest init'"
+"""Advice for records whose text is in another field."""
+_OF_NOBODY = ("system", "developer", "tool", "function")
+"""Roles of a conversation whose texts no person and no assistant wrote."""
+_GUESSED_BY = 1 << 20
+"""Bytes that show an encoding."""
+_LARGEST_DOCUMENT = 256 << 20
+"""Largest size of a file that is read as a whole."""
+
+
+class Unit(NamedTuple):
+    """Texts of one document, in their order."""
+
+    name: object
+    texts: list[str]
+    label: str | None = None
+
+
+@dataclass
+class GivenFile:
+    """A file, how to read it, and counts of what its reader leaves out or guesses."""
+
+    path: Path
+    name: str
+    """Name in errors."""
+    form: str
+    text_field: str = "text"
+    document_field: str | None = None
+    label_field: str | None = None
+    encoding: str | None = None
+    threads: dict[str, str] = field(default_factory=dict)
+    """The first message of each message's thread, for all files of mail."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    guessed: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> Iterator[str]:
+        """The lines, without line ends.
+
+        Without a given encoding: UTF-16 if its mark is there, else UTF-8; from the first line of another encoding on,
+        the one that the bytes show, which is counted as guessed.
+        """
+        with open(self.path, "rb") as stream:
+            mark = stream.peek(2)[:2]
+            if self.encoding or mark in UTF16_MARKS:
+                yield from encoded_lines(stream, self.name, self.encoding or "utf-16")
+                return
+
+            def fallback(line: bytes) -> str | None:
+                return self._guess(line, stream)
+
+            yield from decode_lines(refuse_long(held_lines(stream.readline), self.name), self.name, fallback)
+
+    def text(self) -> str:
+        """The whole text; ``CorpusError`` if it is too large for that."""
+        if self.path.stat().st_size > _LARGEST_DOCUMENT:
+            raise CorpusError(
+                f"{self.name!r} is {FORMS[self.form][0]} of more than {_LARGEST_DOCUMENT >> 20} MiB, which is read as "
+                "a whole; divide it into several files, or write JSON lines"
+            )
+        return "\n".join(self.lines())
+
+    def _guess(self, line: bytes, stream: IO[bytes]) -> str | None:
+        """The encoding of a line that is not UTF-8 and of the bytes after it; ``None`` if they are no text."""
+        from charset_normalizer import from_bytes
+
+        place = stream.tell()
+        following = stream.read(_GUESSED_BY)
+        stream.seek(place)
+        sample = line + following[: following.rfind(b"\n") + 1]
+        if b"\0" in sample:
+            raise CorpusError(f"{self.name!r} is no text: it has bytes of another kind; give a file of text")
+        found = [name for match in from_bytes(sample) for name in match.could_be_from_charset]
+        name = found[0] if found else None
+        # Most of these bytes mean the same in neighbouring encodings; the most frequent of them is meant.
+        if name and ("cp1252" in found or _decoded(sample, "cp1252") == _decoded(sample, name)):
+            name = "cp1252"
+        # Byte 255 is a letter of no common word in Latin scripts: such a file is damaged.
+        if name and "\u00ff" in sample.decode(name):
+            name = None
+        if name:
+            self.guessed[f"files are read as {name.upper()}, guessed from their bytes (--encoding sets another)"] += 1
+        return name
+
+    def refuse_fields(self) -> None:
+        """Raise ``CorpusError`` if a document or label field is asked of a form without fields."""
+        if (asked := self.label_field or self.document_field) is not None:
+            raise CorpusError(f"{self.name!r} is {FORMS[self.form][0]} and has no field {asked!r}")
+
+    def of_records(self, records: Iterable[tuple[str, object]]) -> Iterator[Unit]:
+        """The units of records, each with its place for errors: one for each record."""
+        for place, record in records:
+            where, before = f"{self.name!r}: {place}", self.left_out.total()
+            texts = list(self._texts(record, self.text_field))
+            if not texts and self.left_out.total() == before:
+                raise CorpusError(f"{where} has no text field {self.text_field!r}; {NAMED_FIELD}")
+            named = [self._value(record, asked, where) for asked in (self.document_field, self.label_field)]
+            label = None if named[1] is None else " ".join(str(named[1]).split())
+            yield Unit(named[0], texts, label)
+
+    def _value(self, record: object, asked: str | None, where: str) -> object:
+        if asked is None:
+            return None
+        found = next((value for value in values_of(record, asked) if value is not None), None)
+        if found is None:
+            raise CorpusError(f"{where} has no field {asked!r}")
+        return found
+
+    def _texts(self, record: object, asked: str) -> Iterator[str]:
+        """The texts of a field; of a nested one, what is no text is counted."""
+        if isinstance(record, dict) and isinstance(record.get(asked), str):
+            yield record[asked]
+            return
+        parent, _, last = asked.rpartition(".")
+        for entry in values_of(record, parent) if parent else [record]:
+            if isinstance(entry, dict) and entry.get("role") in _OF_NOBODY and parent:
+                self.left_out[SYSTEM] += 1
+                continue
+            for value in values_of(entry, last):
+                if isinstance(value, str):
+                    yield value
+                elif isinstance(value, dict) and isinstance(value.get("text"), str):
+                    yield value["text"]
+                elif parent or isinstance(value, dict):
+                    self.left_out[MEDIA if isinstance(value, dict) else NO_TEXT] += 1
+
+
+def _decoded(sample: bytes, encoding: str) -> str | None:
+    try:
+        return sample.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+def values_of(record: object, path: str) -> list[Any]:
+    """The values of a field such as ``messages.content``; lists on the way and at its end give all their values."""
+    if isinstance(record, list):
+        return [value for entry in record for value in values_of(entry, path)]
+    if not isinstance(record, dict):
+        return []
+    if path in record:
+        found = record[path]
+        return found if isinstance(found, list) else [found]
+    first, _, rest = path.partition(".")
+    return values_of(record[first], rest) if rest and first in record else []
+
+
+def fields_of(record: object, before: str = "") -> set[str]:
+    """The names of all fields of a record, nested ones with dots."""
+    if isinstance(record, list):
+        return {name for entry in record for name in fields_of(entry, before)} or ({before} if before else set())
+    if not isinstance(record, dict):
+        return {before} if before else set()
+    return {name for key, value in record.items() for name in fields_of(value, f"{before}.{key}" if before else key)}

@@ -1,0 +1,532 @@
+"""Text as people have it: each kind of file is known by its content, and read as a person reads it.
+
+Expected documents, texts and counts are written by hand.
+"""
+
+import codecs
+import gzip
+import io
+import json
+import sqlite3
+import tarfile
+import zipfile
+
+import docx
+import openpyxl
+import pyarrow
+import pyarrow.parquet
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from tasks.cli import main
+from tasks.corpora.forms import form_of
+from tasks.corpora.own_text import OwnTextOptions
+from tasks.corpora.sources.detection import detected, texts_of
+from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.corpora.text_lines import read_lines
+from tasks.errors import CorpusError
+
+SENTENCE = "They saw Mirela, at noon"
+
+
+def packed(files, kind="zip"):
+    """An archive of files by name."""
+    stream = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return stream.getvalue()
+    with tarfile.open(fileobj=stream, mode=kind) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def workbook(*sheets):
+    book, stream = openpyxl.Workbook(), io.BytesIO()
+    book.remove(book.active)
+    for rows in sheets:
+        sheet = book.create_sheet()
+        for row in rows:
+            sheet.append(row)
+    book.save(stream)
+    return stream.getvalue()
+
+
+def word():
+    document, stream = docx.Document(), io.BytesIO()
+    document.add_heading("Visit", 1)
+    document.add_paragraph("Mirela came at noon. She left at two.")
+    cells = document.add_table(1, 2).rows[0].cells
+    cells[0].text, cells[1].text = "Ward", "Seven"
+    document.add_paragraph("Call Bo.")
+    document.save(stream)
+    return stream.getvalue()
+
+
+def pdf(*pages, password=None):
+    """A PDF with a line of text for each page, made by hand; an empty one is a scan."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, lines in enumerate(pages):
+        shown = " T* ".join(f"({line}) Tj" for line in lines)
+        content = f"BT /F1 12 Tf 14 TL 50 700 Td {shown} ET"
+        font = "/Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {font} /Contents {5 + 2 * number} 0 R >>")
+        objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
+    body, places = "%PDF-1.4\n", []
+    for number, one in enumerate(objects, start=1):
+        places.append(len(body))
+        body += f"{number} 0 obj\n{one}\nendobj\n"
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    body += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer\n"
+    body += f"<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{body.index('xref')}\n%%EOF\n"
+    if password is None:
+        return body.encode()
+    writer, stream = PdfWriter(PdfReader(io.BytesIO(body.encode()))), io.BytesIO()
+    writer.encrypt(password)
+    writer.write(stream)
+    return stream.getvalue()
+
+
+def arrow(**columns):
+    table, stream = pyarrow.table(columns), io.BytesIO()
+    with pyarrow.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return stream.getvalue()
+
+
+def parquet(**columns):
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+    return stream.getvalue()
+
+
+def mail(number, body, *headers):
+    head = [f"From: p{number}@example.org", f"Message-ID: <{number}@x>", "Subject: hidden", *headers]
+    return "\n".join([*head, "", body, ""])
+
+
+CHAT = {
+    "messages": [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "I am Mirela."},
+        {"role": "assistant", "content": None, "tool_calls": [{}]},
+        {"role": "user", "content": [{"type": "text", "text": "See this."}, {"type": "image_url", "image_url": {}}]},
+    ]
+}
+TURNS = ["I am Mirela.", "See this."]
+VTT = """WEBVTT
+
+NOTE made by hand
+
+1
+00:00:00.000 --> 00:00:03.000 align:start
+<v Mirela Popa>Good day,
+<i>Bo</i> &amp; all.</v>
+
+00:04.000 --> 00:05.000
+<v Bo>Hello.</v>
+
+00:06.000 --> 00:07.000
+<v Mirela Popa>[music]</v>
+"""
+SRT = """1
+00:00:00,000 --> 00:00:03,000
+Mirela: Good day.
+
+2
+00:00:04,000 --> 00:00:05,000
+- Note: this stays.
+
+3
+00:00:06,000 --> 00:00:07,000
+Mirela: Is Bo there?
+"""
+ANDROID = """12/03/2026, 09:14 - Messages and calls are end-to-end encrypted.
+12/03/2026, 09:15 - Mirela Popa: Good day
+at ten
+12/03/2026, 09:16 - +32 471 22 33 44: <Media omitted>
+12/03/2026, 09:17 - Bo: IMG-2026.jpg (file attached)
+12/03/2026, 09:18 - Bo: Hello: yes <This message was edited>
+12/03/2026, 09:19 - Mirela Popa: This message was deleted
+12/03/2026, 09:20 - Bo added Ada
+12/03/2026, 09:21 - Mirela Popa: Bye
+"""
+IOS = (
+    "[28.03.26, 14:39:07] Team: \u200eMessages and calls are end-to-end encrypted.\r\n"
+    "[28.03.26, 14:39:08] Mirela: Good day\r\n\u200e[28.03.26, 14:39:09] Bo: \u200eimage omitted\r\n"
+    "[28.03.26, 14:40:00] Bo: Hello\r\n"
+)
+SLACK = [
+    {
+        "type": "message",
+        "user": "U1",
+        "ts": "1.0",
+        "thread_ts": "1.0",
+        "text": "Ask <@U2> &amp; see <https://x.org|it>",
+    },
+    {"type": "message", "user": "U2", "ts": "2.0", "text": "Alone"},
+    {"type": "message", "user": "U2", "ts": "3.0", "thread_ts": "1.0", "text": "I will"},
+    {"type": "message", "subtype": "channel_join", "user": "U3", "ts": "4.0", "text": "<@U3> has joined"},
+    {"type": "message", "user": "U1", "ts": "5.0", "text": "", "files": [{}]},
+]
+DISCORD = {
+    "guild": {"name": "g"},
+    "channel": {"name": "c"},
+    "messages": [
+        {"type": "Default", "content": "Good day", "author": {"id": "1", "name": "Mirela"}},
+        {"type": "GuildMemberJoin", "content": "Joined.", "author": {"id": "2"}},
+        {"type": "Reply", "content": "Hello", "author": {"id": "2"}},
+        {"type": "Default", "content": "", "attachments": [{}], "author": {"id": "1"}},
+        {"type": "Default", "content": "Bye", "author": {"id": "1"}},
+    ],
+}
+TELEGRAM = {
+    "name": "Mirela",
+    "type": "personal_chat",
+    "messages": [
+        {"type": "service", "action": "phone_call", "text": ""},
+        {
+            "type": "message",
+            "from": "Mirela",
+            "from_id": "u1",
+            "text": ["Write to ", {"type": "email", "text": "a@x.org"}],
+        },
+        {"type": "message", "from": "Bo", "from_id": "u2", "text": "", "photo": "a.jpg"},
+        {"type": "message", "from": "Bo", "from_id": "u2", "text": "Hello"},
+    ],
+}
+MARKDOWN = """---
+author: hidden
+---
+# Visit of *Mirela*
+
+She came **at [noon](https://x.org)**
+and left. Then `Bo` came.
+
+- one
+- two
+
+| a | b |
+|---|---|
+| c | d |
+
+```python
+hidden = 1
+```
+
+<div>hidden</div>
+"""
+HTML = "<!DOCTYPE html><html><title>hidden</title><p>Mirela came.<br>She left. Bo stayed.<script>x</script></p></html>"
+OUTLOOK = """See you. Mirela
+
+________________________________
+From: Bo <b@x.org>
+Sent: Monday, 2 March 2026
+To: Mirela
+Subject: hidden
+
+Hidden text.
+"""
+REPLY = "Yes, at ten.\n\nOn Mon, 2 Mar 2026 at 10:00, Bo Berg\n<b@x.org> wrote:\n\n> hidden\n"
+MBOX = "".join(
+    f"From p@x.org Mon Mar  2 10:00:00 2026\n{one}\n"
+    for one in (
+        mail(1, "Shall we meet?"),
+        mail(2, "Another matter."),
+        mail(3, REPLY, "In-Reply-To: <1@x>"),
+        mail(4, OUTLOOK, "References: <1@x> <3@x>"),
+    )
+)
+TICKETS = {"tickets": [{"id": 1, "body": "One."}, {"id": 2, "body": "Two."}]}
+STUDIO = [{"id": 7, "data": {"text": "One."}, "annotations": [{"result": [{"value": {"text": ["O"]}}]}]}]
+JSONL = '{"message": "One."}\n{"message": "Two."}\n'
+ONE_TWO = [["One."], ["Two."]]
+
+# name, content, documents (texts of one name together), left out
+KINDS = [
+    ("a.csv", "id|body\n1|One.\n2|Two.\n", ONE_TWO, {}),
+    ("a", 'Id;Message\n1;"One\nmore"\n2;=2+3\n', [["One\nmore"], ["=2+3"]], {}),
+    ("a.txt", "text,who\nOne.,x\nTwo.,y\n", ONE_TWO, {}),
+    ("a.json", json.dumps(TICKETS), ONE_TWO, {}),
+    ("a.json", json.dumps(["One.", "Two."]), ONE_TWO, {}),
+    ("a.json", json.dumps(STUDIO, indent=1), [["One."]], {}),
+    ("a.json", JSONL, ONE_TWO, {}),
+    ("a.jsonl", json.dumps([{"text": "One."}, {"text": "Two."}]), ONE_TWO, {}),
+    ("a.txt", JSONL, ONE_TWO, {}),
+    ("a.jsonl", f"{json.dumps(CHAT)}\n" * 2, [TURNS] * 2, {"system": 2, "no_text": 2, "media": 2}),
+    ("a.jsonl", '{"conversations": [{"from": "human", "value": "One."}, {"from": "gpt", "value": "Two."}]}\n',
+        [["One.", "Two."]], {}),
+    ("a.xlsx", workbook([["Id", "Body"], [1, "One."], [None, None], [2, 7]], [["x"], ["hidden"]]),
+        [["One."], ["7"]], {"sheets": 1}),
+    ("a.csv", workbook([["text"], ["One."]]), [["One."]], {}),
+    ("a.arrow", arrow(text=["One.", "Two."], n=[1, 2]), ONE_TWO, {}),
+    ("a.arrow", arrow(messages=[[{"content": "One."}, {"content": "Two."}]]), [["One.", "Two."]], {}),
+    ("a.parquet", parquet(messages=[[{"role": "system", "content": "x"}, {"role": "user", "content": "One."}]]),
+        [["One."]], {"system": 1}),
+    ("a", parquet(body=["One.", "Two."]), ONE_TWO, {}),
+    ("a.vtt", VTT, [["Good day, Bo & all."], ["Hello."]], {"comments": 1, "sounds": 1}),
+    ("a.txt", SRT, [["Good day.", "Is Bo there?"], ["Note: this stays."]], {}),
+    ("a.txt", ANDROID, [["Good day\nat ten", "Bye"], ["Hello: yes"]], {"system": 3, "media": 2}),
+    ("a.txt", IOS, [["Good day"], ["Hello"]], {"system": 1, "media": 1}),
+    ("s/general/2026-03-01.json", json.dumps(SLACK), [["Ask @U2 & see it", "I will"], ["Alone"]],
+        {"system": 1, "media": 1}),
+    ("a.json", json.dumps(DISCORD), [["Good day", "Bye"], ["Hello"]], {"system": 1, "media": 1}),
+    ("result.json", json.dumps(TELEGRAM), [["Write to a@x.org"], ["Hello"]], {"system": 1, "media": 1}),
+    ("result.json", json.dumps({"chats": {"list": [TELEGRAM]}}), [["Write to a@x.org"], ["Hello"]],
+        {"system": 1, "media": 1}),
+    ("a.md", MARKDOWN, [["Visit of Mirela", "She came at noon and left.", "Then Bo came.", "one", "two", *"abcd"]],
+        {"markup": 2, "code": 1}),
+    ("a.html", HTML, [["Mirela came.", "She left.", "Bo stayed."]], {}),
+    ("a", HTML, [["Mirela came.", "She left.", "Bo stayed."]], {}),
+    ("a.docx", word(), [["Visit", "Mirela came at noon.", "She left at two.", "Ward", "Seven", "Call Bo."]], {}),
+    ("a.pdf", pdf(["Mirela came at", "noon. She was exam-", "ined."], []),
+        [["Mirela came at noon.", "She was examined."]], {"pages": 1}),
+    ("Inbox", MBOX, [["Shall we meet?", "Yes, at ten.", "See you.", "Mirela"], ["Another matter."]], {"quoted": 12}),
+    ("a", mail(1, "One.\n\n> hidden"), [["One."]], {"quoted": 1}),
+    ("a.zip", packed({"b/x.eml": mail(1, "One."), "c.csv": "text\nTwo.\n", "d.zip": packed({}), ".e.txt": "x"}),
+        ONE_TWO, {}),
+    ("a.tar", packed({"b.txt": b"One.\nTwo.\n"}, "w"), ONE_TWO, {}),
+    ("a.tgz", packed({"b.jsonl": JSONL.encode()}, "w:gz"), ONE_TWO, {}),
+    ("a.jsonl.gz", gzip.compress(JSONL.encode(), mtime=0), ONE_TWO, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "expected", "left_out"), KINDS, ids=[row[0] for row in KINDS])
+def test_a_file_is_read_by_its_content(tmp_path, name, content, expected, left_out):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    settings = detected(path).model_copy(update={"documents": "auto", "split": False})
+    source, together, counted = settings.open(), {}, {}
+    for document in (one for part in source.parts for one in source.documents(part)):
+        key = document.name if document.name is not None else len(together)
+        together.setdefault(key, []).extend(document.texts)
+        for reason, count in document.left_out.items():
+            counted[reason] = counted.get(reason, 0) + count
+    assert [texts for texts in together.values() if texts] == expected
+    assert counted == left_out
+    assert source.files == [str(path)]
+
+
+def test_folders_of_other_programs_are_read_as_wholes(tmp_path):
+    for name, content in {
+        "s/users.json": [{"id": "U1", "profile": {"text": "hidden"}}],
+        "s/channels.json": [{"id": "C1"}],
+        "s/general/2026-03-01.json": SLACK,
+        "h/dataset_info.json": {"text": "hidden"},
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    assert sorted(texts_of(detected(tmp_path / "s").open())) == ["Alone", "Ask @U2 & see it", "I will"]
+    for part in ("train", "validation", "test"):
+        (tmp_path / "h" / part).mkdir()
+        (tmp_path / "h" / part / "data-00000-of-00001.arrow").write_bytes(arrow(note=[part]))
+    source = detected(tmp_path / "h", "note").open()
+    found = {document.part: document.texts for part in source.parts for document in source.documents(part)}
+    assert found == {"train": ["train"], "valid": ["validation"], "test": ["test"]}
+
+
+def test_few_documents_are_divided_and_a_field_is_named_in_any_depth(tmp_path):
+    (tmp_path / "a.vtt").write_text(VTT)
+    assert detected(tmp_path / "a.vtt").documents == "lines"
+    cue = "00:0{0}.000 --> 00:0{0}.900\n<v Speaker {0}>Sentence {0} is here.</v>\n\n"
+    (tmp_path / "a.vtt").write_text("WEBVTT\n\n" + "".join(cue.format(number) for number in range(10)))
+    assert detected(tmp_path / "a.vtt").documents == "auto"
+    rows = [{"case": {"id": n // 2}, "log": {"entry": [{"said": f"{n}a"}, {"said": f"{n}b"}]}} for n in range(4)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    source = detected(tmp_path / "a.json", "log.entry.said", "case.id").open()
+    assert [one.texts for one in source.documents()] == [["0a", "0b", "1a", "1b"], ["2a", "2b", "3a", "3b"]]
+
+
+def test_a_query_is_read_and_changes_nothing(tmp_path):
+    path = tmp_path / "a.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE mail (id INTEGER, body TEXT, day DATE)")
+        database.executemany("INSERT INTO mail VALUES (?, ?, '2026-03-01')", [(1, "One."), (2, "Two.")])
+    query = "SELECT body AS text, day FROM mail WHERE id > 0 ORDER BY id"
+    with OwnTextOptions(query=query).reader_of(f"sqlite:///{path}") as reader:
+        assert list(texts_of(reader.open())) == ["One.", "Two."]
+    for url, query, message in [
+        (f"sqlite:///{path}", "DELETE FROM mail", "refuses the query"),
+        (f"sqlite:///{path}", "SELECT secret FROM mail", r"refuses the query \(OperationalError\)"),
+        (f"sqlite:///{path}", None, "a database needs --query"),
+        (f"sqlite:///{path}x", "SELECT 1", "does not exist"),
+        ("nosql://user:secret@host/x", "SELECT 1", "of no known database"),
+        (str(path), "SELECT 1", "--query is for a database"),
+        (str(path), None, "a database of SQLite .*: give it as sqlite:///FILE"),
+    ]:
+        with pytest.raises(CorpusError, match=message) as caught, OwnTextOptions(query=query).reader_of(url):
+            pass
+        assert "secret" not in str(caught.value)
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT COUNT(*) FROM mail").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "cp1251", "utf-16-le"])
+@pytest.mark.parametrize("named", [False, True])
+def test_an_encoding_is_known_said_or_named(tmp_path, encoding, named):
+    text = "Привет, меня зовут Мирела." if encoding == "cp1251" else "Café Müller: “Straße” à gauche, señor."
+    (tmp_path / "a.csv").write_text("id,text\n" + f'1,"{text}"\n' * 3, encoding=encoding)
+    if encoding == "utf-16-le" and not named:
+        with pytest.raises(CorpusError, match="UTF-16 without its mark and cannot be read: name it"):
+            detected(tmp_path / "a.csv")
+        return
+    documents = list(detected(tmp_path / "a.csv", encoding=encoding if named else None).open().documents())
+    assert [one for document in documents for one in document.texts] == [text] * 3
+    guessed = [what for document in documents for what in document.guessed]
+    is_guessed = encoding.startswith("cp") and not named
+    expected = [f"files are read as {encoding.upper()}, guessed from their bytes (--encoding sets another)"]
+    assert guessed == expected * is_guessed
+
+
+def test_a_wrong_or_changing_encoding_is_refused_by_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes("ä\n".encode() + b"secret \xe4\n")
+    with pytest.raises(CorpusError, match=r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"):
+        detected(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_bytes(codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8a\x00b")
+    with pytest.raises(CorpusError, match=r"is not UTF-16 after line [0-2]"):
+        list(read_lines(tmp_path / "a.txt"))
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9\n" * 3)
+    with pytest.raises(CorpusError, match="is not UTF-8 after line 0"):
+        detected(tmp_path / "a.txt", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", f'id,message\n1,"{SENTENCE}"\n'),
+        ("a.csv", f"id;body\r\n1;{SENTENCE}\r\n"),
+        ("a.csv", f"id\tutterance\n1\t{SENTENCE}\n"),
+        ("a.CSV", f'content\n"{SENTENCE}"\n'),
+        ("a.tsv", f"id\tmessage\n1\t{SENTENCE}\n"),
+        ("a.tsv", f'id\ttext\n1\t"{SENTENCE}"\n2\t"two\nlines and ""marks"""\n'),
+        ("a.JSONL", json.dumps({"message": SENTENCE}) + "\n"),
+        ("a.Ndjson", json.dumps({"id": 1, "sentence": SENTENCE}) + "\n"),
+        ("a.txt", SENTENCE + "\n"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_column_of_a_table_is_found(tmp_path, name, content, encoding):
+    (tmp_path / name).write_bytes(content.encode(encoding))
+    assert next(texts_of(detected(tmp_path / name).open())) == SENTENCE
+
+
+def test_a_quotation_mark_of_a_plain_tsv_is_one(tmp_path):
+    lines = ['"Hello" she said', '"', 'she said "no"', '"whole"']
+    (tmp_path / "a.tsv").write_text("id\ttext\n" + "".join(f"{n}\t{line}\n" for n, line in enumerate(lines)) + "\n")
+    assert list(texts_of(detected(tmp_path / "a.tsv").open())) == lines
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "message"),
+    [
+        ("1,Ottilie called\n2,nothing\n", (), "has 2 columns, and none is called text, .* with --text-field"),
+        ("case,note\n7,one\n", ("notes",), r"--text-field: .* has no field 'notes' \(did you mean 'note'\?\)"),
+        ('[{"a": {"text": "x"}, "b": {"text": "y"}}]', (), "has the fields a.text, b.text, and none is called"),
+    ],
+)
+def test_a_field_that_is_not_found_is_refused_without_text(tmp_path, content, fields, message):
+    (tmp_path / ("a.json" if content[0] == "[" else "a.csv")).write_text(content)
+    with pytest.raises(CorpusError, match=message) as caught:
+        detected(next(tmp_path.iterdir()), *fields)
+    assert "Ottilie" not in str(caught.value)
+
+
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+BROKEN = packed({"[Content_Types].xml": "x", "xl/workbook.xml": "<secret"})
+BOMB = packed({"xl/workbook.xml": b"\0" * (80 << 20)})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", packed({"mimetype": "x", "content.xml": "x"}), "an OpenDocument file .*: save it as .xlsx"),
+        ("a.csv", packed({"ppt/x": "x"}), "a PowerPoint presentation"),
+        ("a.txt", b"PK\x03\x04cut off", "is a damaged archive|is damaged"),
+        ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is a damaged archive|is damaged"),
+        ("a.zip", packed({"../secret.txt": "x"}), "a file whose place is outside of it"),
+        ("a.zip", packed({"/secret.txt": "x"}), "a file whose place is outside of it"),
+        ("a.tar", packed({"b/../../secret.txt": b"x"}, "w"), "a file whose place is outside of it"),
+        ("a.zip", packed({"a.txt": b"\0" * (80 << 20)}), "unpacks to more than 200 times its size"),
+        ("a.gz", gzip.compress(b"\0" * (80 << 20), mtime=0), "line 1 is longer than 64 MiB"),
+        ("a.gz", gzip.compress(b"secret\n" * 99, mtime=0)[:-9], "is damaged or cut off"),
+        ("a.zip", packed({"a.png": b"\x89PNG"}), r"holds no file that ends in .*; there are \.png"),
+        ("a.xlsx", BROKEN, r"is damaged \(\w+\); write the workbook again"),
+        ("a.xlsx", BOMB, "unpacks to more than 200 times its size"),
+        ("a.xlsx", OLD_OFFICE + b"\0" * 99 + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
+        ("a.xls", OLD_OFFICE, "a document of an older Office .*: save it as .xlsx"),
+        ("a.docx", packed({"word/document.xml": "<secret"}), "is damaged"),
+        ("a.pdf", pdf(["x"], password="secret"), "protected by a password"),
+        ("a.pdf", pdf([], []), "has no text, only pictures of it"),
+        ("a.pdf", b"%PDF-1.7\nsecret", "is damaged"),
+        ("a.parquet", b"not parquet", "not a readable Parquet file"),
+        ("a.arrow", b"not arrow", "not a readable file of Arrow"),
+        ("a.txt", b"\x89PNG\r\n", "a picture and cannot be read: give the text in it"),
+        ("a", b"RIFF\x24\x00\x00\x00WAVE", "a sound recording"),
+        ("a", b"\0\0\0\x20ftypM4A secret", "a sound recording"),
+        ("a.txt", b"secret \x80\x00\x81\n", "is no text: it has bytes of another kind"),
+        ("a.srt", "secret\n", "has no cue with times"),
+        ("a.json", '{"secret": ', "line 1 is not JSON .column 12."),
+        ("a.json", "[" * 100_000, "is not JSON"),
+        ("a.xml", "<?xml version='1.0'?><secret/>", "is XML and cannot be read"),
+        ("a.md", "secret", "Markdown and has no field 'x'"),
+        ("a.txt", ANDROID, "an exported chat and has no field 'x'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_a_sentence_without_its_text(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    given = FilesCorpus(kind="files", source=str(tmp_path / name), document_field="x")
+    with pytest.raises(CorpusError, match=message) as caught:
+        list((given if "field 'x'" in message else detected(tmp_path / name)).open().documents())
+    assert "secret" not in str(caught.value).replace(str(tmp_path), "")
+    assert "\n" not in str(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[1] Smith et al.", "[1]", "[[MASK] said", "{a}", "12/03/2026 was a day", "at 09:14 - yes", "<3 you", "[]",
+        "Dear Bo, text and body, yours", "From: the beginning", "# one", "id;text",
+    ],
+)  # fmt: skip
+def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
+    (tmp_path / "a.txt").write_text(f"{line}\nand so on\n")
+    assert form_of(tmp_path / "a.txt") == "text"
+
+
+def test_a_form_can_be_named(tmp_path):
+    (tmp_path / "a.txt").write_text(ANDROID)
+    source = FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()
+    assert len(list(texts_of(source))) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.jsonl", '{"text": "secret"}\n', "JSON lines"),
+        ("a.CSV", "id,text\n1,secret\n", "a table"),
+        ("a.eml", "From: a@example.org\n\nsecret\n", "mail"),
+        ("a.txt", '[{"text": "secret"}]\n', "JSON"),
+        ("a.srt", SRT, "subtitles"),
+        ("a.txt", workbook([["text"], ["secret"]]), "an Excel workbook"),
+    ],
+)
+@pytest.mark.parametrize("command", ["mask --technique allow_list", "count-words"])
+def test_a_stage_that_reads_a_sentence_a_line_refuses_other_forms(tmp_path, capsys, name, content, says, command):
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    given = [*command.split(), "--output", str(tmp_path / "out.txt"), "--input", str(tmp_path / name)]
+    assert main(given) == 1
+    said = capsys.readouterr().err
+    assert f"is {says}, and one sentence a line is read here. palimpsest.mask and 'palimpsest init' read" in said
+    assert "secret" not in said
+    assert not (tmp_path / "out.txt").exists()
