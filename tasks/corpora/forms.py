@@ -45,26 +45,15 @@ _BY_ENDING = ("csv", "tsv", "mail", "markdown")
 _HEARD = ("a sound recording or film", "give the text of it; docs/speech.md says how recordings are read")
 _SEEN = ("a picture", "give the text in it")
 _MAGIC: dict[bytes, str | tuple[str, str]] = {
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"), "archive"),
+    **dict.fromkeys((b"ARROW1", b"\xff\xff\xff\xff"), "arrow"),
+    **dict.fromkeys((b"RIFF", b"OggS", b"fLaC", b"ID3", b"\xff\xfb", b"\x1aE\xdf\xa3"), _HEARD),
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), _SEEN),
     b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
     b"%PDF-": "pdf",
-    b"\x1f\x8b": "archive",
-    b"BZh": "archive",
-    b"\xfd7zXZ\x00": "archive",
-    b"\x28\xb5\x2f\xfd": "archive",
     b"7z\xbc\xaf": ("an archive of 7-Zip", "unpack it, and give what is inside"),
     b"{\\rtf": ("a rich text document", "save it as .docx or as plain text"),
     b"SQLite format 3\x00": ("a database of SQLite", "give it as sqlite:///FILE, with --query"),
-    b"RIFF": _HEARD,
-    b"OggS": _HEARD,
-    b"fLaC": _HEARD,
-    b"ID3": _HEARD,
-    b"\xff\xfb": _HEARD,
-    b"\x1aE\xdf\xa3": _HEARD,
-    b"\x89PNG": _SEEN,
-    b"\xff\xd8\xff": _SEEN,
-    b"GIF8": _SEEN,
 }
 _OFFICE, _PROTECTED = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
 _ZIPPED: dict[str, str | tuple[str, str]] = {
@@ -114,9 +103,10 @@ def _form_of_lines(path: str | Path, ending: str | None, lines: Sequence[str], t
         return "jsonl" if several and _is_json(lines[1].strip()) else "json"
     if first.startswith("WEBVTT") or any(_TIMES.match(line) for line in lines[:4]):
         return "subtitles"
-    if first.lower().startswith(("<!doctype html", "<html")) or "<html" in text[:2000].lower():
+    is_xml = first.startswith("<?xml") or path_ends(path, ".xml")
+    if first.lower().startswith(("<!doctype html", "<html")) or (is_xml and "<html" in text[:2000]):
         return "html"
-    if first.startswith("<?xml") or path_ends(path, ".xml"):
+    if is_xml:
         raise _refusal(path, ("XML", "write what is text in it as JSON lines or plain text"))
     if SENT_AT.match(first) or sum(SENT_AT.match(line) is not None for line in lines) > 1:
         return "whatsapp"

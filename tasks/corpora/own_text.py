@@ -1,13 +1,28 @@
 """Options of commands that take a user's own text, in any form."""
 
+import codecs
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator
 
 from tasks.options import Options
 
 if TYPE_CHECKING:
     from tasks.corpora.sources.text_files import FilesCorpus
+
+
+def _known(encoding: str) -> str:
+    try:
+        "x".encode(encoding)
+    except (LookupError, ValueError):
+        raise ValueError(f"{encoding!r} is no encoding of text; give one such as utf-8, cp1252 or utf-16-le") from None
+    return codecs.lookup(encoding).name
+
+
+Encoding = Annotated[str, AfterValidator(_known)]
+"""Encoding of text, by a name that Python knows."""
 
 
 class OwnTextOptions(Options):
@@ -17,7 +32,7 @@ class OwnTextOptions(Options):
     """field or column with the text, if it has an unusual name; nested: messages.content"""
     document_field: str | None = None
     """field or column that names the document of each text"""
-    encoding: str | None = None
+    encoding: Encoding | None = None
     """encoding of the text, such as cp1252 (default: UTF-8, or what the bytes show)"""
     query: str | None = None
     """SQL query, if the text is the URL of a database: sqlite:///FILE"""

@@ -26,8 +26,6 @@ from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 
-SENTENCE = "They saw Mirela, at noon"
-
 
 def packed(files, kind="zip"):
     """An archive of files by name."""
@@ -253,6 +251,11 @@ ONE_TWO = [["One."], ["Two."]]
 
 # name, content, documents (texts of one name together), left out
 KINDS = [
+    ("a.txt", b"\xef\xbb\xbfOne.\r\nTwo.\n\nThree.", [["One."], ["Two."], [""], ["Three."]], {}),
+    ("a.CSV", "id\tutterance\n1\tOne, or two.\n".encode("utf-16"), [["One, or two."]], {}),
+    ("a.tsv", 'id\tmessage\n1\t"One" she said\n2\t"\n', [['"One" she said'], ['"']], {}),
+    ("a.tsv", '\ufeffid\ttext\n1\t"One."\n2\t"two\nlines and ""marks"""\n', [["One."], ['two\nlines and "marks"']], {}),
+    ("a.Ndjson", '{"id": %s1%s, "sentence": "One."}\n\n' % ("[" * 400, "]" * 400), [["One."]], {}),
     ("a.csv", "id|body\n1|One.\n2|Two.\n", ONE_TWO, {}),
     ("a", 'Id;Message\n1;"One\nmore"\n2;=2+3\n', [["One\nmore"], ["=2+3"]], {}),
     ("a.txt", "text,who\nOne.,x\nTwo.,y\n", ONE_TWO, {}),
@@ -398,32 +401,6 @@ def test_a_wrong_or_changing_encoding_is_refused_by_line(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"caf\xe9\n" * 3)
     with pytest.raises(CorpusError, match="is not UTF-8 after line 0"):
         detected(tmp_path / "a.txt", encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", f'id,message\n1,"{SENTENCE}"\n'),
-        ("a.csv", f"id;body\r\n1;{SENTENCE}\r\n"),
-        ("a.csv", f"id\tutterance\n1\t{SENTENCE}\n"),
-        ("a.CSV", f'content\n"{SENTENCE}"\n'),
-        ("a.tsv", f"id\tmessage\n1\t{SENTENCE}\n"),
-        ("a.tsv", f'id\ttext\n1\t"{SENTENCE}"\n2\t"two\nlines and ""marks"""\n'),
-        ("a.JSONL", json.dumps({"message": SENTENCE}) + "\n"),
-        ("a.Ndjson", json.dumps({"id": 1, "sentence": SENTENCE}) + "\n"),
-        ("a.txt", SENTENCE + "\n"),
-    ],
-)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_the_column_of_a_table_is_found(tmp_path, name, content, encoding):
-    (tmp_path / name).write_bytes(content.encode(encoding))
-    assert next(texts_of(detected(tmp_path / name).open())) == SENTENCE
-
-
-def test_a_quotation_mark_of_a_plain_tsv_is_one(tmp_path):
-    lines = ['"Hello" she said', '"', 'she said "no"', '"whole"']
-    (tmp_path / "a.tsv").write_text("id\ttext\n" + "".join(f"{n}\t{line}\n" for n, line in enumerate(lines)) + "\n")
-    assert list(texts_of(detected(tmp_path / "a.tsv").open())) == lines
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,6 @@ def documents(source, **options):
     return [document for part in source.parts for document in source.documents(part)]
 
 
-def test_text_one_document_a_line(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\n\nthree")
-    assert [document.texts for document in documents(tmp_path / "a.txt")] == [["one"], ["two"], [""], ["three"]]
-
-
 def test_json_lines_with_documents(tmp_path):
     rows = [{"body": "one", "thread": 1}, {"body": "two", "thread": 1}, {"body": "three", "thread": 2}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
@@ -70,7 +65,6 @@ def test_folder_with_parts(tmp_path):
         ("a.txt", b"a\n", {"label_field": "mood"}, "plain text and has no field 'mood'"),
         ("a.csv", b"text,mood\na,b\nc\n", {"label_field": "mood"}, "line 3 has no field 'mood'"),
         ("a.tsv", b"tweet\tmood\na\tb\n", {}, "line 2 has no text field 'text'"),
-        ("a.parquet", b"not parquet", {}, "not a readable Parquet file"),
     ],
 )
 def test_bad_files(tmp_path, name, content, options, message):

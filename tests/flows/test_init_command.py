@@ -210,9 +210,9 @@ def test_a_table_is_read_by_named_columns_and_files_left_out_are_counted(clone, 
     folder.mkdir()
     rows = [f"{number // 4};{line}" for number, line in enumerate(sentences(120))]
     (folder / "a.CSV").write_text("\n".join(["case;description", *rows]) + "\n")
-    (folder / "notes.md").write_text("# Notes\n")
+    (folder / "scan.png").write_bytes(b"\x89PNG")
     options = ["--text-field", "description", "--document-field", "case"]
     assert main(["init", "tickets", str(folder), *options]) == 0
     said = capsys.readouterr().out
     assert "120 different sentences in 30 documents" in said
-    assert "1 files are left out, for their names end in .md" in said
+    assert "1 files are left out, for their names end in .png" in said

@@ -92,7 +92,6 @@ def _messages(chat: dict[str, Any], file: GivenFile) -> Iterator[tuple[object, s
 
 def whatsapp_units(file: GivenFile) -> Iterator[Unit]:
     """The messages of a text export of Android or iOS; lines without a date go on with the message before them."""
-    file.refuse_fields()
     return by_document(_whatsapp(file))
 
 

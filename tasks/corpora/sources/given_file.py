@@ -99,18 +99,16 @@ class GivenFile:
             self.guessed[f"files are read as {name.upper()}, guessed from their bytes (--encoding sets another)"] += 1
         return name
 
-    def refuse_fields(self) -> None:
-        """Raise ``CorpusError`` if a document or label field is asked of a form without fields."""
-        if (asked := self.label_field or self.document_field) is not None:
-            raise CorpusError(f"{self.name!r} is {FORMS[self.form][0]} and has no field {asked!r}")
-
     def of_records(self, records: Iterable[tuple[str, object]]) -> Iterator[Unit]:
         """The units of records, each with its place for errors: one for each record."""
+        outer, _, inner = self.text_field.partition(".")
         for place, record in records:
             where, before = f"{self.name!r}: {place}", self.left_out.total()
             texts = list(self._texts(record, self.text_field))
             if not texts and self.left_out.total() == before:
-                raise CorpusError(f"{where} has no text field {self.text_field!r}; {NAMED_FIELD}")
+                if not (inner and isinstance(record, dict) and outer in record):
+                    raise CorpusError(f"{where} has no text field {self.text_field!r}; {NAMED_FIELD}")
+                self.left_out[NO_TEXT] += 1
             named = [self._value(record, asked, where) for asked in (self.document_field, self.label_field)]
             label = None if named[1] is None else " ".join(str(named[1]).split())
             yield Unit(named[0], texts, label)
@@ -149,23 +147,25 @@ def _decoded(sample: bytes, encoding: str) -> str | None:
         return None
 
 
-def values_of(record: object, path: str) -> list[Any]:
+def values_of(record: object, path: str, levels: int = 50) -> list[Any]:
     """The values of a field such as ``messages.content``; lists on the way and at its end give all their values."""
     if isinstance(record, list):
-        return [value for entry in record for value in values_of(entry, path)]
+        return [value for entry in record for value in values_of(entry, path, levels - 1)] if levels else []
     if not isinstance(record, dict):
         return []
     if path in record:
         found = record[path]
         return found if isinstance(found, list) else [found]
     first, _, rest = path.partition(".")
-    return values_of(record[first], rest) if rest and first in record else []
+    return values_of(record[first], rest, levels) if rest and first in record else []
 
 
-def fields_of(record: object, before: str = "") -> set[str]:
-    """The names of all fields of a record, nested ones with dots."""
-    if isinstance(record, list):
-        return {name for entry in record for name in fields_of(entry, before)} or ({before} if before else set())
-    if not isinstance(record, dict):
-        return {before} if before else set()
-    return {name for key, value in record.items() for name in fields_of(value, f"{before}.{key}" if before else key)}
+def fields_of(record: object, before: str = "", levels: int = 50) -> set[str]:
+    """The names of all fields of a record, nested ones with dots, down to so many levels."""
+    inner: list[tuple[str, object]] = []
+    if isinstance(record, dict) and levels:
+        inner = [(f"{before}.{key}" if before else str(key), value) for key, value in record.items()]
+    elif isinstance(record, list) and levels:
+        inner = [(before, entry) for entry in record]
+    found = {name for key, value in inner for name in fields_of(value, key, levels - 1)}
+    return found or ({before} if before and not isinstance(record, dict) else set())

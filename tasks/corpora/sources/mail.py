@@ -66,7 +66,6 @@ def mail_units(file: GivenFile) -> Iterator[Unit]:
     attachments are left out: the quoted message is usually in the mail itself. All are counted. Raises ``CorpusError``
     if the file has no message.
     """
-    file.refuse_fields()
     empty = True
     for content in _messages(file.path):
         empty = False

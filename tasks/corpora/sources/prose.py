@@ -22,7 +22,6 @@ _DIVIDED = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[a-zà-öø-ÿ])")
 
 def prose_units(file: GivenFile) -> Iterator[Unit]:
     """The sentences of each paragraph."""
-    file.refuse_fields()
     for paragraph in _PARAGRAPHS[file.form](file):
         if sentences := split_sentences(" ".join(paragraph.split())):
             yield Unit(file.name, sentences)

@@ -41,9 +41,8 @@ def json_value(file: GivenFile) -> Any:  # noqa: ANN401 - what JSON can hold
         raise CorpusError(f"{file.name!r} is not JSON") from None
 
 
-def json_records(file: GivenFile) -> Records:
+def entries_of(value: Any) -> Records:  # noqa: ANN401 - what JSON can hold
     """The entries of an array, or of the one array of an object, such as ``{"tickets": [...]}``; else the object."""
-    value = json_value(file)
     if isinstance(value, dict) and not is_chat_export(value):
         arrays = [one for one in value.values() if isinstance(one, list) and one and isinstance(one[0], dict)]
         if len(arrays) == 1 and "role" not in arrays[0][0]:

@@ -36,7 +36,6 @@ def cues(file: GivenFile) -> Iterator[list[str]]:
 
 def subtitle_units(file: GivenFile) -> Iterator[Unit]:
     """The cues, those of one speaker after the other; ``CorpusError`` if there is none."""
-    file.refuse_fields()
     said = [piece for lines in cues(file) for piece in _voices(" ".join(map(str.strip, lines)))]
     if not said and not file.left_out[NO_TEXT]:
         raise CorpusError(f"{file.name!r} has no cue with times, such as 00:00:01.000 --> 00:00:03.000; give another")

@@ -6,7 +6,8 @@ from itertools import count, groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tasks.corpora.forms import ENDINGS, form_of
+from tasks.corpora.forms import ENDINGS, FORMS, form_of
+from tasks.corpora.own_text import Encoding
 from tasks.corpora.parquet_lines import parquet_files
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources import records
@@ -37,13 +38,12 @@ class Reader(NamedTuple):
 
 
 def _plain_units(file: GivenFile) -> Iterator[Unit]:
-    file.refuse_fields()
     return (Unit(None, [line]) for line in file.lines())
 
 
 def _json_units(file: GivenFile) -> Iterator[Unit]:
     value = records.json_value(file)
-    return chat_units(value, file) if is_chat_export(value) else file.of_records(records.json_records(file))
+    return chat_units(value, file) if is_chat_export(value) else file.of_records(records.entries_of(value))
 
 
 def _of_records(
@@ -55,7 +55,7 @@ def _of_records(
 READERS = {
     "text": Reader(_plain_units),
     "jsonl": _of_records(records.json_lines),
-    "json": Reader(_json_units, records.json_records),
+    "json": Reader(_json_units, lambda file: records.entries_of(records.json_value(file))),
     "csv": _of_records(records.table_rows, records.table_columns),
     "tsv": _of_records(records.table_rows, records.table_columns),
     "excel": _of_records(records.excel_rows, records.excel_columns),
@@ -95,7 +95,7 @@ class FilesCorpus(CorpusSettings):
     ] = "auto"  # fmt: skip
     """``auto`` goes by the content, and by the ending of the file name where content does not tell. Of mail, the text
     is read, sentence by sentence, without quotes and headers."""
-    encoding: str | None = None
+    encoding: Encoding | None = None
     """Encoding of files of text, such as ``cp1252``; ``null``: UTF-8, or what the bytes show, with a warning."""
     text_field: str = "text"
     """Field of records, or column, that holds the text; with dots a nested one: ``messages.content``."""
@@ -162,13 +162,15 @@ class TextFiles:
                     yield _document(file, part, [])
 
     def fields(self) -> set[str] | None:
-        """The fields of the first records of the first file, or the columns; ``None`` for a form without fields."""
-        file = self._given(self._paths[0])
+        """The fields of the first records of the first file that has some, or its columns; ``None`` without one."""
+        path = next((path for path in self._paths if READERS[self._form(path)].read), None)
+        if path is None:
+            return None
+        file = self._given(path)
         reader = READERS[file.form]
         if reader.columns:
             return reader.columns(file)
-        if reader.read is None:
-            return None
+        assert reader.read is not None  # of the path that was looked for
         first = [record for _, (_, record) in zip(range(_LOOKED_AT), reader.read(file), strict=False)]
         if first and not isinstance(first[0], dict):
             raise CorpusError(f"{file.name!r}: the first line is no JSON object; give one record a line")
@@ -181,6 +183,10 @@ class TextFiles:
 
     def _documents(self, file: GivenFile, part: Part | None) -> Iterator[Document]:
         settings, units = self._settings, READERS[file.form].units(file)
+        has_records = any(READERS[form].read for form in self.forms)
+        asked = settings.label_field or (None if has_records else settings.document_field)
+        if asked is not None and READERS[file.form].read is None:
+            raise CorpusError(f"{file.name!r} is {FORMS[file.form][0]} and has no field {asked!r}")
         splits = settings.split and file.form not in _SENTENCES
         sentences_of = split_sentences if splits else _one_sentence
         whole = settings.documents == "files" and not self.labelled and file.form != "mail"
