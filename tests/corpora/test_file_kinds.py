@@ -255,7 +255,7 @@ KINDS = [
     ("a.CSV", "id\tutterance\n1\tOne, or two.\n".encode("utf-16"), [["One, or two."]], {}),
     ("a.tsv", 'id\tmessage\n1\t"One" she said\n2\t"\n', [['"One" she said'], ['"']], {}),
     ("a.tsv", '\ufeffid\ttext\n1\t"One."\n2\t"two\nlines and ""marks"""\n', [["One."], ['two\nlines and "marks"']], {}),
-    ("a.Ndjson", '{"id": %s1%s, "sentence": "One."}\n\n' % ("[" * 400, "]" * 400), [["One."]], {}),
+    ("a.Ndjson", f'{{"id": {"[" * 400}1{"]" * 400}, "sentence": "One."}}\n\n', [["One."]], {}),
     ("a.csv", "id|body\n1|One.\n2|Two.\n", ONE_TWO, {}),
     ("a", 'Id;Message\n1;"One\nmore"\n2;=2+3\n', [["One\nmore"], ["=2+3"]], {}),
     ("a.txt", "text,who\nOne.,x\nTwo.,y\n", ONE_TWO, {}),
