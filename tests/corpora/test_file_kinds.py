@@ -392,6 +392,9 @@ def test_an_encoding_is_known_said_or_named(tmp_path, encoding, named):
 
 
 def test_a_wrong_or_changing_encoding_is_refused_by_line(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(b'id\ttext\n1\tfine\n1\t"caf\xe9"\n2\t""\n')
+    found = list(detected(tmp_path / "a.tsv").open().documents())
+    assert ([one.texts for one in found], sum(len(one.guessed) for one in found)) == ([["fine"], ["café"], [""]], 1)
     (tmp_path / "a.txt").write_bytes("ä\n".encode() + b"secret \xe4\n")
     with pytest.raises(CorpusError, match=r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"):
         detected(tmp_path / "a.txt")

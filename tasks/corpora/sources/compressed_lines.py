@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from tasks.corpora.limits import LONGEST_LINE
 from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
@@ -68,18 +69,10 @@ def decompressed(path: Path) -> Iterator[Iterable[bytes]]:
     elif magic.startswith(_LZW):
         with _lzw(path) as lines:
             yield lines
-    elif magic.startswith(_GZIP):
-        with gzip.open(path) as unzipped:
-            yield held_lines(unzipped.readline)
-    elif magic.startswith(_BZIP2):
-        with bz2.open(path) as unzipped:
-            yield held_lines(unzipped.readline)
-    elif magic.startswith(_XZ):
-        with lzma.open(path) as unzipped:
-            yield held_lines(unzipped.readline)
     else:
-        with open(path, "rb") as plain:
-            yield held_lines(plain.readline)
+        openers: tuple[tuple[bytes, Any], ...] = ((_GZIP, gzip.open), (_BZIP2, bz2.open), (_XZ, lzma.open), (b"", open))
+        with next(opener for start, opener in openers if magic.startswith(start))(path, "rb") as stream:
+            yield held_lines(stream.readline)
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -18,7 +18,6 @@ _NESTED_FIELDS = (*TEXT_FIELDS, "value")
 _DOCUMENT_FIELDS = ("document", "thread", "thread_id", "conversation", "conversation_id", "dialogue_id", "session_id")
 _FEWEST_DOCUMENTS = 10
 """Documents of a form from which on they are taken; of fewer, no three parts can be made."""
-_RECORDS = frozenset(("jsonl", "json", "csv", "tsv", "excel", "parquet", "arrow"))
 
 
 def detected(
@@ -45,10 +44,10 @@ def detected(
         found["text_field"] = text_field or _text_field(opened, fields)
         known = (field for field in _DOCUMENT_FIELDS if field in fields)
         found["document_field"] = document_field or next(known, None)
-    if opened.forms == {"text"}:
-        is_many = len([path for path in opened.files if path_ends(path, ".txt", ".text")]) >= _FEWEST_DOCUMENTS
-        found["documents"] = "files" if is_many else "auto"
-    elif found.get("document_field") is None and not _RECORDS & opened.forms - {"json"}:
+    texts = [path for path in opened.files if path_ends(path, ".txt", ".text")]
+    if fields is None and "text" in opened.forms and len(texts) >= _FEWEST_DOCUMENTS:
+        found["documents"] = "files"
+    elif fields is None and opened.forms != {"text"}:
         found["documents"] = "auto" if _has_documents(FilesCorpus(**found).open()) else "lines"
     settings = FilesCorpus(**found)
     return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})

@@ -87,7 +87,7 @@ class GivenFile:
         sample = line + following[: following.rfind(b"\n") + 1]
         if b"\0" in sample:
             raise CorpusError(f"{self.name!r} is no text: it has bytes of another kind; give a file of text")
-        found = [name for match in from_bytes(sample) for name in match.could_be_from_charset]
+        found = [name for match in from_bytes(sample) for name in match.could_be_from_charset if "utf" not in name]
         name = found[0] if found else None
         # Most of these bytes mean the same in neighbouring encodings; the most frequent of them is meant.
         if name and ("cp1252" in found or _decoded(sample, "cp1252") == _decoded(sample, name)):
@@ -97,6 +97,7 @@ class GivenFile:
             name = None
         if name:
             self.guessed[f"files are read as {name.upper()}, guessed from their bytes (--encoding sets another)"] += 1
+            self.encoding = name  # when it is read again
         return name
 
     def of_records(self, records: Iterable[tuple[str, object]]) -> Iterator[Unit]:
