@@ -104,29 +104,26 @@ class GivenFile:
         """The units of records, each with its place for errors: one for each record."""
         outer, _, inner = self.text_field.partition(".")
         for place, record in records:
-            where, before = f"{self.name!r}: {place}", self.left_out.total()
-            texts = list(self._texts(record, self.text_field))
+            fields = record if isinstance(record, dict) else {}
+            before, text = self.left_out.total() if self.left_out else 0, fields.get(self.text_field)
+            texts = [text] if isinstance(text, str) else list(self._texts(record, self.text_field))
             if not texts and self.left_out.total() == before:
-                if not (inner and isinstance(record, dict) and outer in record):
+                if not inner or outer not in fields:
+                    where = f"{self.name!r}: {place}"
                     raise CorpusError(f"{where} has no text field {self.text_field!r}; {NAMED_FIELD}")
                 self.left_out[NO_TEXT] += 1
-            named = [self._value(record, asked, where) for asked in (self.document_field, self.label_field)]
-            label = None if named[1] is None else " ".join(str(named[1]).split())
-            yield Unit(named[0], texts, label)
+            label = self._value(record, self.label_field, place) if self.label_field else None
+            label = None if label is None else " ".join(str(label).split())
+            yield Unit(self._value(record, self.document_field, place) if self.document_field else None, texts, label)
 
-    def _value(self, record: object, asked: str | None, where: str) -> object:
-        if asked is None:
-            return None
+    def _value(self, record: object, asked: str, place: str) -> object:
         found = next((value for value in values_of(record, asked) if value is not None), None)
         if found is None:
-            raise CorpusError(f"{where} has no field {asked!r}")
+            raise CorpusError(f"{self.name!r}: {place} has no field {asked!r}")
         return found
 
     def _texts(self, record: object, asked: str) -> Iterator[str]:
         """The texts of a field; of a nested one, what is no text is counted."""
-        if isinstance(record, dict) and isinstance(record.get(asked), str):
-            yield record[asked]
-            return
         parent, _, last = asked.rpartition(".")
         for entry in values_of(record, parent) if parent else [record]:
             if isinstance(entry, dict) and entry.get("role") in _OF_NOBODY and parent:

@@ -120,10 +120,6 @@ class FilesCorpus(CorpusSettings):
         return TextFiles(self)
 
 
-def _one_sentence(text: str) -> list[str]:
-    return [text]
-
-
 class TextFiles:
     """The source ``kind: files``.
 
@@ -188,19 +184,22 @@ class TextFiles:
         if asked is not None and READERS[file.form].read is None:
             raise CorpusError(f"{file.name!r} is {FORMS[file.form][0]} and has no field {asked!r}")
         splits = settings.split and file.form not in _SENTENCES
-        sentences_of = split_sentences if splits else _one_sentence
+
+        def sentences_of(some: Iterable[Unit]) -> list[str]:
+            texts = [text for unit in some for text in unit.texts]
+            return [sentence for text in texts for sentence in split_sentences(text)] if splits else texts
+
         whole = settings.documents == "files" and not self.labelled and file.form != "mail"
         if whole and settings.document_field is None:
-            texts = [sentence for unit in units for text in unit.texts for sentence in sentences_of(text)]
-            yield _document(file, part, texts)
+            yield _document(file, part, sentences_of(units))
             return
         names = settings.document_field is not None or settings.documents != "lines"
-        alone = file.form == "mail" or self.labelled or not names
+        unnamed = READERS[file.form].read is not None and file.form != "json" and settings.document_field is None
+        alone = file.form in ("text", "mail") or unnamed or self.labelled or not names
         number = count()
         groups = groupby(units, lambda unit: next(number) if unit.name is None else (unit.name,))
         for group in ([unit] for unit in units) if alone else (list(group) for _, group in groups):
-            texts = [one for unit in group for text in unit.texts for one in sentences_of(text)]
-            yield _document(file, part, texts, group[0].name if names else None, group[0].label)
+            yield _document(file, part, sentences_of(group), group[0].name if names else None, group[0].label)
 
     def _form(self, path: Path) -> str:
         if self._settings.format != "auto":
@@ -284,6 +283,8 @@ def _document(
     file: GivenFile, part: Part | None, texts: list[str], name: object = None, label: str | None = None
 ) -> Document:
     """A document with the counts since the one before it."""
+    if not file.left_out and not file.guessed:
+        return Document(texts, part, name, label=label)
     found = Document(texts, part, name, +file.left_out, label, +file.guessed)
     file.left_out.clear()
     file.guessed.clear()
