@@ -4,8 +4,8 @@
 text, in the same way. Technique, filler, method, weights, counts and seed are those of the run.
 Applied to the run's own sentences it gives the run's own bytes.
 
-FILE is what 'palimpsest init' reads, in any form, cleaned in the same way. Sentences that occur
-again are left out.
+FILE has any form that 'palimpsest init' reads, and is cleaned in the same way. Sentences that
+occur again are left out.
 
 The output is a private folder: text.txt is the result; raw.txt and sidecar.jsonl restore the
 private text; report.json has numbers. Only 'palimpsest release CELL --applied FOLDER' makes of it

@@ -1,4 +1,4 @@
-"""Recognition of the form of a file by its content. Its ending decides only what content leaves open.
+"""Recognition of the form of a file by its content. Its ending decides where content cannot.
 
 Times, keys and markup of other forms than plain text would be masked, counted and learned as if somebody had written
 them.
@@ -51,7 +51,7 @@ _MAGIC: dict[bytes, str | tuple[str, str]] = {
     **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), _SEEN),
     b"PAR1": "parquet",
     b"%PDF-": "pdf",
-    b"7z\xbc\xaf": ("an archive of 7-Zip", "unpack it, and give what is inside"),
+    b"7z\xbc\xaf": ("an archive of 7-Zip", "unpack it, and give its files"),
     b"{\\rtf": ("a rich text document", "save it as .docx or as plain text"),
     b"SQLite format 3\x00": ("a database of SQLite", "give it as sqlite:///FILE, with --query"),
 }
@@ -107,7 +107,7 @@ def _form_of_lines(path: str | Path, ending: str | None, lines: Sequence[str], t
     if first.lower().startswith(("<!doctype html", "<html")) or (is_xml and "<html" in text[:2000]):
         return "html"
     if is_xml:
-        raise _refusal(path, ("XML", "write what is text in it as JSON lines or plain text"))
+        raise _refusal(path, ("XML", "write its text as JSON lines or plain text"))
     if SENT_AT.match(first) or sum(SENT_AT.match(line) is not None for line in lines) > 1:
         return "whatsapp"
     if _is_mail(lines, text):

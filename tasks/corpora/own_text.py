@@ -33,7 +33,7 @@ class OwnTextOptions(Options):
     document_field: str | None = None
     """field or column that names the document of each text"""
     encoding: Encoding | None = None
-    """encoding of the text, such as cp1252 (default: UTF-8, or what the bytes show)"""
+    """encoding of the text, such as cp1252 (default: UTF-8, else guessed from the bytes)"""
     query: str | None = None
     """SQL query, if the text is the URL of a database: sqlite:///FILE"""
 
@@ -48,5 +48,5 @@ class OwnTextOptions(Options):
 
 
 def said_of(left_out: Mapping[str, int]) -> str:
-    """What was left out, by reason."""
+    """The counts of texts that are left out, by reason, as a line."""
     return ", ".join(f"{count:,} {reason.replace('_', ' ')}" for reason, count in left_out.items() if count) or "none"

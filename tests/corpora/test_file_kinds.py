@@ -422,6 +422,8 @@ def test_a_field_that_is_not_found_is_refused_without_text(tmp_path, content, fi
 
 
 OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+with zipfile.ZipFile(io.BytesIO(workbook([["text"], ["secret"]]))) as whole:
+    CUT = packed({name: whole.read(name)[: -60 if "sheet1" in name else None] for name in whole.namelist()})
 BROKEN = packed({"[Content_Types].xml": "x", "xl/workbook.xml": "<secret"})
 BOMB = packed({"xl/workbook.xml": b"\0" * (80 << 20)})
 
@@ -431,8 +433,8 @@ BOMB = packed({"xl/workbook.xml": b"\0" * (80 << 20)})
     [
         ("a.txt", packed({"mimetype": "x", "content.xml": "x"}), "an OpenDocument file .*: save it as .xlsx"),
         ("a.csv", packed({"ppt/x": "x"}), "a PowerPoint presentation"),
-        ("a.txt", b"PK\x03\x04cut off", "is a damaged archive|is damaged"),
-        ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is a damaged archive|is damaged"),
+        ("a.txt", b"PK\x03\x04cut off", "is damaged"),
+        ("a.zip", packed({"a.txt": b"secret" * 99})[:-40], "is damaged"),
         ("a.zip", packed({"../secret.txt": "x"}), "a file whose place is outside of it"),
         ("a.zip", packed({"/secret.txt": "x"}), "a file whose place is outside of it"),
         ("a.tar", packed({"b/../../secret.txt": b"x"}, "w"), "a file whose place is outside of it"),
@@ -440,7 +442,8 @@ BOMB = packed({"xl/workbook.xml": b"\0" * (80 << 20)})
         ("a.gz", gzip.compress(b"\0" * (80 << 20), mtime=0), "line 1 is longer than 64 MiB"),
         ("a.gz", gzip.compress(b"secret\n" * 99, mtime=0)[:-9], "is damaged or cut off"),
         ("a.zip", packed({"a.png": b"\x89PNG"}), r"holds no file that ends in .*; there are \.png"),
-        ("a.xlsx", BROKEN, r"is damaged \(\w+\); write the workbook again"),
+        ("a.xlsx", BROKEN, r"is damaged \(\w+\); save it again"),
+        ("a.xlsx", CUT, r"is damaged \(\w+\); save it again"),
         ("a.xlsx", BOMB, "unpacks to more than 200 times its size"),
         ("a.xlsx", OLD_OFFICE + b"\0" * 99 + "EncryptedPackage".encode("utf-16-le"), "protected by a password"),
         ("a.xls", OLD_OFFICE, "a document of an older Office .*: save it as .xlsx"),

@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -48,12 +49,10 @@ def unpack(path: Path, folder: Path) -> None:
                     if left < 0:
                         raise _too_large(str(path))
                     written.write(chunk)
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, NotImplementedError) as error:
-        raise CorpusError(
-            f"{str(path)!r} is a damaged archive ({type(error).__name__}); copy it again, or unpack it"
-        ) from None
-    except FileExistsError:
-        raise CorpusError(f"{str(path)!r} holds a file twice; unpack it, and give what is inside") from None
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, EOFError, NotImplementedError) as error:
+        raise CorpusError(f"{str(path)!r} is damaged ({type(error).__name__}); copy it again, or unpack it") from None
+    except (FileExistsError, NotADirectoryError):
+        raise CorpusError(f"{str(path)!r} holds a file twice; unpack it, and give its files") from None
 
 
 def refuse_zip_bomb(path: Path, name: str) -> None:
@@ -82,7 +81,7 @@ def _zip_members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.flag_bits & 1:
-                raise CorpusError(f"{str(path)!r} is protected by a password; unpack it, and give what is inside")
+                raise CorpusError(f"{str(path)!r} is protected by a password; unpack it, and give its files")
             is_link = member.external_attr >> 28 == 0o12
             if not member.is_dir() and not is_link:
                 with archive.open(member) as stream:

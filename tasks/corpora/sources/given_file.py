@@ -1,4 +1,4 @@
-"""One file of a user's text: its lines in its encoding, its records by field, and what its reader leaves out.
+"""One file of a user's text: its lines in its encoding, its records by field, and counts of texts left out.
 
 A reader is a function of a ``GivenFile``. It yields units, such as a message, a cue, a record or a paragraph: the name
 of its document (``None``: it is one itself), its texts, and its label.
@@ -6,6 +6,7 @@ of its document (``None``: it is one itself), its texts, and its label.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -36,7 +37,7 @@ class Unit(NamedTuple):
 
 @dataclass
 class GivenFile:
-    """A file, how to read it, and counts of what its reader leaves out or guesses."""
+    """A file, how to read it, and counts of texts that its reader leaves out or guesses."""
 
     path: Path
     name: str
@@ -100,6 +101,16 @@ class GivenFile:
             self.encoding = name  # when it is read again
         return name
 
+    @contextmanager
+    def parsed(self) -> Iterator[None]:
+        """Raise ``CorpusError`` in place of a library's error: a damaged file raises any, and it may quote the text."""
+        try:
+            yield
+        except CorpusError:
+            raise
+        except Exception as error:
+            raise CorpusError(f"{self.name!r} is damaged ({type(error).__name__}); save it again") from None
+
     def of_records(self, records: Iterable[tuple[str, object]]) -> Iterator[Unit]:
         """The units of records, each with its place for errors: one for each record."""
         outer, _, inner = self.text_field.partition(".")
@@ -123,7 +134,7 @@ class GivenFile:
         return found
 
     def _texts(self, record: object, asked: str) -> Iterator[str]:
-        """The texts of a field; of a nested one, what is no text is counted."""
+        """The texts of a field; of a nested one, other values are counted."""
         parent, _, last = asked.rpartition(".")
         for entry in values_of(record, parent) if parent else [record]:
             if isinstance(entry, dict) and entry.get("role") in _OF_NOBODY and parent:

@@ -60,21 +60,18 @@ def _of_word(file: GivenFile) -> Iterator[str]:
                 yield block.text
 
     refuse_zip_bomb(file.path, file.name)
-    try:
+    with file.parsed():
         opened = Document(str(file.path))
         file.left_out[MEDIA] += len(opened.inline_shapes)
         yield from paragraphs(opened.iter_inner_content())
-    except (KeyError, ValueError, AttributeError, SyntaxError, OSError) as error:
-        raise CorpusError(f"{file.name!r} is damaged ({type(error).__name__}); save the document again") from None
 
 
 def _of_pdf(file: GivenFile) -> Iterator[str]:
     """Blocks of lines of each page; a word that a hyphen divides between two lines is joined."""
     from pypdf import PdfReader
-    from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    try:
+    with file.parsed():
         reader = PdfReader(file.path)
         if reader.is_encrypted and not reader.decrypt(""):
             raise CorpusError(f"{file.name!r} is protected by a password; save a copy without one")
@@ -82,10 +79,8 @@ def _of_pdf(file: GivenFile) -> Iterator[str]:
             text = page.extract_text()
             file.left_out[PAGES] += not text.strip()
             if number == len(reader.pages) == file.left_out[PAGES]:
-                raise CorpusError(f"{file.name!r} has no text, only pictures of it; give what a text recognition makes")
+                raise CorpusError(f"{file.name!r} has no text, only pictures of it; recognise its text first")
             yield from re.split(r"\n\s*\n", _DIVIDED.sub("", text))
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        raise CorpusError(f"{file.name!r} is damaged ({type(error).__name__}); save the document again") from None
 
 
 _PARAGRAPHS = {"html": _of_html, "markdown": _of_markdown, "docx": _of_word, "pdf": _of_pdf}

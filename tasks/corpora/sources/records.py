@@ -6,7 +6,6 @@ that the workbook stores.
 
 import csv
 import json
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,16 +109,12 @@ def _excel_cells(file: GivenFile) -> Iterator[tuple[int, int, list[str]]]:
     from openpyxl import load_workbook
 
     refuse_zip_bomb(file.path, file.name)
-    try:
-        with open(file.path, "rb") as stream:
-            for number, sheet in enumerate(load_workbook(stream, read_only=True, data_only=True).worksheets, start=1):
-                for at, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-                    texts = ["" if cell is None else str(cell) for cell in row]
-                    if any(texts):
-                        yield number, at, texts
-    except (zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError, EOFError, SyntaxError) as error:
-        # The library's message may quote the text.
-        raise CorpusError(f"{file.name!r} is damaged ({type(error).__name__}); write the workbook again") from None
+    with file.parsed(), open(file.path, "rb") as stream:
+        for number, sheet in enumerate(load_workbook(stream, read_only=True, data_only=True).worksheets, start=1):
+            for at, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+                texts = ["" if cell is None else str(cell) for cell in row]
+                if any(texts):
+                    yield number, at, texts
 
 
 def _in_columns(file: GivenFile) -> list[str]:

@@ -96,7 +96,7 @@ class FilesCorpus(CorpusSettings):
     """``auto`` goes by the content, and by the ending of the file name where content does not tell. Of mail, the text
     is read, sentence by sentence, without quotes and headers."""
     encoding: Encoding | None = None
-    """Encoding of files of text, such as ``cp1252``; ``null``: UTF-8, or what the bytes show, with a warning."""
+    """Encoding of files of text, such as ``cp1252``; ``null``: UTF-8, else guessed from the bytes, with a warning."""
     text_field: str = "text"
     """Field of records, or column, that holds the text; with dots a nested one: ``messages.content``."""
     document_field: str | None = None
@@ -274,7 +274,7 @@ class TextFiles:
         found = [one for one in found if one not in archives]
         self.ignored += map(str, archives)
         if not found:
-            raise CorpusError(f"{str(path)!r} holds nothing but archives; unpack it, and give what is inside")
+            raise CorpusError(f"{str(path)!r} holds nothing but archives; unpack it, and give its files")
         self._names |= {one: f"{path}: {one.relative_to(folder)}" for one in found}
         return found
 
