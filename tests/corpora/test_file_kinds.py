@@ -359,8 +359,8 @@ def test_a_query_is_read_and_changes_nothing(tmp_path):
     with OwnTextOptions(query=query).reader_of(f"sqlite:///{path}") as reader:
         assert list(texts_of(reader.open())) == ["One.", "Two."]
     for url, query, message in [
-        (f"sqlite:///{path}", "DELETE FROM mail", "refuses the query"),
-        (f"sqlite:///{path}", "SELECT secret FROM mail", r"refuses the query \(OperationalError\)"),
+        (f"sqlite:///{path}", "DELETE FROM mail", "refuses URL or query"),
+        (f"sqlite:///{path}", "SELECT secret FROM mail", r"refuses URL or query \(OperationalError\)"),
         (f"sqlite:///{path}", None, "a database needs --query"),
         (f"sqlite:///{path}x", "SELECT 1", "does not exist"),
         ("nosql://user:secret@host/x", "SELECT 1", "of no known database"),

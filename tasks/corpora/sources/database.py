@@ -50,8 +50,10 @@ def _rows(url: str, query: str) -> Iterator[str]:
                 connection.execute(text("SET TRANSACTION READ ONLY"))
             for row in connection.execute(text(query)).mappings():
                 yield json.dumps(dict(row), default=str, ensure_ascii=False)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
+    except ModuleNotFoundError as error:
+        raise CorpusError(f"the driver {error.name!r} of the database is not installed; install it with pip") from None
+    except (ArgumentError, NoSuchModuleError):
         raise CorpusError("the URL is of no known database; give sqlite:///FILE or postgresql://HOST/NAME") from None
     except SQLAlchemyError as error:
         # The library's message may quote values, or the password.
-        raise CorpusError(f"the database refuses the query ({type(error).__name__}); correct it") from None
+        raise CorpusError(f"the database refuses URL or query ({type(error).__name__}); correct them") from None
