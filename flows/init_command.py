@@ -1,8 +1,8 @@
 """Start an experiment on your own text: read it, put it under DVC, and write params.yaml for it.
 
-FILE is plain text, mail, a table (CSV, Excel), JSON or JSON lines, Parquet, an exported chat,
-subtitles, Word, PDF, HTML or Markdown, or a folder or archive of such files. It can also be the URL
-of a database, with --query. docs/how-to/own-text.md has all forms.
+FILE is plain text, mail, CSV, Excel, JSON, Parquet, an exported chat, subtitles, Word, PDF, HTML or
+Markdown. It can be a folder or an archive of such files, or the URL of a database, with --query.
+The page docs/how-to/own-text.md lists all forms.
 If it is not in data/raw, it is copied there, readable by you alone. DVC never pushes it. The
 command adds the corpus to params.yaml, and makes it the corpus that is compared. All other settings
 remain.

@@ -1,28 +1,14 @@
 """Options of commands that take a user's own text, in any form."""
 
-import codecs
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import AfterValidator
-
+from tasks.corpora.settings import Encoding
 from tasks.options import Options
 
 if TYPE_CHECKING:
     from tasks.corpora.sources.text_files import FilesCorpus
-
-
-def _known(encoding: str) -> str:
-    try:
-        "x".encode(encoding)
-    except (LookupError, ValueError):
-        raise ValueError(f"{encoding!r} is no encoding of text; give one such as utf-8, cp1252 or utf-16-le") from None
-    return codecs.lookup(encoding).name
-
-
-Encoding = Annotated[str, AfterValidator(_known)]
-"""Encoding of text, by a name that Python knows."""
 
 
 class OwnTextOptions(Options):

@@ -1,14 +1,27 @@
 """Settings of the corpora: ``corpora.*`` in ``params.yaml``."""
 
-from typing import TYPE_CHECKING, ClassVar, Self
+import codecs
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tasks.settings.base import Settings, SourcePath, refuse_out_of_order
 from tasks.settings.seeds import Seed
 
 if TYPE_CHECKING:
     from tasks.corpora.sources.document import Source
+
+
+def _known(encoding: str) -> str:
+    try:
+        "x".encode(encoding)
+    except (LookupError, ValueError):
+        raise ValueError(f"{encoding!r} is no encoding of text; give one such as utf-8, cp1252 or utf-16-le") from None
+    return codecs.lookup(encoding).name
+
+
+Encoding = Annotated[str, AfterValidator(_known)]
+"""Encoding of text, by a name that Python knows."""
 
 
 class CleaningSettings(Settings):

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tasks.corpora.forms import ENDINGS, FORMS, form_of
-from tasks.corpora.own_text import Encoding
 from tasks.corpora.parquet_lines import parquet_files
-from tasks.corpora.settings import CorpusSettings
+from tasks.corpora.settings import CorpusSettings, Encoding
 from tasks.corpora.sources import records
 from tasks.corpora.sources.archives import unpack
 from tasks.corpora.sources.chat_exports import chat_units, is_chat_export, whatsapp_units
@@ -116,7 +115,7 @@ class FilesCorpus(CorpusSettings):
     missing parts are split off."""
 
     def open(self) -> "TextFiles":
-        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
+        """The reader; ``CorpusError`` if its files are missing. Archives are unpacked, and no text is read yet."""
         return TextFiles(self)
 
 
@@ -295,6 +294,5 @@ def _is_about_others(path: Path) -> bool:
     """Whether a JSON file describes those next to it: in an export of Slack, or a data set of Arrow."""
     if path.suffix.lower() != ".json":
         return False
-    of_slack = path.name != "messages.json" and (path.parent / "users.json").exists()
-    is_named = path.name in ("dataset_info.json", "state.json", "dataset_dict.json")
-    return is_named or (of_slack and (path.parent / "channels.json").exists())
+    of_slack = all((path.parent / name).exists() for name in ("users.json", "channels.json"))
+    return of_slack or path.name in ("dataset_info.json", "state.json", "dataset_dict.json")
