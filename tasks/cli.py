@@ -16,6 +16,7 @@ import signal
 import sys
 import textwrap
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -169,8 +170,8 @@ def internal_error(error: BaseException) -> int:
     return status
 
 
-def _carry_out(arguments: list[str]) -> int:
-    """Run the requested command; return the exit status."""
+def _carry_out(arguments: list[str]) -> object:
+    """Run the requested command; return the exit status, if it is not 0."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         _print_overview(everything=arguments[1:] == ["--all"])
         return 0
@@ -190,8 +191,7 @@ def _carry_out(arguments: list[str]) -> int:
 
         known = [*COMMANDS, *plugin_commands()]
         return _fail(f"unknown command {name!r}{nearest(name, known)}; 'palimpsest --help' lists them")
-    done = module.COMMAND.parse(command_parser(name, module).parse_args(rest)).run()
-    return done if isinstance(done, int) else 0
+    return module.COMMAND.parse(command_parser(name, module).parse_args(rest)).run()
 
 
 def _close_output() -> None:
@@ -201,12 +201,18 @@ def _close_output() -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; return the exit status (0 done, 1 user error, 2 wrong usage, 70 defect, 75 may pass)."""
+    return guarded(lambda: _carry_out(sys.argv[1:] if argv is None else argv))
+
+
+def guarded(action: Callable[[], object]) -> int:
+    """Carry out an action of a process of its own, print its error as one line, and return the exit status."""
     process_environment.set_variables()
     # Memory holds private text: a crash must not write it to the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         try:
-            return _carry_out(sys.argv[1:] if argv is None else argv)
+            done = action()
+            return done if isinstance(done, int) else 0
         finally:
             if sys.stdout is not None:
                 # A missing reader or a full disk is detected here at the latest.

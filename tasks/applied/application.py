@@ -76,8 +76,8 @@ class Application:
         state = state_of(self.made.reports)
         by = [state, surroundings(self.resources.threads, uses_model=recipe.uses_model)]
         read_by = [self.reader.model_dump(mode="json"), self.cleaning.model_dump(mode="json"), inputs]
-        folder = WorkFolder(self.resources.work_folder or WORK_FOLDER, self.output, _hash([*by, *read_by]))
-        try:
+        parent = self.resources.work_folder or WORK_FOLDER
+        with WorkFolder(parent, self.output, _hash([*by, *read_by])) as folder:
             read, started = self._read(folder.path), time.perf_counter()
             before = _done(folder.path)["parts"]
             done = self._apply(folder.path, read["lines"], processes, folder.path.with_name(f"same-{_hash(by)}"))
@@ -97,9 +97,6 @@ class Application:
                 "code": code_state(),
             }
             self._put(folder.path, report)
-            folder.remove()
-        finally:
-            folder.close()
         return report
 
     def _read(self, work: Path) -> dict[str, Any]:

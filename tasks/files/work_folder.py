@@ -16,7 +16,7 @@ from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, make_fold
 
 
 class WorkFolder:
-    """Folder of one piece of work; no other process works on the same output while it is open."""
+    """Folder of one piece of work, in a ``with`` block; no other process works on the same output inside it."""
 
     def __init__(self, parent: str | Path, output: str | Path, key: str) -> None:
         """Open or make the folder; folders of the same output with another key are obsolete and are removed.
@@ -40,14 +40,14 @@ class WorkFolder:
                 shutil.rmtree(folder, ignore_errors=True)
         make_folder(self.path, private=True).chmod(PRIVATE_FOLDER_MODE)
 
-    def remove(self) -> None:
-        """Remove the folder: the output is complete."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        Path(self._lock.lock_file).unlink(missing_ok=True)
-        self.close()
+    def __enter__(self) -> "WorkFolder":
+        return self
 
-    def close(self) -> None:
-        """Leave the folder to the next run."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Remove the folder if the output is complete; after an error, leave it to the next run."""
+        if kind is None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            Path(self._lock.lock_file).unlink(missing_ok=True)
         self._lock.release()
 
 

@@ -42,8 +42,7 @@ from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks import RankPlan
-from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_transformer
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand
 
 SUMMARY = "train a language model further on raw, masked or filled text"
 
@@ -130,13 +129,6 @@ def _adapt_transformer(
     )
 
 
-def ranks_of_adaptation(settings: AnyAdaptation, resources: ResourceSettings) -> RankPlan:
-    """Ranks of an adaptation. DP-SGD runs in one process: its sampling and noise are over the whole text."""
-    if isinstance(settings, TransformerAdaptation) and settings.adaptation.private is not None:
-        return RankPlan()
-    return ranks_of_transformer(settings, resources)
-
-
 def kind_of_files(files: AdaptFiles) -> dict[str, object]:
     """The default settings that the model folder implies: its kind."""
     kind = kind_of_model(files.model)
@@ -154,5 +146,4 @@ COMMAND = TrainingCommand(
     labels=("dataset", "technique", "filler", "method"),
     seed=None,
     defaults=kind_of_files,
-    ranks=ranks_of_adaptation,
 )

@@ -72,7 +72,7 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     sidecars = sidecars_in(files.sidecar) if files.sidecar else {}
     ranks = word_ranks(files.word_counts) if files.word_counts else None
     report = Report(seed=settings.seed)
-    with _ranks_of_torchrun(resources.threads) as plan:
+    with _ranks_of_torchrun() as plan:
         text = read_reference_text(files.input, sidecars)
         alone = resources.model_copy(update={"cluster": None})
         model = DividedModel(files.model, alone if plan.world_size > 1 else resources)
@@ -92,15 +92,14 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
 
 
 @contextmanager
-def _ranks_of_torchrun(threads: int) -> "Iterator[RankPlan]":
+def _ranks_of_torchrun() -> "Iterator[RankPlan]":
     """Join the other processes of torchrun for the block, if there are any; yields the plan of the ranks.
 
     Only the first process reports and prints. Sums over the processes use gloo, also on a GPU, since they are small.
-    Raises ``ParameterError`` where torchrun's variables are inconsistent.
     """
-    from tasks.training.ranks import plan_ranks
+    from tasks.training.ranks import ranks_of_torchrun
 
-    plan = plan_ranks(1, 1, "auto", threads)
+    plan = ranks_of_torchrun()
     if plan.world_size == 1:
         yield plan
         return

@@ -28,7 +28,7 @@ from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_transformer, usual_kind
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, usual_kind
 
 if TYPE_CHECKING:
     from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -115,5 +115,4 @@ COMMAND = TrainingCommand(
     section="language_model",
     parts=("architecture", "pretraining", "kind", "{kind}"),
     defaults=partial(usual_kind, "transformer"),
-    ranks=ranks_of_transformer,
 )

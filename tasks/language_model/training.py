@@ -8,14 +8,15 @@ import copy
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from math import exp
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tasks.errors import ParameterError, ResourceError
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
@@ -33,19 +34,9 @@ from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.torch_setup import set_dropout, set_up_torch
 from tasks.training.loop import Batches, Step, Training, TrainingRecord, fit
-from tasks.training.ranks import RankPlan
-from tasks.training.stage import (
-    Checkpoints,
-    Curve,
-    Log,
-    TrainedFolder,
-    checkpoints_of,
-    hash_of,
-    log_nothing,
-    ranks_of_resources,
-)
+from tasks.training.ranks import ALONE, RankPlan, plan_ranks
+from tasks.training.stage import Checkpoints, Curve, Log, TrainedFolder, checkpoints_of, hash_of, log_nothing
 
-_COMPILERS = ("g++", "clang++", "c++")
 _VALID_BATCH_TOKENS = 4096
 
 Rows = np.ndarray | Sequence[np.ndarray]
@@ -61,74 +52,62 @@ class TextBatches(Batches):
         architecture: ArchitectureSettings,
         settings: TrainingSettings,
         seed: int,
-        plan: RankPlan | None = None,
+        plan: RankPlan = ALONE,
     ) -> None:
         self.text, self.settings, self.seed = text, settings, seed
         self.windows, self.is_target = divide(text, architecture.maximum_tokens), text.is_target()
         self.row_length = architecture.maximum_tokens if architecture.context == "packed" else 0
-        counted = np.concatenate([[0], np.cumsum(self.is_target)])
-        first, length = self.windows.first, self.windows.length
-        self._targets = counted[first + length + 1] - counted[first + 1]
-        super().__init__(settings.epochs, plan or RankPlan(), settings.accumulate)
+        counted, first = np.concatenate([[0], np.cumsum(self.is_target)]), self.windows.first + 1
+        self._targets = counted[first + self.windows.length] - counted[first]
+        super().__init__(settings.epochs, plan, settings.accumulate)
 
-    def order(self, epoch: int) -> Sequence[Rows]:
-        """The rows of each step of an epoch."""
-        tokens, share = self.settings.batch_tokens, self.share(epoch)
+    def order(self, epoch: int, share: float) -> Sequence[Rows]:
+        """The rows of each step of a share of an epoch."""
         if not self.row_length:
-            return epoch_order(self.windows, tokens, self.seed, epoch, share)
-        batches = packed_batches(self.windows, self.row_length, tokens, self.seed, epoch)
+            return epoch_order(self.windows, self.settings.batch_tokens, self.seed, epoch, share)
+        batches = packed_batches(self.windows, self.row_length, self.settings.batch_tokens, self.seed, epoch)
         return batches[: max(1, round(share * len(batches)))]
 
-    def remaining(self) -> Iterator[tuple[Batch, Step]]:
-        """The parts of the steps that are not done; a part may have no target."""
-        parts, ranks = self.accumulate, self.plan.world_size
-        for rows, epoch, index in self.places():
-            targets = int(self._targets[np.concatenate(rows) if self.row_length else rows].sum())
-            step = self.step(epoch, index, targets)
-            for part in range(self.done % parts, parts):
-                # Neighbours have similar length, so taking every n-th row balances the tokens of the parts.
-                chosen = rows[part * ranks + self.plan.rank :: parts * ranks]
-                yield self._batch(chosen), step._replace(is_last_part=part == parts - 1)
+    def targets(self, step: Step) -> int:
+        """Number of targets of a step, over all processes."""
+        rows = np.concatenate(step.rows) if self.row_length else step.rows
+        return int(self._targets[rows].sum())
 
-    def _batch(self, rows: Rows) -> Batch:
-        """The batch of the rows; without rows, one of padding without a target."""
+    def made(self, numbers: range) -> Iterable[Batch]:
+        """The batches of these numbers; one without rows is of padding without a target."""
+        return map(self._batch, numbers)
+
+    def _batch(self, number: int) -> Batch:
+        step, part = divmod(number, self.accumulate)
+        # Neighbours have similar length, so taking every n-th row balances the tokens of the parts.
+        parts, ranks = self.accumulate, self.plan.world_size
+        rows = self.steps[step].rows[part * ranks + self.plan.rank :: parts * ranks]
         if not len(rows):
             nothing, padding = torch.empty(0, dtype=torch.int64), torch.full((1, 1), PADDING_ID)
             zeros = torch.zeros_like(padding) if self.row_length else None
             return Batch(padding, nothing, nothing, nothing, zeros, zeros)
-        if self.row_length:
-            return make_packed_batch(self.text, self.is_target, self.windows, rows)  # type: ignore[arg-type]
-        return make_batch(self.text, self.is_target, self.windows, rows)  # type: ignore[arg-type]
-
-
-def valid_batches(text: EncodedText, maximum_tokens: int, plan: RankPlan) -> Iterator[Batch]:
-    """This process's part of a validation text; every validation has the same batches."""
-    windows, is_target = divide(text, maximum_tokens), text.is_target()
-    for rows in batches_by_length(windows, _VALID_BATCH_TOKENS):
-        if len(own := rows[plan.rank :: plan.world_size]):
-            yield make_batch(text, is_target, windows, own)
+        make = make_packed_batch if self.row_length else make_batch
+        return make(self.text, self.is_target, self.windows, rows)
 
 
 class LanguageModelTraining(Training):
     """Loss and validation of a word Transformer, in nats a target."""
 
     model: TransformerLanguageModel
-    settings: TrainingSettings
-    valid: Callable[[], Iterator[Batch]] | None
+    valid: EncodedText | None
 
-    def training_step(self, part: tuple[Batch, Step], batch_index: int) -> Tensor:
-        """A part's loss; its mean over processes and parts is the loss of the step, in nats a target."""
-        batch, step = part
-        divisor = max(1, step.targets) / (self.trainer.world_size * self.settings.accumulate)
+    def training_step(self, part: tuple[Batch, float], batch_index: int) -> Tensor:
+        """The loss of a batch in nats, by its divisor."""
+        batch, divisor = part
         hidden, weight = selected_states(self.model, batch), self.model.embedding.weight
         loss = chunked_cross_entropy(hidden, weight, batch.targets, arithmetic=self.arithmetic) / divisor
-        self.note(loss, divisor=divisor)
+        self.note(divisor, loss)
         return loss
 
     def measure(self) -> list[float]:
         """The summed loss in nats, and the number of targets."""
         assert self.valid is not None
-        return summed_loss(self.model, self.valid(), self.device, self.arithmetic)
+        return summed_loss(self.model, self.valid, self.arithmetic, self.device, self.batches.plan)
 
     def configure_model(self) -> None:
         """Shard the weights among the processes (FSDP2) if the strategy requires it: each block, and the rest."""
@@ -150,16 +129,21 @@ def selected_states(model: TransformerLanguageModel, batch: Batch) -> Tensor:
 
 
 def summed_loss(
-    model: TransformerLanguageModel, batches: Iterator[Batch], device: torch.device | str, arithmetic: torch.dtype
+    model: TransformerLanguageModel,
+    text: EncodedText,
+    arithmetic: torch.dtype = torch.float32,
+    device: torch.device | str = "cpu",
+    plan: RankPlan = ALONE,
 ) -> list[float]:
-    """The summed loss of batches in nats, and their number of targets."""
-    total, targets = 0.0, 0
-    for batch in batches:
-        here = batch.to(device)
-        states, weight = selected_states(model, here), model.embedding.weight
-        total -= chunked_log_probabilities(states, weight, here.targets, arithmetic).double().sum().item()
-        targets += len(here.targets)
-    return [total, targets]
+    """The summed loss of this process's part of a text in nats, and its number of targets."""
+    windows, is_target, loss, targets = divide(text, model.architecture.maximum_tokens), text.is_target(), 0.0, 0
+    for rows in batches_by_length(windows, _VALID_BATCH_TOKENS):
+        if len(own := rows[plan.rank :: plan.world_size]):
+            batch = make_batch(text, is_target, windows, own).to(device)
+            states, weight = selected_states(model, batch), model.embedding.weight
+            loss -= chunked_log_probabilities(states, weight, batch.targets, arithmetic).double().sum().item()
+            targets += len(batch.targets)
+    return [loss, targets]
 
 
 def train(
@@ -171,7 +155,7 @@ def train(
     valid: EncodedText | None = None,
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
-    plan: RankPlan | None = None,
+    plan: RankPlan = ALONE,
     checkpoints: Checkpoints | None = None,
     compiled: bool = False,
 ) -> TrainingRecord:
@@ -185,58 +169,28 @@ def train(
         raise ParameterError(
             f"patience is {settings.patience!r} and there is no validation text to measure; give --valid, or patience 0"
         )
-    plan = plan or RankPlan()
-    batches = TextBatches(text, model.architecture, settings, seed, plan)
-    held_out = None if valid is None else partial(valid_batches, valid, model.architecture.maximum_tokens, plan)
     set_dropout(model, settings.dropout)
+    # FSDP and the compiler change the modules, so they get a copy.
+    trained = copy.deepcopy(model) if compiled or plan.strategy == "fsdp" else model
     # A model read from a folder is in evaluation mode, and Lightning would leave it so: without dropout.
-    model.train()
-    # FSDP replaces the weights by shards, so a copy is trained.
-    trained = copy.deepcopy(model) if plan.strategy == "fsdp" else model
-    with _compiled(trained.blocks, compiled):
-        record, weights = fit(
-            LanguageModelTraining(trained, settings, sum(batches.steps), held_out),
-            batches,
-            seed=seed,
-            on_log=on_log,
-            log_every_steps=log_every_steps,
-            checkpoints=checkpoints,
-            patience=settings.patience,
-        )
-    if weights is not None:
-        model.load_state_dict(model.state_dict() | weights)  # no training changes the tables of languages
+    trained.train()
+    for block in trained.blocks if compiled else ():
+        block.compile(dynamic=True)  # one compiled block serves all, for rows of any number and length
+    batches, patience = TextBatches(text, model.architecture, settings, seed, plan), settings.patience
+    module = LanguageModelTraining(trained, settings, seed, batches, valid, on_log, log_every_steps, patience)
+    record = fit(module, checkpoints)
+    model.load_state_dict(model.state_dict() | (module.weights or trained.state_dict()))
     model.cpu().eval()
     return record
 
 
 def check_compiler() -> None:
     """Raise ``ResourceError`` where this machine has no compiler."""
-    wanted = (os.environ["CXX"],) if os.environ.get("CXX") else _COMPILERS
-    if not any(shutil.which(name) for name in wanted):
-        raise ResourceError(
-            f"compile is on and there is no C++ compiler ({', '.join(wanted)}); install one, name it in the "
-            "environment variable CXX, or switch compile off"
-        )
-    if torch.cuda.is_available():
-        from torch.utils._triton import has_triton
-
-        if not has_triton():
-            raise ResourceError(
-                "compile is on and PyTorch finds no Triton, which it needs to compile for a GPU; "
-                "install triton, or switch compile off"
-            )
-
-
-@contextmanager
-def _compiled(blocks: nn.ModuleList, compiled: bool) -> Iterator[None]:
-    """Run ``blocks`` compiled inside the context; one compiled block serves all, for rows of any number and length."""
-    for block in blocks if compiled else ():
-        block.compile(dynamic=True)
-    try:
-        yield
-    finally:
-        for block in blocks if compiled else ():
-            block._compiled_call_impl = None
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "clang++", "c++"]
+    lacks = not any(map(shutil.which, names)), torch.cuda.is_available() and not find_spec("triton")
+    if any(lacks):
+        wanted = "triton" if lacks[1] else f"a C++ compiler ({', '.join(names)}, or that of the variable CXX)"
+        raise ResourceError(f"compile is on and PyTorch finds no {wanted}; install it, or switch compile off")
 
 
 def train_transformer(
@@ -260,7 +214,7 @@ def train_transformer(
     """
     check_replaceable(files.output)
     check_weight(languages, texts[1])
-    plan = ranks_of_resources(resources)
+    plan = plan_ranks(resources)
     set_up_torch(resources.threads)
     if resources.compile:
         check_compiler()
@@ -279,44 +233,28 @@ def train_transformer(
     decisive = *weights, *held_out, as_plain(settings), every
     with checkpoints_of(files.output, resources, plan, key, *decisive) as checkpoints:
         with curve.open() as on_log:
-            record = train(
-                model,
-                text,
-                settings,
-                settings.seed,
-                valid=valid,
-                on_log=on_log,
-                log_every_steps=every,
-                plan=plan,
-                checkpoints=checkpoints,
-                compiled=resources.compile,
-            )
+            logged: dict[str, Any] = {"valid": valid, "on_log": on_log, "log_every_steps": every}
+            own: dict[str, Any] = {"plan": plan, "checkpoints": checkpoints, "compiled": resources.compile}
+            record = train(model, text, settings, settings.seed, **logged, **own)
         model.languages = factors_of(languages, text, valid, vocabulary, partial(class_probabilities, model))
         if plan.is_first:
             save_model(files.output, model, vocabulary)
     rate = record.tokens / record.train_seconds if record.train_seconds else 0.0
     report.measure(
-        steps=record.steps,
         epochs=settings.epochs,
-        tokens=record.tokens,
         tokens_per_second=round(rate, 1) or None,
-        train_seconds=round(record.train_seconds, 3),
         parameters_count=model.parameter_count(),
         vocabulary_size=len(vocabulary),
         vocabulary_hash=vocabulary.hash,
         **text.counts(),
         marker_use=markers,
-        arithmetic=record.arithmetic,
         threads=resources.threads,
-        curve=record.curve,
-        devices=plan.devices,
-        nodes=plan.nodes,
-        strategy=plan.strategy,
         compiled=resources.compile,
-        resumed_step=record.resumed_step,
+        **exponents_of(model.languages),
+        **record.measured(plan),
+        tokens=record.tokens,
         best_step=record.best_step,
         stopped_early=record.stopped_early,
-        **exponents_of(model.languages),
     )
     if plan.is_first:
         early = f"; stopped early, with the weights after step {record.best_step:,}" if record.stopped_early else ""

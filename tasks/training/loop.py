@@ -1,90 +1,80 @@
-"""The training loop of the word Transformer and of the recogniser: Lightning runs it, saves it and resumes it.
+"""Training by Lightning, which runs it, saves it and resumes it: an interrupted run gives the same bits.
 
-Each model's own package has its loss, its batches and its validation. Checkpoints also hold the curve, the losses since
-its last point, the state of early stopping and the generator of dropout. So an interrupted run gives the same bits.
+Checkpoints also hold the curve, early stopping and the generator of dropout. Lightning does not validate here: after a
+checkpoint at the end of an epoch it would leave out that epoch's validation.
 """
 
+import logging
 import math
+import signal
 import sys
 import time
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from datetime import timedelta
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint, TQDMProgressBar
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
 
 from tasks.errors import ModelError
-from tasks.training.optimiser import OptimisationSettings, arithmetic_of, make_optimiser, rate_factor
+from tasks.threads import is_first_process
+from tasks.torch_setup import has_bfloat16
+from tasks.training.optimiser import OptimisationSettings, make_optimiser, rate_factor
 from tasks.training.ranks import RankPlan
 from tasks.training.stage import Checkpoints, Log, log_nothing
-from tasks.training.steps import fit_once
-
-if TYPE_CHECKING:
-    from lightning.pytorch.utilities.types import OptimizerLRScheduler
 
 
 class Step(NamedTuple):
-    """The optimiser step that a batch belongs to."""
+    """An optimiser step, and the number of epochs completed after it."""
 
-    targets: int
-    """Targets of the whole step, over all processes."""
+    rows: Any
+    epoch: int
     epochs_done: float
-    """Epochs completed after the step."""
     ends_epoch: bool
-    """Whether the step is the last of its epoch."""
-    is_last_part: bool = True
-    """Whether the optimiser steps after the batch."""
-    seconds: float = 0.0
-    """Seconds of speech of this process's part."""
 
 
 class Batches(ABC):
-    """This process's batches of all epochs, with their steps; Lightning stores in checkpoints how many are done."""
+    """This process's batches of all epochs, of which the last may be a fraction; checkpoints say how many are done."""
 
     def __init__(self, epochs: float, plan: RankPlan, accumulate: int = 1) -> None:
-        """``accumulate``: number of batches of a step; the last epoch may be a fraction."""
-        self.epochs, self.plan, self.accumulate, self.done = epochs, plan, accumulate, 0
-        self.steps = [len(self.order(epoch)) for epoch in range(math.ceil(epochs))]
+        """``accumulate``: number of batches of a step."""
+        self.plan, self.accumulate, self.done, self.steps = plan, accumulate, 0, list[Step]()
+        for epoch in range(math.ceil(epochs)):
+            share = min(1.0, epochs - epoch)
+            order = self.order(epoch, share)
+            for index, rows in enumerate(order, 1):
+                self.steps.append(Step(rows, epoch, epoch + share * (index / len(order)), index == len(order)))
 
     @abstractmethod
-    def order(self, epoch: int) -> Sequence[Any]:
-        """The rows of each step of an epoch."""
+    def order(self, epoch: int, share: float) -> Sequence[Any]:
+        """The rows of each step of a share of an epoch."""
 
     @abstractmethod
-    def remaining(self) -> Iterator[tuple[Any, Step]]:
-        """The batches after those that are done."""
+    def targets(self, step: Step) -> int:
+        """Number of targets of a step, over all processes."""
 
-    def share(self, epoch: int) -> float:
-        """The share of an epoch that is trained on."""
-        return min(1.0, self.epochs - epoch)
-
-    def places(self) -> Iterator[tuple[Any, int, int]]:
-        """The rows, the epoch and the number within it of each step that is not done."""
-        skipped = self.done // self.accumulate
-        for epoch, steps in enumerate(self.steps):
-            order = self.order(epoch) if skipped < steps else []
-            yield from ((order[index], epoch, index) for index in range(skipped, steps))
-            skipped = max(0, skipped - steps)
-
-    def step(self, epoch: int, index: int, targets: int) -> Step:
-        """A step of an epoch, by its number within it."""
-        ends = index == self.steps[epoch] - 1
-        done = epoch + (1.0 if ends else self.share(epoch) * (index + 1) / self.steps[epoch])
-        return Step(targets, min(self.epochs, done), ends)
+    @abstractmethod
+    def made(self, numbers: range) -> Iterable[Any]:
+        """The batches of these numbers."""
 
     def __len__(self) -> int:
-        return sum(self.steps) * self.accumulate
+        return len(self.steps) * self.accumulate
 
-    def __iter__(self) -> Iterator[tuple[Any, Step]]:
-        for batch in self.remaining():
+    def __iter__(self) -> Iterator[tuple[Any, float]]:
+        """Batches and the divisors of their losses: the mean over processes and batches is the loss of a step."""
+        for batch in self.made(range(self.done, len(self))):
+            targets = self.targets(self.steps[self.done // self.accumulate])
             self.done += 1
-            yield batch
+            yield batch, max(1, targets) / (self.plan.world_size * self.accumulate)
         self.done = 0
 
     def state_dict(self) -> dict[str, int]:
@@ -100,43 +90,54 @@ class Batches(ABC):
 class TrainingRecord:
     """Results of a training run from its first step, over all devices and all interrupted parts."""
 
-    arithmetic: str = "float32"
-    """Number type of the wide products."""
+    arithmetic: str
     steps: int = 0
     tokens: int = 0
-    """Number of targets in training, over all epochs and devices."""
+    """Number of targets in training; the ``logged_tokens`` are those up to the last training point of the curve."""
+    logged_tokens: int = 0
     train_seconds: float = 0.0
     """Duration of the steps, without validation and start-up."""
     audio_seconds: float = 0.0
-    """Seconds of speech in training, over all epochs and devices."""
     curve: list[dict[str, float]] = field(default_factory=list)
-    """Points of training: ``step``, ``train_loss`` (nats a target, mean since the last such point), ``learning_rate``
-    and further losses. Points of validation: ``step``, ``epoch`` and ``valid_loss`` (nats a target)."""
+    """Points of training (``step``, losses as nats a target since the last one, ``learning_rate``) and of validation
+    (``step``, ``epoch``, ``valid_loss``)."""
     resumed_step: int | None = None
-    """Step of the checkpoint that the last part of the run resumed from."""
-    best_step: int | None = None
-    """Step whose weights are the result, with early stopping."""
     stopped_early: bool = False
-    """Whether training ended before all epochs were complete."""
+    best_step: int | None = None
+    """With patience, the step of the smallest loss; its weights are the result. ``waited``: validations since then."""
+    best_loss: float = math.inf
+    waited: int = 0
+
+    def measured(self, plan: RankPlan) -> dict[str, Any]:
+        """Entries of a report, with those of the processes."""
+        own = {name: getattr(self, name) for name in ("steps", "arithmetic", "curve", "resumed_step")}
+        ranks = {name: getattr(plan, name) for name in ("devices", "nodes", "strategy")}
+        return own | ranks | {"train_seconds": round(self.train_seconds, 3)}
 
 
 class Training(LightningModule, ABC):
-    """One model, its optimiser and its losses; ``training_step`` of a subclass passes its losses to ``note``."""
+    """A model, its batches and its losses; ``training_step`` of a subclass passes its losses to ``note``."""
 
-    saved_thing: ClassVar[str] = "model"
-    """Name of the result in messages."""
     validates_first: ClassVar[bool] = True
-    """Whether it validates before the first step."""
     loss_names: ClassVar[tuple[str, ...]] = ("train_loss",)
     """Names of the losses in the curve; the first one is minimised."""
 
-    def __init__(self, model: nn.Module, settings: OptimisationSettings, total_steps: int, valid: object) -> None:
-        """``valid`` is ``None`` without validation data."""
+    def __init__(
+        self, model: nn.Module, settings: OptimisationSettings, seed: int, batches: Batches, valid: object = None,
+        on_log: Log = log_nothing, log_every_steps: int = 10, patience: int = 0,
+    ) -> None:  # fmt: skip
+        """``valid``: held-out data for ``measure``; ``patience``: validations without a smaller loss, or 0."""
         super().__init__()
-        self.model, self.settings, self.total_steps, self.valid = model, settings, total_steps, valid
-        self.arithmetic = arithmetic_of(settings)
+        self.model, self.settings, self.seed, self.batches, self.valid = model, settings, seed, batches, valid
+        self.on_log, self.log_every_steps, self.patience = on_log, log_every_steps, patience
+        lower = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
+        self.arithmetic, self.record = torch.bfloat16 if lower else torch.float32, TrainingRecord("float32")
+        self.record.arithmetic = str(self.arithmetic).removeprefix("torch.")
+        self.key, self.clock = "", 0.0
         self.sums: Tensor | None = None
-        """Sums of the losses in nats since the last point of the curve."""
+        """Sums of the losses in nats since the last point of the curve, and of the seconds of speech."""
+        self.weights: dict[str, Tensor] | None = None
+        """Weights of the smallest loss or, at the end, the gathered weights of a sharded model."""
 
     @abstractmethod
     def measure(self) -> list[float]:
@@ -146,231 +147,213 @@ class Training(LightningModule, ABC):
         """The values of a validation from the sums over all processes."""
         return {"valid_loss": sums[0] / sums[1]}
 
-    def note(self, *losses: Tensor, divisor: float) -> None:
+    def note(self, divisor: float, *losses: Tensor, seconds: float = 0.0) -> None:
         """Record the losses of a batch, in the order of ``loss_names``; each times ``divisor`` is a sum in nats."""
         found = torch.stack([loss.detach().double() for loss in losses]) * divisor
+        found = torch.cat([found, found.new_tensor([seconds])])
         self.sums = found if self.sums is None else self.sums.to(found.device) + found
 
-    def configure_gradient_clipping(self, optimizer: torch.optim.Optimizer, *_: object, **__: object) -> None:
-        """Scale the gradient down to the largest norm allowed; Lightning's own clipping refuses a fused optimiser."""
+    def configure_optimizers(self) -> Any:  # noqa: ANN401 - Lightning's union
+        """AdamW and its schedule of learning rates."""
+        optimiser, steps = make_optimiser(self.model, self.settings), len(self.batches.steps)
+        return _scheduled(optimiser, lambda step: rate_factor(step, steps, self.settings.warmup_share))
+
+    def configure_gradient_clipping(self, *_: object, **__: object) -> None:
+        """Clip by norm; Lightning's own clipping refuses a fused optimiser."""
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.gradient_clip)
 
-    def configure_optimizers(self) -> "OptimizerLRScheduler":
-        """AdamW and its schedule of learning rates."""
-        optimiser, schedule = make_optimiser(self.model, self.settings, self.total_steps)
-        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-
-class _Progress(Callback):
-    """Records the curve, validates, stops early and saves checkpoints after a step."""
-
-    def __init__(
-        self, checkpoints: Checkpoints | None, seed: int, patience: int, on_log: Log, log_every_steps: int
-    ) -> None:
-        self.checkpoints, self.seed, self.patience = checkpoints, seed, patience
-        self.on_log, self.log_every_steps = on_log, log_every_steps
-        self.record = TrainingRecord()
-        self.weights: dict[str, Tensor] | None = None
-        """Weights of the smallest loss or, at the end, the gathered weights of a sharded model."""
-        self._targets, self._best_loss, self._waited, self._clock = 0, math.inf, 0, 0.0
-        self._saved = time.monotonic()
-        self._generators: dict[str, Tensor] = {}
-
-    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Validate before the first step, or restore the generators that dropout draws from."""
-        assert isinstance(module, Training)
-        record = self.record
-        record.arithmetic = str(module.arithmetic).removeprefix("torch.")
-        if record.resumed_step is not None:
-            self._resume(trainer, module, record.resumed_step)
-        elif module.valid is not None and module.validates_first:
-            self._validate(trainer, module, 0.0)
-        self._clock = time.perf_counter()
-
-    def _resume(self, trainer: Trainer, module: Training, step: int) -> None:
-        trainer.should_stop = self.record.stopped_early
-        if trainer.world_size > 1:
-            torch.manual_seed(_rank_seed(self.seed, trainer.global_rank, step))
-        else:
-            torch.set_rng_state(self._generators["cpu"])
-            if torch.cuda.is_available() and "cuda" in self._generators:
-                torch.cuda.set_rng_state(self._generators["cuda"])
-        if trainer.is_global_zero:
-            print(f"goes on from the checkpoint after step {step:,} of {module.total_steps:,}", file=sys.stderr)
+    def on_train_start(self) -> None:
+        """Validate before the first step, or say where the training goes on."""
+        if self.record.resumed_step is None:
+            if self.valid is not None and self.validates_first:
+                self._validate(0.0)
+        elif self.batches.plan.is_first:
+            steps = f"{self.record.resumed_step:,} of {len(self.batches.steps):,}"
+            print(f"goes on from the checkpoint after step {steps}", file=sys.stderr)
             for point in self.record.curve:
-                self.on_log(int(point["step"]), {k: v for k, v in point.items() if k not in ("step", "epoch")})
+                self._log(point)
+        self.trainer.should_stop = self.record.stopped_early
+        self.clock = time.perf_counter()
 
-    def on_train_batch_end(
-        self, trainer: Trainer, module: LightningModule, outputs: object, batch: tuple[Any, Step], batch_idx: int
-    ) -> None:
-        """Count the step; log, validate and save where due."""
-        assert isinstance(module, Training)
-        step, record, settings = batch[1], self.record, module.settings
-        if not step.is_last_part:
-            return
+    def lr_scheduler_step(self, scheduler: Any, metric: object) -> None:  # noqa: ANN401 - as Lightning has it
+        """After each optimiser step, before a checkpoint: count it, log it and validate where due."""
+        record, settings, step = self.record, self.settings, self.batches.steps[self.record.steps]
+        rate = scheduler.get_last_lr()[0]
+        scheduler.step()
         record.steps += 1
-        record.tokens += step.targets
-        self._targets += step.targets
-        if step.seconds or trainer.world_size > 1:
-            seconds = torch.tensor(step.seconds, dtype=torch.float64, device=module.device)
-            record.audio_seconds += float(_summed(trainer, seconds))
-        is_last = record.steps == module.total_steps
+        record.tokens += self.batches.targets(step)
+        is_last, every = record.steps == len(self.batches.steps), settings.validate_every_steps
         is_logged = is_last or record.steps % self.log_every_steps == 0
-        assert module.sums is not None, "training_step notes its losses"
-        if is_logged or module.device.type != "cuda":  # reading a loss from a GPU waits for it
-            remedy = (
-                f"Give a smaller learning_rate than {settings.learning_rate!r} or a smaller gradient_clip than "
-                f"{settings.gradient_clip!r}"
-            )
-            self._refuse(module, float(module.sums[0]), f"training loss is not a number at step {record.steps}", remedy)
-        record.train_seconds += time.perf_counter() - self._clock
+        assert self.sums is not None, "training_step notes its losses"
+        if is_logged or self.device.type != "cuda":  # reading a loss from a GPU waits for it
+            remedy = f"learning_rate than {settings.learning_rate!r} or gradient_clip than {settings.gradient_clip!r}"
+            self._refuse(float(self.sums[0]), f"training loss is not a number at step {record.steps}", remedy)
+        record.train_seconds += time.perf_counter() - self.clock
         if is_logged:
-            targets = max(1, self._targets)
-            first, *others = (total / targets for total in _summed(trainer, module.sums).tolist())
-            rate = settings.learning_rate * rate_factor(record.steps - 1, module.total_steps, settings.warmup_share)
-            further = dict(zip(module.loss_names[1:], others, strict=True))
-            self._add_point({module.loss_names[0]: first, "learning_rate": rate, **further})
-            self._targets, module.sums = 0, None
-        every = settings.validate_every_steps
-        if module.valid is not None and (is_last or (record.steps % every == 0 if every else step.ends_epoch)):
-            self._validate(trainer, module, step.epochs_done)
-        if self.checkpoints is not None and not trainer.should_stop:
-            self._save(trainer, self.checkpoints)
-        self._clock = time.perf_counter()
-
-    def _save(self, trainer: Trainer, checkpoints: Checkpoints) -> None:
-        """Save a checkpoint where one is due, and after SIGTERM; all processes decide it together."""
-        every, ended = checkpoints.every_steps, trainer.received_sigterm
-        is_late = 0 < checkpoints.every_seconds <= time.monotonic() - self._saved
-        is_due = self.record.steps % every == 0 if every else is_late
-        if not trainer.strategy.reduce_boolean_decision(is_due or ended, all=False):
-            return
-        trainer.save_checkpoint(checkpoints.file)
-        self._saved = time.monotonic()
-        if trainer.strategy.reduce_boolean_decision(ended, all=False):
-            if trainer.is_global_zero:
-                message = f"ended by SIGTERM after step {self.record.steps:,}; the same command goes on from there"
-                print(message, file=sys.stderr)
-            raise SIGTERMException
+            *sums, seconds = self._summed(self.sums)
+            targets = max(1, record.tokens - record.logged_tokens)
+            means = {name: total / targets for name, total in zip(self.loss_names, sums, strict=True)}
+            self._add_point(means | {"learning_rate": rate})
+            record.audio_seconds += seconds
+            record.logged_tokens, self.sums = record.tokens, None
+        if self.valid is not None and (is_last or (record.steps % every == 0 if every else step.ends_epoch)):
+            self._validate(step.epochs_done)
+        self.clock = time.perf_counter()
 
     @torch.no_grad()
-    def _validate(self, trainer: Trainer, module: Training, epochs_done: float) -> None:
-        """Measure the held-out data of all processes; with early stopping, store the weights of the smallest loss."""
-        module.model.eval()
-        with trainer.precision_plugin.forward_context():
-            measured = torch.tensor(module.measure(), dtype=torch.float64, device=module.device)
-        module.model.train()
-        sums = _summed(trainer, measured).tolist()
-        self._refuse(module, sums[0], f"validation loss is not a number after step {self.record.steps}")
-        values = module.valid_values(sums)
-        self._add_point(values, epoch=epochs_done)
-        if self.patience and values["valid_loss"] < self._best_loss:
-            self._best_loss, self._waited, self.record.best_step = values["valid_loss"], 0, self.record.steps
-            self.weights = _whole_weights(module.model)
+    def _validate(self, epochs_done: float) -> None:
+        record = self.record
+        self.model.eval()
+        with self.trainer.precision_plugin.forward_context():
+            sums = self._summed(torch.tensor(self.measure(), dtype=torch.float64, device=self.device))
+        self.model.train()
+        self._refuse(sums[0], f"validation loss is not a number after step {record.steps}", "learning_rate")
+        values = self.valid_values(sums)
+        self._add_point({"epoch": epochs_done} | values)
+        if self.patience and values["valid_loss"] < record.best_loss:
+            record.best_loss, record.best_step, record.waited = values["valid_loss"], record.steps, 0
+            self.weights = _whole_weights(self.model)
         elif self.patience:
-            self._waited += 1
-            if self._waited >= self.patience and self.record.steps < module.total_steps:
-                self.record.stopped_early = trainer.should_stop = True
+            record.waited += 1
+            record.stopped_early = record.waited >= self.patience and record.steps < len(self.batches.steps)
+            self.trainer.should_stop = record.stopped_early
 
-    def _refuse(self, module: Training, loss: float, reason: str, remedy: str = "") -> None:
+    def _summed(self, values: Tensor) -> list[float]:
+        found: list[float] = self.trainer.strategy.reduce(values.clone(), reduce_op="sum").tolist()
+        return found
+
+    def _refuse(self, loss: float, reason: str, smaller: str) -> None:
         if not math.isfinite(loss):
-            saved = f"no {module.saved_thing} was saved" + (f". {remedy}" if remedy else "")
-            last = f"; the last checkpoint is in {str(self.checkpoints.file.parent)!r}" if self.checkpoints else ""
-            raise ModelError(f"the {reason} of {module.total_steps}; {saved}{last}")
+            raise ModelError(f"the {reason} of {len(self.batches.steps)}; no model was saved. Give a smaller {smaller}")
 
-    def on_train_end(self, trainer: Trainer, module: LightningModule) -> None:
+    def _add_point(self, values: dict[str, float]) -> None:
+        self.record.curve.append({"step": self.record.steps, **values})
+        self._log(self.record.curve[-1])
+
+    def _log(self, point: dict[str, float]) -> None:
+        self.on_log(int(point["step"]), {k: v for k, v in point.items() if k not in ("step", "epoch")})
+
+    def on_train_end(self) -> None:
         """Gather sharded weights while all processes still run."""
-        assert isinstance(module, Training)
-        if module.device_mesh is not None and self.weights is None:
-            self.weights = _whole_weights(module.model)
+        if self.device_mesh is not None and self.weights is None:
+            self.weights = _whole_weights(self.model)
 
-    def _add_point(self, values: dict[str, float], **position: float) -> None:
-        self.record.curve.append({"step": self.record.steps, **position, **values})
-        self.on_log(self.record.steps, values)
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the record, the sums since its last point, the best weights, and the generator of dropout."""
+        sums = None if self.sums is None else torch.tensor(self._summed(self.sums), dtype=torch.float64)
+        checkpoint["training"] = self.key, asdict(self.record), sums, self.weights, torch.get_rng_state()
 
-    def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the state that Lightning does not know; all processes call this together."""
-        assert isinstance(module, Training)
-        generators = {"cpu": torch.get_rng_state()}
-        if torch.cuda.is_available():
-            generators["cuda"] = torch.cuda.get_rng_state()
-        checkpoint["training"] = {
-            "key": self.checkpoints.key if self.checkpoints else "",
-            "record": asdict(self.record),
-            "sums": None if module.sums is None else _summed(trainer, module.sums),
-            "targets": self._targets,
-            "best": (self._best_loss, self._waited, self.weights),
-            "generators": generators,
-        }
-
-    def on_load_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Restore the state of ``on_save_checkpoint``."""
-        assert isinstance(module, Training)
-        state = checkpoint["training"]
-        self.record = TrainingRecord(**state["record"])
-        self.record.resumed_step = self.record.steps
-        self._targets, self._generators = state["targets"], state["generators"]
-        self._best_loss, self._waited, self.weights = state["best"]
-        module.sums = state["sums"] if trainer.is_global_zero else None
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restore what ``on_save_checkpoint`` added; of several processes, each draws new dropout."""
+        (_, record, sums, self.weights, generator), plan = checkpoint["training"], self.batches.plan
+        self.record = TrainingRecord(**record | {"resumed_step": record["steps"]})
+        self.sums = sums if plan.is_first else None
+        torch.manual_seed(_rank_seed(self.seed, plan.rank, self.record.steps))
+        if plan.world_size == 1:
+            torch.set_rng_state(generator)
 
 
-def fit(
-    module: Training,
-    batches: Batches,
-    *,
-    seed: int,
-    on_log: Log = log_nothing,
-    log_every_steps: int = 10,
-    checkpoints: Checkpoints | None = None,
-    patience: int = 0,
-) -> tuple[TrainingRecord, dict[str, Tensor] | None]:
-    """Train to the end; the model remains on its device. Also returns the weights of the best step or of a sharded
-    model, or ``None`` where the model has them.
+class Steps(LightningModule):
+    """A model of Hugging Face, with or without peft, that is trained for a fixed number of steps in one process.
 
-    Dropout depends on ``seed`` alone, and the caller's generators do not change. All processes of the batches' plan
-    call this together. Raises ``ModelError`` where the loss is no longer finite, and ``SystemExit`` with 143 after
-    SIGTERM.
+    ``next_loss`` makes the next batch and returns its loss. The optimiser's groups have their peak rates; ``factor``
+    returns the share of the peak at a step (from 0). ``after_step`` gets the number of each step, from 1, and its loss.
     """
-    plan = batches.plan
+
+    def __init__(
+        self, optimiser: Optimizer, next_loss: Callable[[], Tensor], factor: Callable[[int], float], remedy: str,
+        after_step: Callable[[int, float], None] = lambda step, loss: None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.optimiser, self.next_loss, self.factor = optimiser, next_loss, factor
+        self.remedy, self.after_step, self.losses = remedy, after_step, list[float]()
+
+    def training_step(self, batch: int, batch_idx: int) -> Tensor:
+        """The loss of the next batch; raises ``ModelError`` with the remedy if it is not finite."""
+        loss = self.next_loss()
+        self.losses.append(loss.item())
+        if not math.isfinite(self.losses[-1]):
+            raise ModelError(f"the training loss is not a number at step {batch + 1}; {self.remedy}")
+        return loss
+
+    def on_train_batch_end(self, outputs: object, batch: int, batch_idx: int) -> None:
+        """Call ``after_step``."""
+        self.after_step(batch + 1, self.losses[-1])
+
+    def configure_optimizers(self) -> Any:  # noqa: ANN401 - Lightning's union
+        """The optimiser and its schedule of rates."""
+        return _scheduled(self.optimiser, self.factor)
+
+    def run(self, steps: int, largest_gradient: float = 1.0) -> list[float]:
+        """Take all steps; returns their losses."""
+        device = self.optimiser.param_groups[0]["params"][0].device.type
+        _run(self, range(steps), devices=1, accelerator=device, gradient_clip_val=largest_gradient)
+        return self.losses
+
+
+class _Saves(ModelCheckpoint):
+    """Saves after an optimiser step alone, since no checkpoint has the gradients of its parts."""
+
+    def on_train_batch_end(self, trainer: Trainer, *rest: Any) -> None:  # noqa: ANN401 - as Lightning has it
+        if rest[-1] % trainer.accumulate_grad_batches == trainer.accumulate_grad_batches - 1:
+            super().on_train_batch_end(trainer, *rest)
+
+
+def fit(module: Training, checkpoints: Checkpoints | None = None) -> TrainingRecord:
+    """Train to the end; the model remains on its device. ``module.weights``, if any, are the result.
+
+    Dropout depends on the seed alone, and the caller's generators do not change. All processes call this together.
+    Raises ``ModelError`` where the loss is no longer finite or the checkpoint cannot be used.
+    """
+    plan, saves, begin_with = module.batches.plan, list[Callback](), None
+    if checkpoints:
+        begin_with, every, seconds = checkpoints.begin_with, checkpoints.every_steps, checkpoints.every_seconds
+        module.key = checkpoints.key
+        if begin_with and _key_of(begin_with) != module.key:
+            of_another = "damaged, or of another vocabulary, architecture, text or order of batches"
+            raise ModelError(f"checkpoint {begin_with!r} is missing, {of_another}; give --set resources.resume=false")
+        if every or seconds:
+            due = {"every_n_train_steps": every} if every else {"train_time_interval": timedelta(seconds=seconds)}
+            folder, name = checkpoints.file.parent, checkpoints.file.stem
+            saves = [_Saves(folder, name, enable_version_counter=False, **due)]
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        torch.manual_seed(_rank_seed(seed, plan.rank))
-        begin_with = checkpoints.begin_with if checkpoints else None
-        if checkpoints and begin_with:
-            _check_checkpoint(begin_with, checkpoints.key)
-        progress = _Progress(checkpoints, seed, patience, on_log if plan.is_first else log_nothing, log_every_steps)
-        # Lightning sees all epochs as one: the last may be a fraction, and the steps mark the end of each.
-        fit_once(
-            module,
-            batches,
-            callbacks=[progress],
-            has_bar=plan.is_first and sys.stdout.isatty(),
-            begin_with=begin_with,
-            precision="bf16-mixed" if module.arithmetic == torch.bfloat16 else "32-true",
-            accumulate_grad_batches=batches.accumulate,
-            **plan.devices_of_trainer(),
-        )
-    return progress.record, progress.weights
+        torch.manual_seed(_rank_seed(module.seed, plan.rank))
+        precision = "bf16-mixed" if module.arithmetic == torch.bfloat16 else "32-true"
+        options = {"accumulate_grad_batches": module.batches.accumulate, "precision": precision}
+        _run(module, module.batches, begin_with, saves, **options, **plan.devices_of_trainer())
+    return module.record
 
 
-def _check_checkpoint(path: Path, key: str) -> None:
-    """Raise ``ModelError`` where a checkpoint is missing, damaged, or of another vocabulary, model or text."""
+def _key_of(checkpoint: str) -> str | None:
     try:
-        found = torch.load(path, map_location="meta", weights_only=True, mmap=True)["training"]["key"]
-    except FileNotFoundError:
-        raise ModelError(f"checkpoint {str(path)!r} does not exist; give a file, or no resources.resume_from") from None
+        key: str = torch.load(checkpoint, map_location="meta", weights_only=True, mmap=True)["training"][0]
+        return key
     except Exception:
-        raise ModelError(f"checkpoint {str(path)!r} is damaged; train with --set resources.resume=false") from None
-    if found != key:
-        raise ModelError(
-            f"checkpoint {str(path)!r} is of another vocabulary, architecture, text or order of batches; give the one "
-            "of this training, or train with --set resources.resume=false and no resources.resume_from"
-        )
+        return None
 
 
-def _summed(trainer: Trainer, values: Tensor) -> Tensor:
-    """Sum each value over processes; the result is on the processor."""
-    found: Tensor = trainer.strategy.reduce(values.clone(), reduce_op="sum").cpu()
-    return found
+def _run(
+    module: LightningModule, batches: Any, begin_with: str | None = None, saves: Sequence[Callback] = (), **options: Any  # noqa: ANN401
+) -> None:  # fmt: skip
+    """Train on all batches once; ``SystemExit`` with 143 after SIGTERM, which ends the training after a step."""
+    for package in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(package).setLevel(logging.ERROR)
+    bar = [TQDMProgressBar()] if sys.stdout.isatty() and is_first_process() else []
+    options |= {"callbacks": [*saves, *bar], "enable_checkpointing": bool(saves), "enable_progress_bar": bool(bar)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="lightning")
+        try:
+            trainer = Trainer(max_epochs=1, logger=False, enable_model_summary=False, **options)
+            trainer.fit(module, batches, ckpt_path=begin_with, weights_only=True)
+        except SIGTERMException:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        except SystemExit as ended:  # Lightning exits with 1 after Ctrl-C
+            raise KeyboardInterrupt from ended
+
+
+def _scheduled(optimiser: Optimizer, factor: Callable[[int], float]) -> dict[str, Any]:
+    schedule = LambdaLR(optimiser, factor)
+    return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def _whole_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -383,6 +366,5 @@ def _whole_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def _rank_seed(seed: int, rank: int, step: int = 0) -> int:
     """Seed of a process's dropout: the first one starts with the seed itself, all others with derived seeds."""
-    if rank == step == 0:
-        return seed
-    return int(np.random.SeedSequence([seed, rank, step]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    derived = np.random.SeedSequence([seed, rank, step]).generate_state(1)
+    return int(derived[0]) if rank or step else seed

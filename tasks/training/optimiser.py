@@ -1,20 +1,17 @@
-"""AdamW, the learning rate of each step, and the arithmetic of products."""
+"""AdamW and the learning rate of each step."""
 
 import math
+from collections.abc import Callable
 from typing import Literal, Protocol
 
-import torch
 from torch import nn
 from torch.optim import AdamW
-from torch.optim.lr_scheduler import LambdaLR
-
-from tasks.torch_setup import has_bfloat16
 
 ADAM_BETAS = (0.9, 0.98)
 
 
 class OptimisationSettings(Protocol):
-    """Settings of an optimisation that are common to all models, such as ``TrainingSettings`` of the language model."""
+    """Settings that are common to the trainings with checkpoints."""
 
     learning_rate: float
     warmup_share: float
@@ -24,16 +21,12 @@ class OptimisationSettings(Protocol):
     precision: Literal["auto", "float32", "bfloat16"]
 
 
-def make_optimiser(model: nn.Module, settings: OptimisationSettings, total_steps: int) -> tuple[AdamW, LambdaLR]:
-    """AdamW with a linear warm-up and a cosine to zero; biases and norms do not decay."""
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": settings.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    optimiser = AdamW(groups, lr=settings.learning_rate, betas=ADAM_BETAS, fused=True)
-    return optimiser, LambdaLR(optimiser, lambda step: rate_factor(step, total_steps, settings.warmup_share))
+def make_optimiser(model: nn.Module, settings: OptimisationSettings) -> AdamW:
+    """AdamW; biases and norms do not decay."""
+    matrices = [weight for weight in model.parameters() if weight.dim() > 1]
+    vectors = [weight for weight in model.parameters() if weight.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    return AdamW(groups, lr=settings.learning_rate, betas=ADAM_BETAS, fused=True)
 
 
 def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
@@ -44,7 +37,7 @@ def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total_steps - warmup)))
 
 
-def arithmetic_of(settings: OptimisationSettings) -> torch.dtype:
-    """The data type of the wide products: the setting, or bfloat16 where the processor supports it."""
-    bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
-    return torch.bfloat16 if bfloat16 else torch.float32
+def linear(steps: int, warm_up_share: float) -> Callable[[int], float]:
+    """The share of the peak rate as a function of the step (from 0): linear up to 1, then linear down to 0."""
+    warm_up = max(1, round(warm_up_share * steps))
+    return lambda step: (step + 1) / warm_up if step < warm_up else (steps - step) / max(1, steps - warm_up)

@@ -36,9 +36,9 @@ from tasks.language_model.transformer.batching import divide, epoch_order, make_
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+from tasks.training.loop import Steps
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
 from tasks.training.stage import Curve, Log, log_nothing
-from tasks.training.steps import Steps
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
@@ -123,8 +123,7 @@ def train(
     with plain_attention(causal.model):
         rate = settings.learning_rate
         remedy = f"nothing was saved. Give a smaller learning_rate than {rate!r} or a smaller gradient_clip"
-        clip = settings.gradient_clip
-        Steps(optimiser, next_loss, factor, remedy=remedy, largest_gradient=clip, after_step=after_step).run(len(order))
+        Steps(optimiser, next_loss, factor, remedy, after_step).run(len(order), settings.gradient_clip)
     seconds = time.perf_counter() - started
     if valid is not None:
         log(len(order), {"epoch": settings.epochs, "valid_loss": mean_loss(causal, valid)})

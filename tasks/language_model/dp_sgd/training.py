@@ -30,14 +30,13 @@ from tasks.language_model.dp_sgd.gradients import ClippedGradients
 from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_markers
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
-from tasks.language_model.training import summed_loss, valid_batches, valid_perplexities
+from tasks.language_model.training import summed_loss, valid_perplexities
 from tasks.language_model.transformer.batching import Windows, divide
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.torch_setup import set_dropout, set_up_torch
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
-from tasks.training.ranks import RankPlan
 from tasks.training.stage import Curve, Log, log_nothing
 
 if TYPE_CHECKING:
@@ -173,8 +172,7 @@ def _length(weights: dict[str, Tensor]) -> float:
 @torch.no_grad()
 def mean_loss(model: TransformerLanguageModel, text: EncodedText) -> float:
     """Mean loss of a text, in nats a target."""
-    batches = valid_batches(text, model.architecture.maximum_tokens, RankPlan())
-    total, targets = summed_loss(model, batches, "cpu", torch.float32)
+    total, targets = summed_loss(model, text)
     return total / targets
 
 

@@ -19,7 +19,7 @@ from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
 from tasks.speech.word_errors.word_errors import count_errors
-from tasks.training.loop import Step, Training
+from tasks.training.loop import Training
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -173,25 +173,23 @@ class RecogniserTrainingModule(Training):
     ``valid_loss`` and ``valid_wer`` (greedy decoding, a share).
     """
 
-    saved_thing = "recogniser"
     validates_first = False
     loss_names = ("train_loss", "encoder_loss")
     model: RecogniserNetwork
     settings: RecogniserTraining
     valid: ValidSpeech | None
 
-    def training_step(self, part: tuple[SpeechBatch, Step], batch_index: int) -> Tensor:
-        """Loss of this rank's utterances in nats per unit, scaled so that the mean over ranks is the step's loss."""
-        batch, step = part
-        divisor = max(1, step.targets) / self.trainer.world_size
+    def training_step(self, part: tuple[SpeechBatch, float], batch_index: int) -> Tensor:
+        """Loss of this rank's utterances in nats, by the divisor of the batch."""
+        batch, divisor = part
         loss, encoder_loss = (part * batch.weight / divisor for part in self.model(batch))
-        self.note(loss, encoder_loss, divisor=divisor)
+        self.note(divisor, loss, encoder_loss, seconds=batch.seconds)
         return loss + _ENCODER_LOSS_WEIGHT * encoder_loss
 
     def measure(self) -> list[float]:
         """The loss in nats, units, word errors and words."""
         assert self.valid is not None
-        return self.valid.measure(self.model, self.trainer.global_rank, self.trainer.world_size)
+        return self.valid.measure(self.model, self.batches.plan.rank, self.batches.plan.world_size)
 
     def valid_values(self, sums: list[float]) -> dict[str, float]:
         """Loss and word error rate."""

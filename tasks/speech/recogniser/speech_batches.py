@@ -19,7 +19,7 @@ from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArc
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
 from tasks.training.loop import Batches, Step
-from tasks.training.ranks import RankPlan
+from tasks.training.ranks import ALONE, RankPlan
 
 
 def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.random.Generator) -> Tensor:
@@ -64,6 +64,8 @@ class SpeechBatch:
     """Utterances of this rank for which the synthesiser produced nothing."""
     weight: float
     """0 if the rank has no utterance and computes on silence to stay in step with the others; else 1."""
+    seconds: float
+    """Duration of the utterances."""
 
     def to(self, device: torch.device | str) -> "SpeechBatch":
         """This batch on another device."""
@@ -82,7 +84,7 @@ class SpeechBatches(Batches):
         architecture: RecogniserArchitecture,
         training: RecogniserTraining,
         augmentation: AugmentationSettings,
-        plan: RankPlan | None = None,
+        plan: RankPlan = ALONE,
         workers: int = 0,
     ):
         """``workers``: processes that prepare batches; with 0 this process makes each batch on request."""
@@ -91,11 +93,11 @@ class SpeechBatches(Batches):
         self.architecture, self.training, self.augmentation = architecture, training, augmentation
         self.seed = training.seed
         languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
-        self.targets = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
-        super().__init__(training.epochs, plan or RankPlan())
+        self.units = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
+        super().__init__(training.epochs, plan)
 
-    def order(self, epoch: int) -> list[np.ndarray]:
-        """The utterances of each step of an epoch."""
+    def order(self, epoch: int, share: float = 1.0) -> list[np.ndarray]:
+        """The utterances of each step of a share of an epoch."""
         generator = np.random.default_rng([self.seed, epoch])
         seconds = self.speech.seconds
         keys = generator.random(len(seconds))
@@ -109,14 +111,18 @@ class SpeechBatches(Batches):
             pool = pool[np.argsort(seconds[pool], kind="stable")]
             of_pool = _divided(pool, seconds, self.training.batch_seconds)
             batches += [of_pool[i] for i in generator.permutation(len(of_pool))]
-        return batches[: max(1, round(self.share(epoch) * len(batches)))]
+        return batches[: max(1, round(share * len(batches)))]
 
-    def remaining(self) -> Iterator[tuple[SpeechBatch, Step]]:
-        """The batches of the steps that are not done; silent utterances are counted."""
-        made: Iterable[tuple[SpeechBatch, Step]] = map(self._batch, self.places())
+    def targets(self, step: Step) -> int:
+        """Number of units of a step, over all processes."""
+        return sum(len(self.units[row]) for row in step.rows)
+
+    def made(self, numbers: range) -> Iterator[SpeechBatch]:
+        """The batches of these numbers; silent utterances are counted."""
+        made: Iterable[SpeechBatch] = map(self._batch, numbers)
         if self.workers:
             made = DataLoader(
-                list(self.places()),  # type: ignore[arg-type]
+                numbers,  # type: ignore[arg-type]
                 batch_size=None,
                 num_workers=self.workers,
                 collate_fn=self._batch,  # type: ignore[arg-type]
@@ -124,17 +130,17 @@ class SpeechBatches(Batches):
                 # Otherwise it draws a number from the dropout's generator.
                 generator=torch.Generator(),
             )
-        for batch, step in made:
+        for batch in made:
             if batch.silent:
                 self.speech.left_out["not_spoken"] += batch.silent
-            yield batch, step
+            yield batch
 
-    def _batch(self, place: tuple[np.ndarray, int, int]) -> tuple[SpeechBatch, Step]:
-        rows, epoch, index = place
+    def _batch(self, number: int) -> SpeechBatch:
+        rows, epoch, *_ = self.steps[number]
         chosen = rows[self.plan.rank :: self.plan.world_size]
-        is_augmented = sum(self.steps[:epoch]) + index >= self.augmentation.begin_share * sum(self.steps)
+        is_augmented = number >= self.augmentation.begin_share * len(self.steps)
         heard = [
-            (features, self.targets[row])
+            (features, self.units[row])
             for row in chosen
             if (features := self._features(int(row), epoch, is_augmented)) is not None
         ]
@@ -142,13 +148,12 @@ class SpeechBatches(Batches):
         own = len(heard) > 0
         if not own:
             silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
-            heard = [(silence, self.targets[rows[0]])]
+            heard = [(silence, self.units[rows[0]])]
         features, lengths = pad_features([features for features, _ in heard], self.architecture)
         targets, target_lengths = pad_targets([units for _, units in heard])
-        sound, step = self.speech.settings, self.step(epoch, index, sum(len(self.targets[row]) for row in rows))
+        sound = self.speech.settings
         seconds = float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0
-        batch = SpeechBatch(features, lengths, targets, target_lengths, silent, weight=float(own))
-        return batch, step._replace(seconds=seconds)
+        return SpeechBatch(features, lengths, targets, target_lengths, silent, float(own), seconds)
 
     def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor | None:
         heard = self.speech.features(row, epoch, is_quiet=not is_augmented)

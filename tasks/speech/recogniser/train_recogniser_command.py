@@ -23,8 +23,8 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import TrainedRecogniser
-from tasks.training.ranks import RankPlan
-from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand, ranks_of_resources
+from tasks.training.ranks import plan_ranks
+from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand
 
 SUMMARY = "train a recogniser"
 
@@ -58,14 +58,9 @@ def train_recogniser(
     set_up_torch(resources.threads)
     from tasks.speech.recogniser.training_stage import train_on_speech
 
-    plan = ranks_of_recogniser(settings, resources)
+    # A recogniser fits on one device; "fsdp" is for the language model.
+    plan = plan_ranks(resources.model_copy(update={"strategy": "ddp"}))
     return train_on_speech(settings, files, resources, plan, curve)
-
-
-def ranks_of_recogniser(settings: TrainedRecogniser, resources: ResourceSettings) -> RankPlan:
-    """A recogniser fits on one device, so ``fsdp``, which is for the language model, becomes ``ddp`` here."""
-    strategy = "ddp" if resources.strategy == "fsdp" else resources.strategy
-    return ranks_of_resources(resources.model_copy(update={"strategy": strategy}))
 
 
 COMMAND = TrainingCommand(
@@ -74,5 +69,4 @@ COMMAND = TrainingCommand(
     settings=TrainedRecogniser,
     files=RecogniserFiles,
     section="speech.recogniser",
-    ranks=ranks_of_recogniser,
 )

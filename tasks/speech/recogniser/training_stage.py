@@ -191,14 +191,9 @@ class _Work:
             limit = settings.training.valid_utterances
             valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
         self.network.train()
-        record, _ = fit(
-            RecogniserTrainingModule(self.network, settings.training, sum(batches.steps), valid),
-            batches,
-            seed=settings.training.seed,
-            on_log=on_log,
-            log_every_steps=log_every_steps,
-            checkpoints=checkpoints,
-        )
+        training, seed = settings.training, settings.training.seed
+        module = RecogniserTrainingModule(self.network, training, seed, batches, valid, on_log, log_every_steps)
+        record = fit(module, checkpoints)
         self.network.cpu().eval()
         return record
 
@@ -206,7 +201,6 @@ class _Work:
 def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: int, threads: int) -> None:
     seconds = record.train_seconds
     report.measure(
-        steps=record.steps,
         epochs=work.settings.training.epochs,
         utterances=len(work.speech.texts),
         left_out=dict(sorted(work.speech.left_out.items())),
@@ -218,16 +212,10 @@ def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: in
         units_trained_on=record.tokens,
         audio_seconds=round(record.audio_seconds, 1),
         audio_seconds_per_second=round(record.audio_seconds / seconds, 1) if seconds else None,
-        train_seconds=round(seconds, 3),
         parameters_count=parameters,
-        arithmetic=record.arithmetic,
         threads=threads,
-        devices=work.plan.devices,
-        nodes=work.plan.nodes,
-        strategy=work.plan.strategy,
-        resumed_step=record.resumed_step,
         valid_wer=_last(record, "valid_wer"),
-        curve=record.curve,
+        **record.measured(work.plan),
     )
     if work.speech.synthetic:
         report.warn("the recogniser was trained on synthetic speech")
