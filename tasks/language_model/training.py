@@ -176,8 +176,8 @@ def train(
     trained.train()
     for block in trained.blocks if compiled else ():
         block.compile(dynamic=True)  # one compiled block serves all, for rows of any number and length
-    batches, patience = TextBatches(text, model.architecture, settings, seed, plan), settings.patience
-    module = LanguageModelTraining(trained, settings, seed, batches, valid, on_log, log_every_steps, patience)
+    batches = TextBatches(text, model.architecture, settings, seed, plan)
+    module = LanguageModelTraining(trained, settings, seed, batches, valid, on_log, log_every_steps)
     record = fit(module, checkpoints)
     model.load_state_dict(model.state_dict() | (module.weights or trained.state_dict()))
     model.cpu().eval()

@@ -124,15 +124,15 @@ class Training(LightningModule, ABC):
 
     def __init__(
         self, model: nn.Module, settings: OptimisationSettings, seed: int, batches: Batches, valid: object = None,
-        on_log: Log = log_nothing, log_every_steps: int = 10, patience: int = 0,
+        on_log: Log = log_nothing, log_every_steps: int = 10,
     ) -> None:  # fmt: skip
-        """``valid``: held-out data for ``measure``; ``patience``: validations without a smaller loss, or 0."""
+        """``valid``: held-out data for ``measure``."""
         super().__init__()
         self.model, self.settings, self.seed, self.batches, self.valid = model, settings, seed, batches, valid
-        self.on_log, self.log_every_steps, self.patience = on_log, log_every_steps, patience
+        self.on_log, self.log_every_steps, self.patience = on_log, log_every_steps, getattr(settings, "patience", 0)
         lower = settings.precision == "bfloat16" or (settings.precision == "auto" and has_bfloat16())
-        self.arithmetic, self.record = torch.bfloat16 if lower else torch.float32, TrainingRecord("float32")
-        self.record.arithmetic = str(self.arithmetic).removeprefix("torch.")
+        self.arithmetic = torch.bfloat16 if lower else torch.float32
+        self.record = TrainingRecord("bfloat16" if lower else "float32")
         self.key, self.clock = "", 0.0
         self.sums: Tensor | None = None
         """Sums of the losses in nats since the last point of the curve, and of the seconds of speech."""

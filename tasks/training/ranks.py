@@ -16,11 +16,10 @@ class RankPlan:
     """This process among those that train together; by default it is alone."""
 
     rank: int = 0
-    """Number of this process, from 0; only the first logs and writes."""
+    """From 0; only the first process logs and writes."""
     world_size: int = 1
-    """Number of processes on all machines."""
     devices: int = 1
-    """Number of processes on this machine."""
+    """Number of processes on this machine, of the ``world_size`` on all machines."""
     strategy: Literal["single", "ddp", "fsdp"] = "single"
     to_be_started: bool = False
     """Whether the command must still start the processes."""
@@ -42,11 +41,13 @@ class RankPlan:
         from lightning.pytorch.plugins.environments import TorchElasticEnvironment
         from lightning.pytorch.strategies import ModelParallelStrategy
 
-        # Lightning's own "fsdp" refuses a processor; this one leaves the sharding to configure_model.
-        sharded = ModelParallelStrategy(self.world_size, 1, save_distributed_checkpoint=False)
-        strategy = sharded if self.strategy == "fsdp" else "ddp"
-        plugins = [TorchElasticEnvironment()]
-        return {"devices": self.devices, "num_nodes": self.nodes, "strategy": strategy, "plugins": plugins}
+        strategy: Any = "ddp"
+        if self.strategy == "fsdp":
+            # Lightning's own "fsdp" refuses a processor; this one leaves the sharding to configure_model.
+            strategy = ModelParallelStrategy(self.world_size, 1, save_distributed_checkpoint=False)
+        # Lightning's default environment would remove WORLD_SIZE at the end.
+        several = {"num_nodes": self.nodes, "plugins": [TorchElasticEnvironment()]}
+        return {"devices": self.devices, "strategy": strategy, **several}
 
 
 ALONE = RankPlan()
@@ -54,7 +55,9 @@ ALONE = RankPlan()
 
 def ranks_of_torchrun(strategy: Literal["ddp", "fsdp"] = "ddp") -> RankPlan:
     """The plan of the processes that torchrun, or ``start_ranks``, has started."""
-    rank, ranks, _, local = (int(os.environ.get(name, name != "RANK")) for name in TORCHRUN_VARIABLES)
+    if any(name not in os.environ for name in TORCHRUN_VARIABLES):
+        return ALONE
+    rank, ranks, _, local = (int(os.environ[name]) for name in TORCHRUN_VARIABLES)
     return RankPlan(rank, ranks, local, strategy) if ranks > 1 else ALONE
 
 

@@ -13,7 +13,7 @@ from stage_commands import settings as keys
 
 from tasks.cli import main
 from tasks.errors import ParameterError
-from tasks.language_model.adapt import TransformerAdaptation, ranks_of_adaptation
+from tasks.language_model.adapt import TransformerAdaptation
 from tasks.language_model.dp_sgd import gradients as dp_gradients
 from tasks.language_model.dp_sgd.accountant import epsilon_spent, noise_multiplier_for
 from tasks.language_model.dp_sgd.gradients import ClippedGradients
@@ -25,8 +25,7 @@ from tasks.language_model.transformer.joined import joined, steered
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
 from tasks.language_model.vocabulary import Vocabulary
 from tasks.records.stage_report import read_report
-from tasks.settings.resources import ResourceSettings
-from tasks.training.ranks import RankPlan
+from tasks.training.stage import trains_in_ranks
 
 LINES = ["a b c", "d", "a a d b", "c b", "b b b b b b c d a b c", "unknown a", "d c b a d"]
 DOCUMENTS = ["one", "two", "one", "three", "two", "two", "two"]
@@ -238,7 +237,6 @@ def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
 
 
 def test_it_runs_in_one_process_on_any_number_of_devices():
-    resources = ResourceSettings(threads=1, parallel_stages=1, devices=2)
     private = AdaptationSettings(private=DifferentialPrivacy(epsilon=8.0))
-    assert ranks_of_adaptation(TransformerAdaptation(adaptation=private), resources) == RankPlan()
-    assert ranks_of_adaptation(TransformerAdaptation(), resources).world_size == 2
+    assert not trains_in_ranks(TransformerAdaptation(adaptation=private))
+    assert trains_in_ranks(TransformerAdaptation())

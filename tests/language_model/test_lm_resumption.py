@@ -1,113 +1,109 @@
 """Training goes on exactly where it was, whatever ended it; steps are divided among processes without a rest."""
 
+import math
+import multiprocessing
+import os
 import signal
-from collections.abc import Callable
 from itertools import chain
 
+import numpy as np
 import pytest
 import torch
 
 from tasks.errors import ModelError
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training import TextBatches, train
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.training import TextBatches, summed_loss, train
 from tasks.training.ranks import RankPlan
 from tasks.training.stage import Checkpoints
 
 LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 30
 SETTINGS = TrainingSettings(epochs=2.5, batch_tokens=64, learning_rate=0.02, dropout=0.3, precision="float32")
-Model = TransformerLanguageModel
-
-
-class Killed(Exception):
-    """Stands for whatever ends a process without a warning."""
+KINDS = {
+    "plain": ("sentence", {}),
+    "bfloat16": ("sentence", {"precision": "bfloat16"}),
+    "packed in parts": ("packed", {"accumulate": 3}),
+    "patience": ("sentence", {"patience": 3, "validate_every_steps": 2, "learning_rate": 0.1, "accumulate": 2}),
+}
+KILLS = [(kind, share) for kind in KINDS for share in np.random.default_rng(1).uniform(0.05, 1, 3).round(2)][:10]
+FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture
 def runs(encoded, small_model, tmp_path):
-    """Trains the same model on the same text; returns model and record."""
+    """Trains the same model on the same text; returns it and its record."""
     text, valid = encoded(LINES), encoded(["a b", "c d c"])
 
-    def run(settings=SETTINGS, ending=lambda step: None, context="sentence", every=4, seed=1):
+    def run(kind="plain", kill_at=0, every=0, seed=1, seconds=0.0):
+        context, changes = KINDS[kind]
         model = small_model()
         model.architecture = model.architecture.model_copy(update={"context": context})
         last = tmp_path / "work" / "last.ckpt"
-        checkpoints = Checkpoints(last, str(seed), every, begin_with=last if last.exists() else None)
+        checkpoints = Checkpoints(last, str(seed), every, seconds, str(last) if last.exists() else None)
 
-        def log(step: int, values: dict[str, float]) -> None:
-            if "train_loss" in values:
-                ending(step)
+        def log(step, values):
+            if step == kill_at and "train_loss" in values:
+                os.kill(os.getpid(), signal.SIGKILL)
 
+        settings = SETTINGS.model_copy(update=changes)
         record = train(model, text, settings, seed, valid=valid, checkpoints=checkpoints, log_every_steps=1, on_log=log)
         return model, record
 
     return run
 
 
-def kill_at(wanted: int) -> Callable[[int], None]:
-    def ending(step: int) -> None:
-        if step == wanted:
-            raise Killed
-
-    return ending
+def same(one, other):
+    return all(map(torch.equal, one.parameters(), other.parameters()))
 
 
-def same_weights(first: Model, second: Model) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+def killed(*arguments):
+    process = FORK.Process(target=arguments[0], args=arguments[1:])
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(("step", "precision"), [(6, "float32"), (14, "float32"), (15, "bfloat16")])
-def test_a_killed_run_goes_on_to_the_same_curve_and_the_same_bytes(runs, step, precision):
-    settings = SETTINGS.model_copy(update={"precision": precision})
-    whole, record = runs(settings, every=0)
-    with pytest.raises(Killed):
-        runs(settings, kill_at(step))
-    resumed, second = runs(settings)
-    assert second.resumed_step == (step - 1) // 4 * 4
+@pytest.mark.parametrize(("kind", "share"), KILLS)
+def test_a_run_killed_at_a_random_step_goes_on_to_the_same_curve_and_the_same_bytes(runs, kind, share):
+    whole, record = runs(kind)
+    step = max(2, math.ceil(share * record.steps))
+    every = 1 if kind == "patience" else 3
+    killed(runs, kind, step, every)
+    model, second = runs(kind, every=every)
+    assert second.resumed_step == ((step - 1) // every * every or None)
+    for name in ("curve", "steps", "tokens", "best_step", "stopped_early"):
+        assert getattr(second, name) == getattr(record, name)
+    assert same(model, whole)
+    # Killed after the last checkpoint, before the model was written.
+    model, third = runs(kind, every=every)
+    assert (third.curve, third.stopped_early) == (record.curve, record.stopped_early)
+    assert same(model, whole)
+
+
+def test_patience_ends_a_run_and_gives_the_weights_of_the_smallest_loss(runs, encoded):
+    model, record = runs("patience")
+    losses = [point["valid_loss"] for point in record.curve if "valid_loss" in point]
+    best = losses.index(min(losses))
+    assert (record.stopped_early, record.best_step, len(losses)) == (True, 2 * best, best + 1 + 3)
+    loss, targets = summed_loss(model, encoded(["a b", "c d c"]))
+    assert loss / targets == pytest.approx(losses[best], abs=1e-6) != losses[-1]
+
+
+def test_checkpoints_by_time_lie_between_steps(runs):
+    """Each batch is late: a checkpoint in the middle of a step would lack the gradients of its parts."""
+    whole, record = runs("packed in parts")
+    killed(runs, "packed in parts", 5, 0, 1, 1e-6)
+    model, second = runs("packed in parts")
+    assert second.resumed_step == 4
     assert second.curve == record.curve
-    assert (second.steps, second.tokens) == (record.steps, record.tokens)
-    assert same_weights(whole, resumed)
-
-
-def test_early_stopping_goes_on_with_the_best_weights_and_its_patience(runs):
-    """The learning rate is too large, so the smallest loss comes early; the run is killed while it waits."""
-    context, changes = "packed", {"patience": 4, "validate_every_steps": 1, "learning_rate": 0.3, "accumulate": 3}
-    settings = SETTINGS.model_copy(update=changes)
-    whole, record = runs(settings, every=0, context=context)
-    assert record.stopped_early
-    assert 0 < record.best_step < record.steps - 2
-    with pytest.raises(Killed):
-        runs(settings, kill_at(record.steps - 1), every=1, context=context)
-    resumed, second = runs(settings, every=1, context=context)
-    assert second.resumed_step == record.steps - 2
-    assert second.curve == record.curve
-    assert (second.best_step, second.stopped_early) == (record.best_step, True)
-    assert same_weights(whole, resumed)
-
-
-def test_sigterm_writes_a_checkpoint_and_leaves_with_143(runs, capsys):
-    def terminate(step: int) -> None:
-        if step == 7:
-            signal.raise_signal(signal.SIGTERM)
-
-    whole, record = runs(every=0)
-    with pytest.raises(SystemExit) as ended:
-        runs(ending=terminate, every=0)
-    assert ended.value.code == 143
-    assert "ended by SIGTERM after step 7" in capsys.readouterr().err
-    resumed, second = runs(every=0)
-    assert second.resumed_step == 7
-    assert second.curve == record.curve
-    assert same_weights(whole, resumed)
+    assert same(model, whole)
 
 
 def test_a_checkpoint_has_to_be_whole_and_to_belong_to_the_run(runs, tmp_path):
-    with pytest.raises(Killed):
-        runs(ending=kill_at(6))
-    with pytest.raises(ModelError, match="is of another vocabulary, architecture, text"):
+    killed(runs, "plain", 6, 4)
+    with pytest.raises(ModelError, match="of another vocabulary, architecture, text"):
         runs(seed=2)
     (tmp_path / "work" / "last.ckpt").write_bytes(b"torn")
-    with pytest.raises(ModelError, match="is damaged"):
+    with pytest.raises(ModelError, match="is missing, damaged, or"):
         runs()
 
 

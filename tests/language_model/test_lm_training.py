@@ -38,6 +38,16 @@ def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
         assert torch.allclose(whole_weights, divided_weights, atol=1e-4)
 
 
+def test_the_gradient_is_clipped(encoded, small_model):
+    lengths = []
+    for longest in (1e6, 1e-3):
+        model, changes = small_model(), {"gradient_clip": longest, "batch_tokens": 4000, "epochs": 1.0}
+        train(model, encoded(LINES), SETTINGS.model_copy(update=changes), 1)
+        lengths.append(float(torch.cat([weight.grad.flatten() for weight in model.parameters()]).norm()))
+    assert lengths[0] > 0.01
+    assert lengths[1] == pytest.approx(1e-3, rel=1e-3)
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_same_seed_gives_the_same_weights(encoded, small_model, precision):
     settings = SETTINGS.model_copy(update={"dropout": 0.3, "precision": precision, "epochs": 1.5})

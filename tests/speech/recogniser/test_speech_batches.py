@@ -12,7 +12,7 @@ from tasks.speech.recogniser.settings import (
     RecogniserTraining,
 )
 from tasks.speech.recogniser.speech_batches import SpeechBatches
-from tasks.training.ranks import RankPlan
+from tasks.training.ranks import ALONE, RankPlan
 
 
 class _Letters:
@@ -40,7 +40,7 @@ PLAIN = FeatureStatistics(torch.zeros(2), torch.ones(2))
 NO_MASKS = AugmentationSettings(frequency_masks=0, time_masks=0)
 
 
-def _batches(count: int = 50, plan: RankPlan | None = None, **training) -> SpeechBatches:
+def _batches(count: int = 50, plan: RankPlan = ALONE, **training) -> SpeechBatches:
     settings = RecogniserTraining(**{"batch_seconds": 8.0, **training})
     architecture = RecogniserArchitecture()
     return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, architecture, settings, NO_MASKS, plan)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def test_short_ones_come_first_and_only_in_the_first_epoch():
 def test_a_fraction_of_an_epoch():
     whole, half = _batches(epochs=1.0), _batches(epochs=0.5)
     assert len(half) == round(0.5 * len(whole))
-    assert [rows.tolist() for rows in half.order(0)] == [rows.tolist() for rows in whole.order(0)[: len(half)]]
+    assert [step.rows.tolist() for step in half.steps] == [rows.tolist() for rows in whole.order(0)[: len(half)]]
 
 
 def test_ranks_share_a_step():
@@ -74,16 +74,17 @@ def test_ranks_share_a_step():
     ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
     for step, whole in enumerate(alone):
         parts = [rank[step] for rank in ranks]
-        targets = whole[1].targets
-        assert {of.targets for _, of in parts} == {targets}
+        targets = whole[1]
+        assert [divisor for _, divisor in parts] == [targets / 3] * 3
         assert sum(int(part.target_lengths.sum() * part.weight) for part, _ in parts) == targets
-        assert sum(of.seconds for _, of in parts) == pytest.approx(whole[1].seconds)
+        assert sum(part.seconds for part, _ in parts) == pytest.approx(whole[0].seconds)
 
 
 def test_going_on_in_the_middle_gives_the_same_batches():
-    whole = list(_batches(epochs=2.0))
-    assert [step.epochs_done for _, step in whole if step.ends_epoch] == [1.0, 2.0]
-    assert whole[-1][1].ends_epoch
+    batches = _batches(epochs=2.0)
+    whole = list(batches)
+    assert [step.epochs_done for step in batches.steps if step.ends_epoch] == [1.0, 2.0]
+    assert batches.steps[-1].ends_epoch
     rest = _batches(epochs=2.0)
     position = len(rest.order(0)) + 1
     rest.load_state_dict({"done": position})

@@ -116,9 +116,8 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
     while not list(tmp_path.glob("again/work/*/last.ckpt")) and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
-    message = process.communicate(timeout=60)[1].decode()
+    process.communicate(timeout=60)
     assert process.returncode == 143
-    assert "ended by SIGTERM after step" in message
     assert not (tmp_path / "again" / "r").exists()
     result = subprocess.run(
         [sys.executable, "-m", "tasks.cli", *arguments], env=environment, capture_output=True, text=True

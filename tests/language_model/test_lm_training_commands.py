@@ -1,0 +1,131 @@
+"""Trainings as a user or DVC runs them: interrupted, on several devices, with settings that cannot be."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from pretrained_folder import adapt_options, fill_with_pretrained, start, wait_for_checkpoint
+from stage_commands import settings
+
+from tasks.cli import main
+from tasks.records.stage_report import read_report
+
+PRIVATE_WORD = "xylophonecanary"
+TWO_CORES = pytest.mark.skipif(
+    hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2, reason="needs two processor cores"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text.txt, valid.txt, vocabulary.txt and a model folder pretrained."""
+    made = fill_with_pretrained(tmp_path_factory.mktemp("trainings"), 1000, [PRIVATE_WORD])
+    assert not any((made / "work").iterdir())  # nothing is left of a run that succeeded
+    return made
+
+
+def options(folder: Path, name: str, *more: str) -> list[str]:
+    work = f"resources.work_folder={folder / 'work' / name}"
+    return adapt_options(folder, name, *settings(work, "adaptation.batch_tokens=64", *more))
+
+
+def measured(folder: Path, name: str) -> dict:
+    return read_report(folder / f"{name}.json")["measured"]
+
+
+def test_what_a_user_gets_wrong_about_training_is_one_line(folder, capsys):
+    for wrong, message in (
+        ("resources.checkpoint_steps=-1", "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
+        ("resources.devices=5000", "devices is 5000 and this machine has"),
+        ("resources.nodes=2", "nodes is 2: start the command on each machine with torchrun"),
+        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
+        ("adaptation.learning_rate=1e30", "training loss is not a number at step"),
+    ):
+        assert main(options(folder, "wrong", wrong, "adaptation.precision=float32")) == 1
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert shown.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+def test_a_command_that_was_ended_goes_on_to_the_same_bytes(folder, kind, status):
+    own = ["resources.checkpoint_steps=5", "adaptation.dropout=0.2"]
+    assert start(options(folder, "whole", *own)).wait() == 0
+    name = f"resumed-{kind.name}"
+    process = start(options(folder, name, *own))
+    wait_for_checkpoint(folder / "work" / name, process)
+    process.send_signal(kind)
+    shown = process.communicate()[1]
+    assert (process.returncode, shown) == (status, "")
+    assert not (folder / name).exists()
+    (last,) = (folder / "work" / name).glob("*/last.ckpt")
+    assert last.parent.stat().st_mode & 0o777 == 0o700
+    assert PRIVATE_WORD.encode() not in last.read_bytes()
+    second = start(options(folder, name, *own))
+    assert "goes on from the checkpoint after step" in second.communicate()[1]
+    assert second.returncode == 0
+    assert not last.exists()
+    for file in (folder / "whole").iterdir():
+        assert file.read_bytes() == (folder / name / file.name).read_bytes()
+    assert measured(folder, name)["curve"] == measured(folder, "whole")["curve"]
+    assert measured(folder, name)["resumed_step"] >= 5
+
+
+@TWO_CORES
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
+    document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
+    document["tracking"] |= {"uri": f"sqlite:///{tmp_path}/mlflow.db", "live": True, "log_every_steps": 5}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    cell = ["--params", str(tmp_path / "params.yaml"), "--cell", "dataset=chat,method=oracle", "--seed", "1"]
+    same = ["adaptation.dropout=0", "adaptation.precision=float32", "adaptation.patience=2"]
+    own = [*same, "adaptation.learning_rate=0.01"]
+    shown = {}
+    for name, more in (("one", []), (strategy, ["resources.devices=2", f"resources.strategy={strategy}"])):
+        process = start([*options(folder, name, *own, *more), *(cell if more else [])])
+        out, shown[name] = process.communicate()
+        assert (process.returncode, out) == (0, ""), shown[name]
+    # One process alone says what was done, with its warnings.
+    assert shown[strategy].count("\n") == shown["one"].count("\n") == 2, shown[strategy]
+    one, two = measured(folder, "one"), measured(folder, strategy)
+    assert (two["devices"], two["strategy"], one["devices"], one["strategy"]) == (2, strategy, 1, "single")
+    assert [two[name] for name in ("steps", "tokens")] == [one[name] for name in ("steps", "tokens")]
+    last = [each["curve"][-1]["valid_loss"] for each in (one, two)]
+    assert last[0] == pytest.approx(last[1], abs=1e-5)
+
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=document["tracking"]["uri"])
+    (run,) = (run for each in client.search_experiments() for run in client.search_runs([each.experiment_id]))
+    history = client.get_metric_history(run.info.run_id, "train_loss")
+    steps = [point["step"] for point in two["curve"] if "train_loss" in point]
+    assert sorted(point.step for point in history) == steps
+
+
+@TWO_CORES
+@pytest.mark.slow
+def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
+    own = [
+        "resources.devices=2",
+        "resources.checkpoint_steps=3",
+        "adaptation.epochs=20",
+        "adaptation.precision=float32",
+    ]
+    process = start(options(folder, "killed", *own))
+    wait_for_checkpoint(folder / "work" / "killed", process)
+    children = psutil.Process(process.pid).children()
+    ranks = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    assert len(ranks) == 2
+    ranks[1].kill()
+    assert "palimpsest: error: rank 1 of 2 failed" in process.communicate(timeout=120)[1]
+    assert process.returncode == 75
+    assert not any(rank.is_running() and rank.status() != psutil.STATUS_ZOMBIE for rank in ranks)
+    assert not (folder / "killed").exists()
+    second = start(options(folder, "killed", *own, "resources.strategy=ddp"))
+    assert "goes on from the checkpoint after step" in second.communicate()[1]
+    assert (second.returncode, measured(folder, "killed")["resumed_step"] % 3) == (0, 0)
