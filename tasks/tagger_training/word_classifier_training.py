@@ -39,8 +39,7 @@ from tasks.masking.taggers.word_classifier import (
 from tasks.tagger_training.crf_training import tokens_and_labels
 from tasks.tagger_training.settings import BY_FORM, WordClassifierTraining
 from tasks.torch_setup import has_bfloat16, set_dropout
-from tasks.training.loop import Steps
-from tasks.training.optimiser import linear
+from tasks.training.steps import Steps, linear
 
 _UNSURE = -1
 """Label of a token of unknown class."""

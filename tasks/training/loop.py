@@ -4,14 +4,11 @@ Checkpoints also hold the curve, early stopping and the generator of dropout. Li
 checkpoint at the end of an epoch it would leave out that epoch's validation.
 """
 
-import logging
 import math
-import signal
 import sys
 import time
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar, NamedTuple
@@ -19,18 +16,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint, TQDMProgressBar
-from lightning.pytorch.utilities.exceptions import SIGTERMException
+from lightning.pytorch.callbacks import ModelCheckpoint
 from torch import Tensor, nn
-from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
 
 from tasks.errors import ModelError
-from tasks.threads import is_first_process
 from tasks.torch_setup import has_bfloat16
 from tasks.training.optimiser import OptimisationSettings, make_optimiser, rate_factor
 from tasks.training.ranks import RankPlan
 from tasks.training.stage import Checkpoints, Log, log_nothing
+from tasks.training.steps import run_trainer, scheduled
 
 
 class Step(NamedTuple):
@@ -156,7 +150,7 @@ class Training(LightningModule, ABC):
     def configure_optimizers(self) -> Any:  # noqa: ANN401 - Lightning's union
         """AdamW and its schedule of learning rates."""
         optimiser, steps = make_optimiser(self.model, self.settings), len(self.batches.steps)
-        return _scheduled(optimiser, lambda step: rate_factor(step, steps, self.settings.warmup_share))
+        return scheduled(optimiser, lambda step: rate_factor(step, steps, self.settings.warmup_share))
 
     def configure_gradient_clipping(self, *_: object, **__: object) -> None:
         """Clip by norm; Lightning's own clipping refuses a fused optimiser."""
@@ -253,44 +247,6 @@ class Training(LightningModule, ABC):
             torch.set_rng_state(generator)
 
 
-class Steps(LightningModule):
-    """A model of Hugging Face, with or without peft, that is trained for a fixed number of steps in one process.
-
-    ``next_loss`` makes the next batch and returns its loss. The optimiser's groups have their peak rates; ``factor``
-    returns the share of the peak at a step (from 0). ``after_step`` gets the number of each step, from 1, and its loss.
-    """
-
-    def __init__(
-        self, optimiser: Optimizer, next_loss: Callable[[], Tensor], factor: Callable[[int], float], remedy: str,
-        after_step: Callable[[int, float], None] = lambda step, loss: None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.optimiser, self.next_loss, self.factor = optimiser, next_loss, factor
-        self.remedy, self.after_step, self.losses = remedy, after_step, list[float]()
-
-    def training_step(self, batch: int, batch_idx: int) -> Tensor:
-        """The loss of the next batch; raises ``ModelError`` with the remedy if it is not finite."""
-        loss = self.next_loss()
-        self.losses.append(loss.item())
-        if not math.isfinite(self.losses[-1]):
-            raise ModelError(f"the training loss is not a number at step {batch + 1}; {self.remedy}")
-        return loss
-
-    def on_train_batch_end(self, outputs: object, batch: int, batch_idx: int) -> None:
-        """Call ``after_step``."""
-        self.after_step(batch + 1, self.losses[-1])
-
-    def configure_optimizers(self) -> Any:  # noqa: ANN401 - Lightning's union
-        """The optimiser and its schedule of rates."""
-        return _scheduled(self.optimiser, self.factor)
-
-    def run(self, steps: int, largest_gradient: float = 1.0) -> list[float]:
-        """Take all steps; returns their losses."""
-        device = self.optimiser.param_groups[0]["params"][0].device.type
-        _run(self, range(steps), devices=1, accelerator=device, gradient_clip_val=largest_gradient)
-        return self.losses
-
-
 class _Saves(ModelCheckpoint):
     """Saves after an optimiser step alone, since no checkpoint has the gradients of its parts."""
 
@@ -320,7 +276,7 @@ def fit(module: Training, checkpoints: Checkpoints | None = None) -> TrainingRec
         torch.manual_seed(_rank_seed(module.seed, plan.rank))
         precision = "bf16-mixed" if module.arithmetic == torch.bfloat16 else "32-true"
         options = {"accumulate_grad_batches": module.batches.accumulate, "precision": precision}
-        _run(module, module.batches, begin_with, saves, **options, **plan.devices_of_trainer())
+        run_trainer(module, module.batches, begin_with, saves, **options, **plan.devices_of_trainer())
     return module.record
 
 
@@ -330,30 +286,6 @@ def _key_of(checkpoint: str) -> str | None:
         return key
     except Exception:
         return None
-
-
-def _run(
-    module: LightningModule, batches: Any, begin_with: str | None = None, saves: Sequence[Callback] = (), **options: Any  # noqa: ANN401
-) -> None:  # fmt: skip
-    """Train on all batches once; ``SystemExit`` with 143 after SIGTERM, which ends the training after a step."""
-    for package in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(package).setLevel(logging.ERROR)
-    bar = [TQDMProgressBar()] if sys.stdout.isatty() and is_first_process() else []
-    options |= {"callbacks": [*saves, *bar], "enable_checkpointing": bool(saves), "enable_progress_bar": bool(bar)}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="lightning")
-        try:
-            trainer = Trainer(max_epochs=1, logger=False, enable_model_summary=False, **options)
-            trainer.fit(module, batches, ckpt_path=begin_with, weights_only=True)
-        except SIGTERMException:
-            raise SystemExit(128 + signal.SIGTERM) from None
-        except SystemExit as ended:  # Lightning exits with 1 after Ctrl-C
-            raise KeyboardInterrupt from ended
-
-
-def _scheduled(optimiser: Optimizer, factor: Callable[[int], float]) -> dict[str, Any]:
-    schedule = LambdaLR(optimiser, factor)
-    return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def _whole_weights(model: nn.Module) -> dict[str, Tensor]:

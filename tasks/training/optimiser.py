@@ -1,7 +1,6 @@
 """AdamW and the learning rate of each step."""
 
 import math
-from collections.abc import Callable
 from typing import Literal, Protocol
 
 from torch import nn
@@ -35,9 +34,3 @@ def rate_factor(step: int, total_steps: int, warmup_share: float) -> float:
     if step < warmup:
         return (step + 1) / warmup
     return 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total_steps - warmup)))
-
-
-def linear(steps: int, warm_up_share: float) -> Callable[[int], float]:
-    """The share of the peak rate as a function of the step (from 0): linear up to 1, then linear down to 0."""
-    warm_up = max(1, round(warm_up_share * steps))
-    return lambda step: (step + 1) / warm_up if step < warm_up else (steps - step) / max(1, steps - warm_up)

@@ -21,8 +21,7 @@ from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
-from tasks.training.loop import Steps
-from tasks.training.optimiser import linear
+from tasks.training.steps import Steps, linear
 
 if TYPE_CHECKING:
     from peft import PeftModel

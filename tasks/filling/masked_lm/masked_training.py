@@ -30,8 +30,7 @@ from tasks.filling.masked_lm.candidate_words import (
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.torch_setup import has_bfloat16, set_dropout
-from tasks.training.loop import Steps
-from tasks.training.optimiser import linear
+from tasks.training.steps import Steps, linear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

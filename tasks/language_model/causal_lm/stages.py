@@ -36,9 +36,9 @@ from tasks.language_model.transformer.batching import divide, epoch_order, make_
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.training.loop import Steps
 from tasks.training.optimiser import ADAM_BETAS, rate_factor
 from tasks.training.stage import Curve, Log, log_nothing
+from tasks.training.steps import Steps
 
 if TYPE_CHECKING:
     from tasks.language_model.adapt import AdaptFiles
