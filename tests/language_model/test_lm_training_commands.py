@@ -109,7 +109,7 @@ def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
 
 @TWO_CORES
 @pytest.mark.slow
-def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
+def test_a_killed_process_ends_the_others(folder):
     own = [
         "resources.devices=2",
         "resources.checkpoint_steps=3",
@@ -126,6 +126,3 @@ def test_a_killed_process_ends_the_others_and_the_run_goes_on(folder):
     assert process.returncode == 75
     assert not any(rank.is_running() and rank.status() != psutil.STATUS_ZOMBIE for rank in ranks)
     assert not (folder / "killed").exists()
-    second = start(options(folder, "killed", *own, "resources.strategy=ddp"))
-    assert "goes on from the checkpoint after step" in second.communicate()[1]
-    assert (second.returncode, measured(folder, "killed")["resumed_step"] % 3) == (0, 0)
