@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryFile
 
-from flows.stages.supervisor import USED_BY_DVC
+from flows.stages.warm_server import OF_DVC
 from tasks.cli import load_command, main
 
 
@@ -34,7 +34,7 @@ def import_dvc() -> None:
     from dvc.cli.parser import get_main_parser
 
     get_main_parser()
-    for name in (*USED_BY_DVC, "networkx"):
+    for name in OF_DVC:
         importlib.import_module(name)
 
 

@@ -1,17 +1,20 @@
 """The commands of a run's stages on the machines of a Ray cluster, as the leading machine sees them.
 
 The leader's DVC decides, locks and records each stage. Only its command runs elsewhere, on the file system that all
-machines share (``flows.stages.remote_commands`` requests it, ``flows.cluster.node`` runs it). If the leader dies, Ray
-ends the commands that it started. If a node dies, its stages fail with a temporary error, and are retried elsewhere.
+machines share (the shell of ``flows.stages.processes`` asks for it, ``flows.cluster.node`` runs it). If the leader
+dies, Ray ends the commands that it started. If a node dies, its stages fail with a temporary error, and are retried
+elsewhere.
 """
 
+import os
 import re
+import select
+import socket
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, Listener
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +22,7 @@ from flows.checkout.run_lock import STATE_FOLDER
 from flows.cluster.node import RANK, meeting_point, run_command
 from flows.graph.graph import dvc_stages, open_repository
 from flows.runs.preparation import first_that_fits
+from flows.stages.asking import NUMBER, receive
 from flows.stages.executor import log_name
 from tasks.errors import ResourceError
 from tasks.files.separate_paths import overlap
@@ -26,6 +30,8 @@ from tasks.ray_cluster import SHARE_OF_LABEL, connect, machines_with
 from tasks.settings.resources import ResourceSettings, StageNeeds
 
 _LOOK_SECONDS = 0.5
+TOLD = ("DVC_", "PREFECT__", "OMP_NUM_THREADS")
+"""Prefixes of environment variables that a command gets from the leader; all others are the node's."""
 LOST = "the node that ran it was lost"
 """Error of a stage whose machine, or whose process there, has died."""
 
@@ -53,15 +59,17 @@ class Cluster:
         self._remote = ray.remote(run_command)
         # A folder of its own, which no other user can enter.
         self.address = f"{self._sockets.name}/socket"
-        self._listener = Listener(self.address, "AF_UNIX", backlog=64)
+        self._door = socket.socket(socket.AF_UNIX)
+        self._door.bind(self.address)
+        self._door.listen(64)
         threading.Thread(target=self._listen, name="cluster", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         import ray
 
-        self._listener.close()
         self._is_closing.set()
+        self._door.shutdown(socket.SHUT_RDWR)
         # Ray crashes if a thread waits for it while it shuts down.
         for thread in self._serving:
             thread.join(10 * _LOOK_SECONDS)
@@ -69,27 +77,34 @@ class Cluster:
         self._sockets.cleanup()
 
     def _listen(self) -> None:
-        while True:
-            try:
-                connection = self._listener.accept()
-            except OSError:  # closed
-                return
-            thread = threading.Thread(target=self._serve, args=(connection,), name="stage on a node", daemon=True)
-            self._serving.append(thread)
-            thread.start()
+        with self._door, suppress(OSError):  # it is shut down at the end
+            while True:
+                line, _ = self._door.accept()
+                thread = threading.Thread(target=self._serve, args=(line,), name="stage on a node", daemon=True)
+                self._serving.append(thread)
+                thread.start()
 
-    def _serve(self, connection: Connection) -> None:
-        with connection, suppress(EOFError, OSError):
-            connection.send(self._run(connection, *connection.recv()))
+    def _serve(self, line: socket.socket) -> None:
+        with line, suppress(EOFError, OSError):
+            arguments, folder, environment, files = receive(line)
+            line.sendall(NUMBER.pack(0))
+            told = {name: value for name, value in environment.items() if name.startswith(TOLD)}
+            try:
+                status, said = self._run(line, environment["DVC_STAGE"], arguments[-1], folder, told)
+                os.write(files[1], f"{said}\n".encode() if said else b"")
+                line.sendall(NUMBER.pack(status))
+            finally:
+                for file in files:
+                    os.close(file)
 
     def _run(
-        self, connection: Connection, stage: str, command: str, folder: str, environment: Mapping[str, str]
+        self, line: socket.socket, stage: str, command: str, folder: str, environment: Mapping[str, str]
     ) -> tuple[int, str]:
         """Status and message of one command; cancelled if its caller has gone."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            return self._on_machines(connection, stage, command, folder, environment)
+            return self._on_machines(line, stage, command, folder, environment)
         except ResourceError as error:
             reason = str(error)
         except RayTaskError as error:
@@ -104,7 +119,7 @@ class Cluster:
         return 1, f"palimpsest: error: {reason}"
 
     def _on_machines(
-        self, connection: Connection, stage: str, command: str, folder: str, environment: Mapping[str, str]
+        self, line: socket.socket, stage: str, command: str, folder: str, environment: Mapping[str, str]
     ) -> tuple[int, str]:
         import ray
 
@@ -115,7 +130,7 @@ class Cluster:
         def wait(running: list[Any]) -> tuple[list[Any], list[Any]]:
             """Return the finished commands, and those that run or wait for a machine, while waiting makes sense."""
             ended, running = ray.wait(running, timeout=_LOOK_SECONDS)
-            if connection.poll() or self._is_closing.is_set():
+            if select.select([line], [], [], 0)[0] or self._is_closing.is_set():
                 raise EOFError
             if not ended:
                 self._refuse_without_room(needs, amounts, f"{LOST}: ")

@@ -6,24 +6,29 @@ that all machines share.
 
 import os
 import socket
+import time
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.stages.processes import Processes
-from flows.stages.supervisor import LOCKED
-from flows.stages.warm_commands import arguments_of
+from flows.stages.warm_server import COMMANDS
+from tasks.errors import PASSING
 
 RANK = "PALIMPSEST_NODE"
 """Environment variable: rank of the machine among those that train together, from 0."""
+PATIENCE_SECONDS = 30.0
+"""Seconds for an earlier run's processes of a stage to end."""
 _LOCKS = Path(STATE_FOLDER) / "cluster"
 _processes: dict[str, Processes] = {}
-"""Supervisors by folder: one stays for the next command, with the libraries that commands import."""
+"""Warm servers by folder: one stays for the next command, with the libraries that commands import."""
 
 
 def run_command(stage: str, command: str, folder: str, log: str, environment: dict[str, str]) -> tuple[int, str]:
     """Run the command of a stage; return its exit status, and one line: where it ran, or why it was not started.
 
-    Whenever this process ends, the supervisor stops the command within seconds. A stage that an earlier run has left
+    Whenever this process ends, the server stops the command within seconds. A stage that an earlier run has left
     running, here or on another machine, holds a lock: then nothing is started.
     """
     root = Path(folder)
@@ -34,24 +39,28 @@ def run_command(stage: str, command: str, folder: str, log: str, environment: di
     if folder not in _processes:
         # Ray's own number of threads; with another number the last digits of sums differ.
         os.environ.pop("OMP_NUM_THREADS", None)
-        _processes[folder] = Processes(root, detached=True)
-    processes = _processes[folder]
-    if arguments_of(command) is not None:
-        processes.prepare_commands()
-    lock = root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}"
-    # The GPUs of this command; the supervisor has seen those of the first.
-    gpus = {name: value for name, value in os.environ.items() if name.endswith("_VISIBLE_DEVICES")}
-    process = processes.start_command(command, lock, root / log, {**gpus, **environment})
+        _processes[folder] = Processes(root, COMMANDS, detached=True)
+    lock = os.open(
+        root / _LOCKS / f"{Path(log).stem}.{environment.get(RANK, 0)}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not lock_descriptor(lock, blocking=False):
+            if time.monotonic() > deadline:
+                said = "is still at work for an earlier run, perhaps on another machine; end that one first"
+                return PASSING, f"palimpsest: error: stage {stage!r} {said}"
+            time.sleep(0.2)
+        # The command itself holds the lock, until it has ended.
+        process = _processes[folder].start(["/bin/sh", "-c", command], root / log, environment, [lock])
+    finally:
+        os.close(lock)
     try:
         status = process.wait()
     except BaseException:  # Ray interrupts what is cancelled
-        processes.stop(process)
+        process.stop()
         process.wait()
         raise
     assert status is not None  # it has ended
-    if status == LOCKED:
-        said = f"stage {stage!r} is still at work for an earlier run, perhaps on another machine; end that one first"
-        return status, f"palimpsest: error: {said}"
     return status, f"palimpsest: this ran on the node {socket.gethostname()}"
 
 

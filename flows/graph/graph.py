@@ -129,7 +129,6 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     from networkx import lexicographical_topological_sort
 
     with repository.lock:
-        repository._reset()
         index = repository.index
         # A frozen stage does not wait for its inputs; DVC's own runs cut its edges with the same function.
         edges = get_active_graph(index.graph)

@@ -36,11 +36,12 @@ from flows.graph.private_sources import changed_sources
 from flows.prefect_flow.run_artifacts import show_plan, show_results
 from flows.runs.preparation import FOLDER_VARIABLE, Run, prepared_run, refuse_missing, retry_delays, tags, time_limit
 from flows.stages.executor import STOPPED, UNFINISHED, Executor, Outcome, State
-from flows.stages.processes import Processes
-from flows.stages.supervisor import CLUSTER
-from flows.stages.warm_commands import ENOUGH, arguments_of
+from flows.stages.processes import Processes, asking_shell
+from flows.stages.warm_server import COMMANDS, needs_pytorch
 from tasks.errors import ParameterError, StageError
 
+ENOUGH = 8
+"""Number of commands that need PyTorch from which on a run saves more than the imports cost."""
 LOOK_SECONDS = 2.0
 """Seconds between checks for a cancellation."""
 Choice = Annotated[str, Field(pattern=r"^[^=\s]+=[^=\s]+$", examples=["technique=allow_list,every_tagger"])]
@@ -135,9 +136,11 @@ def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | Prefe
             from flows.cluster.cluster import Cluster
 
             cluster = stack.enter_context(Cluster(run.resources, run.root))
-            environment[CLUSTER], ran_on = cluster.address, cluster.ran_on
-        elif sum(arguments_of(node.command) is not None for node in run.plan.to_do()) >= ENOUGH:
-            processes.prepare_commands()
+            environment |= asking_shell(run.root, cluster.address, everything=True)
+            ran_on = cluster.ran_on
+        elif sum(needs_pytorch(node.command) for node in run.plan.to_do()) >= ENOUGH:
+            warm = stack.enter_context(Processes(run.root, COMMANDS, inherited=[run.lock]))
+            environment |= asking_shell(run.root, warm.address, everything=False)
         if _of_command.get(None) is not None:
             stack.enter_context(_signals_stop(run, executor))
         if shown:

@@ -33,7 +33,6 @@ def drive(run: Run, parameters: Mapping[str, Any]) -> str | None:
     with Processes(run.root, inherited=[run.lock]) as processes:
         # Importing Prefect takes a second, in which the server can start.
         server = None if likely_configured() else TemporaryServer(processes, run.root)
-        processes.prepare_dvc()
         if configured_url() is not None and server is not None:
             server.stop()
             server = None
@@ -175,8 +174,7 @@ class TemporaryServer:
         self._log.unlink(missing_ok=True)
         self._port = free_port()
         self.password = f"palimpsest:{new_password()}"
-        self._processes = processes
-        self._process = processes.start_program(
+        self._process = processes.start(
             [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(self._port)],
             self._log,
             {
@@ -192,7 +190,7 @@ class TemporaryServer:
         """Block until it answers and return its address; ``ResourceError`` if it does not start."""
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
-            if self._process.status is not None or time.monotonic() > deadline:
+            if self._process.wait(0) is not None or time.monotonic() > deadline:
                 raise ResourceError(
                     f"Prefect's temporary server did not start; its output is in {str(self._log)!r}. Set "
                     "PREFECT_API_URL to use a server that is running, or run the stages with 'dvc repro'"
@@ -202,7 +200,7 @@ class TemporaryServer:
 
     def stop(self) -> None:
         """End the server if it is not needed."""
-        self._processes.stop(self._process)
+        self._process.stop()
 
     def _answers(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)

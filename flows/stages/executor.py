@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.checkout.run_lock import STATE_FOLDER
-from flows.stages.processes import SUPERVISOR_ENDED, Process, Processes
+from flows.stages.processes import SERVER_ENDED, Process, Processes
+from flows.stages.warm_server import DVC
 from tasks.errors import PASSING, PalimpsestError
 
 FULL_DISK_BYTES = 1 << 16
@@ -91,7 +92,7 @@ class Executor:
         """Stop all running stages within seconds and start no other; unfinished work is lost."""
         self._stopped.set()
         for process in list(self._running):
-            self._processes.stop(process)
+            process.stop()
 
     def run(self, name: str) -> Outcome:
         """Run one stage and wait for it.
@@ -121,7 +122,7 @@ class Executor:
             return failed(INTERRUPTED)
         if limit is not None and time.monotonic() - started >= limit:
             return failed(f"it was stopped after {limit:g} seconds, its limit; raise it under resources.time_limits")
-        if status == SUPERVISOR_ENDED:
+        if status == SERVER_ENDED:
             return failed("the process that starts the stages was killed")
         if shutil.disk_usage(self._folder).free < FULL_DISK_BYTES:
             # On a full disk the log lacks the reason.
@@ -135,15 +136,15 @@ class Executor:
                 return None
             # --wait-for-lock: without it DVC gives up after three seconds, also when the command has just finished and
             # its result is to be recorded.
-            process = self._processes.start_dvc(
-                ["--wait-for-lock", "repro", "--single-item", name], log, self._environment
+            process = self._processes.start(
+                [DVC, "--wait-for-lock", "repro", "--single-item", name], log, self._environment
             )
             self._running.add(process)
         if self._stopped.is_set():
-            self._processes.stop(process)
+            process.stop()
         try:
             if limit is not None and process.wait(limit) is None:
-                self._processes.stop(process)
+                process.stop()
             return process.wait()
         finally:
             self._running.discard(process)

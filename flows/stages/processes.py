@@ -1,108 +1,110 @@
-"""The processes of one run, started and stopped through the supervisor, so that none of them outlives the run."""
+"""The processes of one run, started and stopped through warm servers, so that none of them outlives the run."""
 
-import json
 import os
+import select
+import shlex
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from flows.stages import supervisor
+from flows.checkout.run_lock import STATE_FOLDER
+from flows.stages import asking, warm_server
 from tasks.errors import ResourceError
 
-SUPERVISOR_ENDED = -128
-"""Status of a process whose supervisor was killed; no signal has this number."""
+SERVER_ENDED = -128
+"""Status of a process whose server was killed; no signal has this number."""
+_SPECIAL = r"*[!A-Za-z0-9_./=,:@+\ -]*"
+"""A shell's pattern of commands that need a shell."""
 
 
 class Process:
     """One started process; ``wait`` gives its exit status."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        """Number of the process in the supervisor's messages."""
-        self._ended = threading.Event()
-        self.pid: int | None = None
+    def __init__(self, line: socket.socket) -> None:
+        self._line, self._lock = line, threading.Lock()
+        self.pid = asking.number_from(line)
         self.status: int | None = None
-        """Exit status, a negative signal number, or ``None`` while it runs."""
+        """Exit status, a negative signal number, or ``None`` until somebody has waited for it."""
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Block until it has ended (or for ``timeout`` seconds) and return its status, or ``None``."""
-        self._ended.wait(timeout)
-        return self.status
+        with self._lock:
+            if self.status is None and select.select([self._line], [], [], timeout)[0]:
+                status = asking.number_from(self._line)
+                if status is None and self.pid is not None:
+                    # The server is gone. It stops everything before it ends, unless it was killed itself.
+                    warm_server.signal_group(self.pid, warm_server.signal.SIGKILL)
+                self.status = SERVER_ENDED if status is None else status
+                self._line.close()
+            return self.status
 
-    def end(self, status: int) -> None:
-        """Record the exit status."""
-        self.status = status
-        self._ended.set()
+    def stop(self) -> None:
+        """Ask it and its children to end; the remaining ones are killed after two seconds. Returns at once."""
+        try:
+            self._line.shutdown(socket.SHUT_WR)
+        except OSError:  # it has ended
+            return
 
 
 class Processes:
-    """The supervisor of one run, as seen by the run. Safe to use from several threads."""
+    """One warm server, as seen by its run. Safe to use from several threads."""
 
-    def __init__(self, folder: str | Path, *, inherited: Sequence[int] = (), detached: bool = False) -> None:
-        """Start the supervisor with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
+    def __init__(
+        self, folder: str | Path, kind: str = warm_server.DVC, *, inherited: Sequence[int] = (), detached: bool = False
+    ) -> None:
+        """Start the server with ``folder`` as its working folder; it keeps the ``inherited`` file handles open.
 
         ``detached``: it is no child of this process, for one whose children are killed when it ends, as Ray does.
         """
-        self.mark = uuid.uuid4().hex
-        self._lock = threading.Lock()
-        self._next = 0
-        self._running: dict[int, Process] = {}
-        self._closed = False
-        # -P: the folder of the script is not searched for modules, so ours cannot be taken for others.
-        self._supervisor = subprocess.Popen(
-            [sys.executable, "-P", supervisor.__file__, *([supervisor.DETACHED] if detached else [])],
-            cwd=folder,
-            env={**child_environment(os.environ), supervisor.MARK: self.mark},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=tuple(handle for handle in inherited if handle >= 0),
-        )
-        self._listener = threading.Thread(target=self._listen, name="supervisor reports", daemon=True)
-        self._listener.start()
+        self._folder = Path(folder).absolute()
+        # A folder of its own, which no other user can enter.
+        self.address = f"{tempfile.mkdtemp(prefix='palimpsest-')}/socket"
+        handles = [handle for handle in inherited if handle >= 0]
+        with socket.socket(socket.AF_UNIX) as door:
+            door.bind(self.address)
+            door.listen(64)
+            options = [kind, str(door.fileno()), *([warm_server.DETACHED] if detached else [])]
+            # -P: the working folder is not searched for modules, so its own cannot be taken for others.
+            self._server = subprocess.Popen(
+                [sys.executable, "-P", "-m", warm_server.__name__, *options],
+                cwd=folder,
+                env=child_environment(os.environ),
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(door.fileno(), *handles),
+            )
 
-    def prepare_dvc(self) -> None:
-        """Let the supervisor import DVC now; otherwise the first DVC command waits for that."""
-        self._send({"prepare": "dvc"})
-
-    def prepare_commands(self) -> None:
-        """Let the supervisor import common modules of stages' commands, so that these start in a fraction of a second.
-
-        It takes seconds, in which nothing else is started.
-        """
-        self._send({"prepare": "commands"})
-
-    def start_dvc(self, arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Process:
-        """Start ``dvc ARGUMENTS`` with both output streams appended to ``log``, and additions to its environment."""
-        return self._start({"dvc": list(arguments), "environment": dict(environment or {})}, log)
-
-    def start_program(self, program: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Process:
-        """Start any other program, with additions to its environment."""
-        return self._start({"program": list(program), "environment": dict(environment or {})}, log)
-
-    def start_command(self, command: str, lock: Path, log: Path, environment: Mapping[str, str]) -> Process:
-        """Start a stage's command as DVC would; it holds the lock of its stage until it has ended."""
-        return self._start({"command": command, "lock": str(lock), "environment": dict(environment)}, log)
-
-    def stop(self, process: Process) -> None:
-        """Ask one process and its children to end, and kill the remaining ones after two seconds. Returns at once."""
-        self._send({"stop": process.number})
+    def start(
+        self,
+        arguments: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+        inherited: Sequence[int] = (),
+    ) -> Process:
+        """Start ``dvc …`` or another program with both output streams appended to ``log``, additions to its
+        environment, and file handles that it keeps open."""
+        whole = child_environment(os.environ) | dict(environment or {})
+        files = [os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)]
+        try:
+            streams = [files[0], files[1], files[1], *inherited]
+            return Process(asking.ask(self.address, arguments, str(self._folder), whole, streams))
+        except OSError:
+            raise ResourceError(
+                "the process that starts the stages has ended; start the run again, finished stages are saved"
+            ) from None
+        finally:
+            for file in files:
+                os.close(file)
 
     def close(self) -> None:
-        """Stop everything and end the supervisor; returns when both are done."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            if self._supervisor.stdin is not None:
-                with suppress(BrokenPipeError):
-                    self._supervisor.stdin.close()
-        self._supervisor.wait()
-        self._listener.join()  # until nobody reports any more
+        """Stop everything and end the server; returns when both are done."""
+        assert self._server.stdin is not None  # it was opened as a pipe
+        self._server.stdin.close()
+        self._server.wait()
 
     def __enter__(self) -> "Processes":
         return self
@@ -110,39 +112,25 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start(self, request: dict[str, object], log: Path) -> Process:
-        with self._lock:
-            self._next += 1
-            process = Process(self._next)
-            self._running[process.number] = process
-        self._send({"start": process.number, "log": str(log), **request})
-        return process
 
-    def _send(self, message: dict[str, object]) -> None:
-        with self._lock:
-            if self._closed or self._supervisor.stdin is None:
-                raise ResourceError("the run is being stopped: no further process is started")
-            try:
-                self._supervisor.stdin.write(json.dumps(message).encode() + b"\n")
-                self._supervisor.stdin.flush()
-            except BrokenPipeError:
-                raise ResourceError(
-                    "the process that starts the stages was killed; start the run again, finished stages are saved"
-                ) from None
+def asking_shell(folder: Path, address: str, *, everything: bool) -> dict[str, str]:
+    """The environment in which DVC has commands run by the server at this address.
 
-    def _listen(self) -> None:
-        assert self._supervisor.stdout is not None  # it was opened as a pipe
-        for line in self._supervisor.stdout:
-            message = json.loads(line)
-            if "started" in message:
-                self._running[message["started"]].pid = message["pid"]
-            else:
-                self._running.pop(message["ended"]).end(message["status"])
-        # The supervisor is gone. It stops everything before it ends, unless it was killed itself.
-        for process in list(self._running.values()):
-            if process.pid is not None:
-                supervisor.signal_group(process.pid, supervisor.signal.SIGKILL)
-            process.end(SUPERVISOR_ENDED)
+    DVC starts commands by the shell that ``SHELL`` names. It is a script with the name of the user's own, since DVC
+    chooses options by that name. The script asks for ``everything``, or only for our commands that need PyTorch.
+    """
+    shell = os.environ.get("SHELL") or "/bin/sh"
+    script = folder.absolute() / STATE_FOLDER / "shell" / os.path.basename(shell)
+    script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ask = shlex.join([sys.executable, "-IS", asking.__file__, address, shell])
+    ours = "|".join(f"palimpsest\\ {name}\\ *" for name in warm_server.FORKED)
+    cases = f'*) exec {ask} "$@" ;;' if everything else f'{_SPECIAL}) ;;\n{ours}) exec {ask} "$@" ;;'
+    lines = (
+        f'for command; do :; done\nSHELL={shlex.quote(shell)}\ncase $command in\n{cases}\nesac\nexec "$SHELL" "$@"\n'
+    )
+    script.write_text(f"#!/bin/sh\n{lines}", encoding="utf-8")
+    script.chmod(0o700)
+    return {"SHELL": str(script)}
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:

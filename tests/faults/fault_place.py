@@ -164,8 +164,8 @@ def stages_of(run: subprocess.Popen[bytes]) -> Iterator[psutil.Process]:
         for process in psutil.Process(run.pid).children(recursive=True):
             with suppress(psutil.Error):
                 command = " ".join(process.cmdline())
-                supervised = "supervisor.py" in command and process.ppid() != run.pid
-                if supervised or "DVC_STAGE" in process.environ():
+                forked = "warm_server" in command and process.ppid() != run.pid
+                if forked or "DVC_STAGE" in process.environ():
                     yield process
 
 

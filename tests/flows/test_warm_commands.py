@@ -1,9 +1,11 @@
 """Commands of stages that start in a fork: the same as in a process of their own, but for the time of imports."""
 
+import importlib
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,9 @@ from scratch_project import CHECKOUT, Project
 
 from flows.graph.graph import open_repository, read_graph
 from flows.stages.executor import Executor, State
-from flows.stages.processes import Process, Processes
-from flows.stages.warm_commands import COMMANDS, arguments_of, file_state, forkable, imported
+from flows.stages.processes import Process, Processes, asking_shell
+from flows.stages.warm_server import COMMANDS, FORKED, OF_COMMANDS, OF_DVC, file_state, forkable, needs_pytorch
+from tasks.cli import COMMANDS as OURS
 
 FILL = "palimpsest fill --method unigram --seed 1 --word-counts counts.tsv --input masked.txt --output filled.txt"
 GRAPH = f"""
@@ -21,24 +24,10 @@ stages:
     cmd: {FILL}
     deps: [masked.txt, counts.tsv]
     outs: [filled.txt]
-"""
-INSIDE_DVC = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-import supervisor
-supervisor.preload()
-warm = supervisor.sibling("warm_commands")
-from dvc.stage import run
-from dvc.stage.exceptions import StageCmdFailedError
-run._run = lambda executable, cmd, **options: print("a shell:", cmd, flush=True)
-warm.start_commands_in_forks()
-options = {"cwd": os.getcwd(), "env": dict(os.environ, GREETING="hello")}
-for command in sys.argv[2:]:
-    try:
-        run._run("/bin/sh", command, **options)
-        print("done", flush=True)
-    except StageCmdFailedError as error:
-        print("failed:", str(error).rsplit(" ", 1)[-1], flush=True)
+  wrong:
+    cmd: {FILL.replace("unigram", "nonsense")}
+  shell:
+    cmd: GREETING=hello && echo "<$GREETING $SHELL>"; kill -9 $$
 """
 
 
@@ -50,64 +39,64 @@ def filling(project: Project) -> Project:
     return project
 
 
-def inside_dvc(folder: Path, *commands: str) -> list[str]:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    stages = CHECKOUT / "flows" / "stages"
-    done = subprocess.run(
-        [sys.executable, "-c", INSIDE_DVC, str(stages), *commands],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stderr
-    return (done.stdout + done.stderr).splitlines()
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """A server that has imported what stages import."""
+    with Processes(tmp_path_factory.mktemp("warm"), COMMANDS) as server:
+        yield server
 
 
-def test_commands_that_need_a_shell_or_are_not_ours_have_none() -> None:
-    assert arguments_of("palimpsest fill --input a.txt") == ["fill", "--input", "a.txt"]
+def test_commands_that_need_a_shell_or_no_pytorch_start_in_none() -> None:
+    assert needs_pytorch("palimpsest fill  --input a.txt")
     for command in (
         "palimpsest fill --input a.txt && cat a.txt",
         "palimpsest fill --input $HOME/a.txt",
         "palimpsest fill --input 'a b.txt'",
         "palimpsest fill\npalimpsest fill",
+        "palimpsest fillers",
         "palimpsest mask --input a.txt",
         "palimpsest",
         "cat a.txt",
     ):
-        assert arguments_of(command) is None
+        assert not needs_pytorch(command)
 
 
-def test_of_our_own_graph_all_that_need_pytorch_start_in_a_fork() -> None:
+def test_every_name_in_the_lists_exists_and_our_graph_starts_such_commands_in_forks() -> None:
+    assert set(FORKED) <= set(OURS)
+    for name in [*OF_DVC, *OF_COMMANDS]:
+        importlib.import_module(name)
     with open_repository(CHECKOUT) as repository:
-        commands = [node.command or "" for node in read_graph(repository).nodes.values()]
-    heavy = [
-        command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in COMMANDS
-    ]
+        commands = [node.command for node in read_graph(repository).nodes.values()]
+    heavy = [command for command in commands if command.split()[:1] == ["palimpsest"] and command.split()[1] in FORKED]
     assert len(heavy) > 45
-    assert [command for command in heavy if arguments_of(command) is None] == []
+    assert [command for command in heavy if not needs_pytorch(command)] == []
 
 
 @pytest.mark.parametrize("change", [lambda file: file.write_text("b = 22\n"), Path.touch, Path.unlink])
-def test_a_command_starts_anew_where_a_file_of_ours_is_no_longer_what_was_imported(tmp_path, monkeypatch, change):
+def test_a_command_starts_anew_where_a_file_of_ours_is_no_longer_the_imported_one(tmp_path, change):
     file = tmp_path / "ours.py"
     file.write_text("a = 1\n")
     os.utime(file, (1, 1))
-    monkeypatch.setitem(imported, str(file), file_state(str(file)))
-    assert forkable(FILL) == arguments_of(FILL)
+    imported = {str(file): file_state(str(file))}
+    assert forkable(["/bin/sh", "-c", FILL], imported) == FILL.split()[1:]
     change(file)
-    assert forkable(FILL) is None
+    assert forkable(["/bin/sh", "-c", FILL], imported) is None
 
 
-def test_a_fork_does_what_a_process_does_and_says_how_it_ended(filling: Project) -> None:
-    lines = inside_dvc(filling.folder, FILL, FILL.replace("unigram", "nonsense"), "cat masked.txt", "palimpsest mask")
-    kept = [line for line in lines if line.startswith(("done", "failed", "a shell", "palimpsest: error"))]
-    assert kept[:1] == ["done"]
-    assert kept[1] in ("failed: 1", "failed: 2")
-    assert kept[2:6] == ["a shell: cat masked.txt", "done", "a shell: palimpsest mask", "done"]
-    assert any("'nonsense'" in line for line in lines)
+def test_a_fork_does_what_a_process_does_and_says_how_it_ended(filling: Project, warm: Processes) -> None:
+    shell = asking_shell(filling.folder, warm.address, everything=False)
+    with Processes(filling.folder) as processes:
+        executor = Executor(processes, filling.folder, environment=shell)
+        outcome, wrong, own = (executor.run(name) for name in ("fill", "wrong", "shell"))
+        asking_shell(filling.folder, warm.address, everything=True)
+        asked = executor.run("shell")
+    assert (outcome.state, outcome.error) == (State.RAN, None)
+    assert wrong.state is State.FAILED
+    assert "'nonsense'" in str(wrong.error)
+    assert [(one.state, one.may_pass) for one in (own, asked)] == [(State.FAILED, True)] * 2
+    log = filling.read(".palimpsest/logs/shell.log")
+    assert f"<hello {os.environ.get('SHELL') or '/bin/sh'}>" in log
+    assert "didn't change" in filling.dvc("repro", "fill")
     forked = filling.read("filled.txt")
     (filling.folder / "filled.txt").unlink()
     subprocess.run([Path(sys.executable).parent / "palimpsest", *FILL.split()[1:]], cwd=filling.folder, check=True)
@@ -115,34 +104,32 @@ def test_a_fork_does_what_a_process_does_and_says_how_it_ended(filling: Project)
     assert "[MASK]" not in forked
 
 
-def test_a_stage_runs_in_a_fork_of_a_prepared_supervisor_and_is_gone_within_seconds_of_a_stop(filling: Project) -> None:
+@pytest.mark.parametrize("end", ["stop", "close"])
+def test_a_command_in_a_fork_is_gone_within_seconds_of_a_stop(filling: Project, warm: Processes, end: str) -> None:
+    """It waits for a text that never comes."""
+    os.mkfifo(filling.folder / "pipe")
+    filling.replace("dvc.yaml", "--input masked.txt", "--input pipe")
+    log = filling.folder / end
+    shell = asking_shell(filling.folder, warm.address, everything=False)
     with Processes(filling.folder) as processes:
-        processes.prepare_commands()
-        outcome = Executor(processes, filling.folder).run("fill")
-        assert (outcome.state, outcome.error) == (State.RAN, None)
-        assert "[MASK]" not in filling.read("filled.txt")
-        assert "didn't change" in filling.dvc("repro", "fill")
-        # Now it waits for a text that never comes: it is stopped, and the next one ends with its supervisor.
-        os.mkfifo(filling.folder / "pipe")
-        filling.replace("dvc.yaml", "--input masked.txt", "--input pipe")
-        for end in ("stop", "close"):
-            log = filling.folder / end
-            process = processes.start_dvc(["repro", "--single-item", "fill"], log)
-            wait_for_text(log, "> palimpsest fill", process)
-            time.sleep(1)
-            assert process.status is None
-            before = time.monotonic()
-            if end == "stop":
-                processes.stop(process)
-                assert process.wait(20) is not None
-                assert time.monotonic() - before < 10
+        process = processes.start(["dvc", "repro", "--single-item", "fill"], log, shell)
+        wait_for_text(log, "> palimpsest fill", process)
+        time.sleep(2)
+        assert process.wait(0) is None
+        before = time.monotonic()
+        if end == "stop":
+            process.stop()
+            assert process.wait(20) is not None
+            assert time.monotonic() - before < 10
     assert time.monotonic() - before < 10
     assert not (filling.folder / "filled.txt").exists()
+    forks = subprocess.run(["pgrep", "-P", str(warm._server.pid)], capture_output=True, text=True)
+    assert forks.stdout == ""
 
 
 def wait_for_text(log: Path, text: str, process: Process) -> None:
     deadline = time.monotonic() + 120
     while not log.exists() or text not in log.read_text(encoding="utf-8"):
         assert time.monotonic() < deadline, "did not happen in time"
-        assert process.status is None, log.read_text(encoding="utf-8")
+        assert process.wait(0) is None, log.read_text(encoding="utf-8")
         time.sleep(0.05)

@@ -5,18 +5,10 @@ from pathlib import Path
 from scratch_project import GRAPH, make_project
 
 from flows.stages.executor import Executor, State
+from flows.stages.lock_entry import HEAD, replaced
 from flows.stages.processes import Processes
-from flows.stages.single_lock_entry import HEAD, replaced, spans
 
-TEXT = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        b\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
-
-
-def test_the_entries_are_found() -> None:
-    found = spans(TEXT)
-    assert found is not None
-    assert list(found) == ["raw", "mask@list"]
-    start, end = found["mask@list"]
-    assert TEXT[start:end] == "  mask@list:\n    cmd: c\n"
+TEXT = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        raw:\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
 
 
 def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
@@ -25,7 +17,7 @@ def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
     assert replaced(TEXT, "fill", "  other:\n    cmd: d\n") is None
 
 
-def test_what_dvc_did_not_write_like_this_is_left_to_dvc() -> None:
+def test_a_file_in_another_form_than_dvcs_is_left_to_dvc() -> None:
     for text in [
         "",
         TEXT[:-1],
@@ -34,12 +26,10 @@ def test_what_dvc_did_not_write_like_this_is_left_to_dvc() -> None:
         TEXT.replace("  mask", "  # a remark\n  mask"),
         TEXT.replace("  mask@list:", "  'mask@list':"),
         TEXT.replace("  mask@list:\n    cmd: c\n", "  mask@list: {cmd: c}\n"),
-        TEXT.replace("  mask@list:", "  raw:"),
         TEXT.replace("cmd: c", "cmd: &id001 c"),
         f"{TEXT}<<<<<<< HEAD\n",
         f"{TEXT}datasets: []\n",
     ]:
-        assert spans(text) is None
         assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
 
 
@@ -54,7 +44,7 @@ NAMES = ["raw", "mask@list", "fill@list-top_1", "other0", "other1", "other2"]
 
 
 def test_the_file_is_the_one_that_dvc_writes(tmp_path: Path) -> None:
-    """Byte for byte, first time and again after a change; also where somebody has written a remark into it."""
+    """Byte for byte, first time and again after a change; also with a person's remark in it."""
     ours, peer = (make_project(tmp_path / name, GRAPH + OTHERS) for name in ("ours", "peer"))
     with Processes(ours.folder) as processes:
         executor = Executor(processes, ours.folder)

@@ -1,0 +1,345 @@
+"""A server that has imported DVC, or the libraries of stages, and runs commands in forks of itself.
+
+It replaces no function of a library: DVC starts commands by the shell that ``SHELL`` names, and during a run that is a
+script which asks this server (``flows.stages.processes``). An import takes two to six seconds of processor time, for
+many stages as long as their work.
+
+``python -P -m flows.stages.warm_server KIND DOOR``: requests (``flows.stages.asking``) come through the listening
+socket with the number ``DOOR``. Each process leads a session of its own. If the asking side hangs up, its process is
+stopped. The end of standard input means that the run is gone, however it died: the server stops everything, and ends.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import logging
+import os
+import re
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import psutil
+
+from flows.stages.asking import NUMBER, receive
+
+DVC, COMMANDS = "dvc", "commands"
+"""Kinds of servers: for DVC's own commands, and for commands of stages that need PyTorch."""
+DETACHED = "--detached"
+"""Argument to start it without a parent."""
+GRACE_SECONDS = 2.0
+"""Seconds for a stopped process before SIGKILL; DVC has them once more after its command was killed."""
+OF_DVC = (
+    "configobj dulwich.ignore dvc.cachemgr dvc.data_cloud dvc.dependency dvc.dirs dvc.lock dvc.repo.artifacts "
+    "dvc.repo.datasets dvc.repo.index dvc.repo.metrics dvc.repo.open_repo dvc.repo.params dvc.repo.plots "
+    "dvc.repo.reproduce dvc.repo.stage dvc.rwlock dvc.scm dvc.stage.cache dvc.stage.run dvc.utils.strictyaml "
+    "dvc_data.hashfile.db.local fsspec.implementations.memory networkx pyparsing ruamel.yaml scmrepo.git"
+).split()
+"""Modules that ``dvc repro`` imports only when it runs."""
+OF_COMMANDS = (
+    "torch lightning.pytorch safetensors.torch transformers transformers.models.bert.modeling_bert spacy tqdm mlflow "
+    "mlflow.store.tracking.sqlalchemy_store tasks.audit.text_attacks tasks.audit.twin tasks.filling.filled_corpus "
+    "tasks.filling.masked_lm.weighing tasks.language_model.divided_model tasks.language_model.evaluation.perplexity "
+    "tasks.language_model.training tasks.language_model.transformer.scoring tasks.parameters.parameter_file "
+    "tasks.speech.fusion.fuse_stage"
+).split()
+"""Modules that the commands below import only when they run."""
+FORKED = (
+    "adapt audit compare-unlearning encode-speech examples fill fluency fuse perplexity pretrain rescore train-filler "
+    "tune-filler tune-fusion"
+).split()
+"""Commands that always import PyTorch. For others, the imports would count as their memory."""
+_PROGRAM, _WORD = "palimpsest", "[A-Za-z0-9_./=,:@+-]"
+_DIE_WITH_PARENT, _ADOPT_ORPHANS = 1, 36
+"""Of Linux's ``prctl``."""
+_Files = dict[str, tuple[int, int, int]]
+
+
+class Server:
+    """Processes that were asked for, each the leader of a session and process group of its own."""
+
+    def __init__(self, kind: str, door: socket.socket, *, eager: bool) -> None:
+        """``eager``: it imports at once, and not for the first command that needs it."""
+        self._kind, self._door = kind, door
+        self._lines: dict[int, socket.socket] = {}  # by process id
+        self._kill_at: dict[int, float] = {}  # process id -> monotonic time of SIGKILL
+        self._spared: set[int] = set()  # process ids of DVC whose commands have been killed
+        self._is_open = True
+        self._is_eager, self._is_terminated = eager, False
+        self._imported: _Files | None = None
+        self._wake, self._wake_write = os.pipe()
+
+    def serve(self) -> None:
+        """Work until the run is gone and every process has ended."""
+        for end in (self._wake, self._wake_write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._terminate)
+        while self._is_open or self._lines:
+            asking = {line: pid for pid, line in self._lines.items() if pid not in self._kill_at}
+            sources: list[Any] = [self._wake, *([0, self._door] if self._is_open else []), *asking]
+            # Requests that need no import go first.
+            ready, _, _ = select.select(sources, [], [], self._patience())
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+            if self._is_open and (self._is_terminated or (0 in ready and not os.read(0, 4096))):
+                self._close()
+            for line in set(ready) & set(asking):
+                self._stop(asking[line])
+            if self._is_open and self._door in ready:
+                self._start(self._door.accept()[0])
+            elif self._is_importing and not ready:
+                self._import()
+            self._kill_overdue()
+            self._collect()
+        kill_descendants(os.getpid())
+
+    def _terminate(self, *_: object) -> None:
+        self._is_terminated = True
+
+    @property
+    def _is_importing(self) -> bool:
+        return self._is_open and self._is_eager and self._imported is None
+
+    def _patience(self) -> float | None:
+        if self._is_importing:
+            return 0.05
+        return max(0.0, min(self._kill_at.values()) - time.monotonic()) if self._kill_at else None
+
+    def _import(self) -> None:
+        self._imported = import_dvc() if self._kind == DVC else import_for_commands()
+        if threading.active_count() != 1:
+            raise SystemExit("a thread is running: forking would not be safe")
+        gc.freeze()  # the garbage collector writes into the objects that it looks at
+
+    def _start(self, line: socket.socket) -> None:
+        try:
+            line.settimeout(10.0)
+            arguments, folder, environment, files = receive(line)
+        except (OSError, EOFError):
+            line.close()
+            return
+        if self._imported is None and (arguments[0] == DVC or needs_pytorch(arguments[-1])):
+            self._import()
+        pid = os.fork()
+        if pid == 0:
+            become(arguments, folder, environment, files, self._imported or {})
+        for file in files:
+            os.close(file)
+        self._lines[pid] = line
+        if arguments[0] == DVC:
+            self._spared.add(pid)
+        _answer(line, pid)
+
+    def _stop(self, pid: int) -> None:
+        """SIGINT lets DVC release its locks and a command remove its unfinished files."""
+        if pid not in self._kill_at:
+            signal_group(pid, signal.SIGINT)
+            self._kill_at[pid] = time.monotonic() + GRACE_SECONDS
+
+    def _close(self) -> None:
+        self._is_open = False
+        self._door.close()
+        for pid in self._lines:
+            self._stop(pid)
+
+    def _kill_overdue(self) -> None:
+        now = time.monotonic()
+        for pid, deadline in self._kill_at.items():
+            if deadline <= now:
+                if pid in self._spared:
+                    self._spared.remove(pid)
+                    kill_descendants(pid)
+                else:
+                    signal_group(pid, signal.SIGKILL)
+                self._kill_at[pid] = now + GRACE_SECONDS
+
+    def _collect(self) -> None:
+        """Report the processes that have ended; orphans of theirs have come to this one."""
+        with contextlib.suppress(ChildProcessError):
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                line = self._lines.pop(ended.si_pid, None)
+                if line is not None:
+                    # While the leader is a zombie its group number cannot be another's: end its remaining processes.
+                    signal_group(ended.si_pid, signal.SIGKILL)
+                _, status = os.waitpid(ended.si_pid, 0)
+                self._kill_at.pop(ended.si_pid, None)
+                self._spared.discard(ended.si_pid)
+                if line is not None:
+                    _answer(line, os.waitstatus_to_exitcode(status))
+                    line.close()
+
+
+def _answer(line: socket.socket, number: int) -> None:
+    with contextlib.suppress(OSError):  # the asking side has gone
+        line.sendall(NUMBER.pack(number))
+
+
+def become(
+    arguments: list[str], folder: str, environment: dict[str, str], files: Sequence[int], imported: _Files
+) -> NoReturn:
+    """Set up the fork like a new process, and run the command; files after the standard ones stay open."""
+    status = 70
+    try:
+        signal.set_wakeup_fd(-1)
+        os.setsid()
+        prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        for one in (signal.SIGTERM, signal.SIGCHLD, signal.SIGPIPE):
+            signal.signal(one, signal.SIG_DFL)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        os.closerange(len(files), os.sysconf("SC_OPEN_MAX"))
+        # DVC's copies, also of private files, get the modes that the umask leaves.
+        os.umask(0o077)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        if arguments[0] == DVC:
+            # A stop ends the stage's command; DVC records finished work, or releases its locks, and ends on its own.
+            signal.signal(signal.SIGINT, lambda *_: None)
+            status = dvc(arguments)
+        else:
+            own = forkable(arguments, imported)
+            signal.signal(signal.SIGINT, signal.default_int_handler if own else signal.SIG_DFL)
+            if own is None:
+                os.execvp(arguments[0], arguments)
+            status = palimpsest(own)
+    except BaseException as error:  # nothing may return into the server's loop
+        os.write(2, f"ERROR: {type(error).__name__}{f': {error}' if isinstance(error, OSError) else ''}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def dvc(arguments: list[str]) -> int:
+    """Run one DVC command in this process; return its exit status."""
+    from dvc.cli import main
+
+    from flows.stages.lock_entry import write_one_entry
+
+    sys.argv = arguments
+    if "--single-item" in arguments and not arguments[-1].endswith(".dvc"):
+        write_one_entry(arguments[-1].rsplit(":", 1)[-1])
+    try:
+        return int(main(arguments[1:]) or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def palimpsest(arguments: list[str]) -> int:
+    """Run one of our commands in this process; return its exit status, after its threads have ended."""
+    sys.argv = [_PROGRAM, *arguments]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        status = importlib.import_module("tasks.cli").main(arguments)
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(status)
+
+
+def needs_pytorch(command: str) -> bool:
+    """Whether a line for a shell is one of our commands that need PyTorch, with no character that a shell changes."""
+    return re.fullmatch(rf"{_PROGRAM} +({'|'.join(FORKED)})( +{_WORD}+)* *", command) is not None
+
+
+def forkable(arguments: Sequence[str], imported: _Files) -> list[str] | None:
+    """The arguments of one of our commands, given to a shell; ``None`` if it is another one.
+
+    ``None`` too if a file of ours differs from the one that was imported: a run uses the code that DVC has hashed.
+    """
+    is_stale = not imported or any(file_state(file) != state or not state[0] for file, state in imported.items())
+    return arguments[-1].split()[1:] if needs_pytorch(arguments[-1]) and not is_stale else None
+
+
+def file_state(file: str) -> tuple[int, int, int]:
+    """Change time (ns), size and inode of a file; zeros if it is gone."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def import_dvc() -> _Files:
+    """Import the modules of every DVC command; no file of ours."""
+    from dvc.cli.parser import get_main_parser
+
+    get_main_parser()
+    for name in [*OF_DVC, "flows.stages.lock_entry"]:
+        importlib.import_module(name)
+    return {}
+
+
+def import_for_commands() -> _Files:
+    """Import the modules of stages' commands; the state of each file of ours when it was imported."""
+    began = time.time_ns()
+    commands = importlib.import_module("tasks.cli").COMMANDS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in [*OF_COMMANDS, *(commands[name] for name in FORKED)]:
+            with contextlib.suppress(ImportError):  # the command that needs it reports it
+                importlib.import_module(name)
+    logging.root.handlers.clear()
+    files = [m.__file__ for name, m in list(sys.modules.items()) if name.split(".")[0] == "tasks" and m.__file__]
+    states = {file: file_state(file) for file in files}
+    # A file that changes during its import may have changed before or after.
+    return {file: state if state[0] < began else (0, 0, 0) for file, state in states.items()}
+
+
+def kill_descendants(pid: int) -> None:
+    """Kill the descendants of a process, not itself: a stage's command may ignore SIGINT."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to the process group of a leader; one that has not made its group yet gets it directly."""
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, number)
+            return
+        except ProcessLookupError:
+            continue
+
+
+def prctl(option: int, value: int) -> None:
+    """Set an attribute of this process."""
+    ctypes.CDLL(None).prctl(option, value)
+
+
+def main(kind: str, door: str, *options: str) -> None:
+    """Serve; afterwards remove the socket's folder."""
+    for number in (signal.SIGPIPE, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    # Stages have private text in memory: a crash must not write it to the disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    is_detached = DETACHED in options
+    if is_detached and os.fork():
+        os._exit(0)
+    prctl(_ADOPT_ORPHANS, 1)
+    with socket.socket(fileno=int(door)) as listening:
+        folder = os.path.dirname(listening.getsockname())
+        Server(kind, listening, eager=not is_detached).serve()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
