@@ -2,21 +2,18 @@
 
 Read as plain YAML: DVC's own reader takes a second for a state of the graph, and a history has hundreds.
 
-The graph shows where a corpus is in a checkout. Each output with the name of a corpus in its path is a place of that
-corpus, down to that part of the path. So cells of an earlier comparison are found too, which no stage has any more.
+The name of a corpus comes first below each folder of data. So cells of an earlier comparison are found too, which no
+stage has any more.
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import yaml
-
-from tasks.parameters.cells_file import MODELS, MODELS_OF_RAW_TEXT
-from tasks.records.cells import MASK_REPORTS
 from tasks.results.origin.lock_entries import LOCK_FILE, read_mapping, stages_of
 
 
@@ -92,113 +89,64 @@ def _git(root: Path, *arguments: str) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-_FOLDER = ".dir"
-"""Ending of the hash of a folder; its object lists the hashes of the files in it."""
+def hashes_of(records: Iterable[Record], objects: Path) -> set[str]:
+    """The hashes of all outputs of these records, and of the files in folders that the cache has."""
+    found = {digest for record in records for digest in record.outputs.values() if digest}
+    for digest in [digest for digest in found if digest.endswith(".dir")]:
+        file = objects / digest[:2] / digest[2:]
+        if file.is_file():
+            found.update(entry["md5"] for entry in json.loads(file.read_text(encoding="utf-8")))
+    return found
 
 
-class CachedObjects:
-    """Objects of one cache, in the layouts of DVC 3 and DVC 2."""
-
-    def __init__(self, cache: Path) -> None:
-        self._places = (cache / "files" / "md5", cache)
-
-    def of(self, records: Iterable[Record]) -> set[str]:
-        """The hashes of all outputs of these records, and of the files in folders that the cache knows."""
-        found = set[str]()
-        for digest in {digest for record in records for digest in record.outputs.values() if digest}:
-            found.add(digest)
-            if digest.endswith(_FOLDER):
-                found.update(self._inside(digest))
-        return found
-
-    def files(self) -> Iterator[tuple[str, Path]]:
-        """Every object with its file; a killed process's partial copies have names of their own."""
-        for place in self._places:
-            for folder in sorted(place.glob("??")):
-                yield from ((folder.name + file.name, file) for file in sorted(folder.iterdir()))
-
-    def _inside(self, digest: str) -> Iterator[str]:
-        for place in self._places:
-            file = place / digest[:2] / digest[2:]
-            if file.is_file():
-                yield from (entry["md5"] for entry in json.loads(file.read_text(encoding="utf-8")))
-
-
-_NAMES = ("${item.dataset}", "${key}")
-"""Placeholders of a corpus name in ``dvc.yaml``: of a cell, and in a ``foreach`` over corpora and labelled text with a
-corpus' name."""
-_PATH = "${item.path}"
-"""Placeholder of the path of a cell, which begins with the name."""
-_CHOSEN = {
-    "${item.model}": [f"{folder}/{_PATH}" for folder in (MODELS, MODELS_OF_RAW_TEXT)],
-    "${item.report}": list(MASK_REPORTS.values()),
-}
-"""Other values of placeholders, by cell."""
+ROOTS = (
+    *("data/private/*", "data/obfuscated", "models/adapted", "models/tuned_fillers"),
+    *("results/reports/*", "results/scores"),
+)
+"""Folders whose next part is the name of a corpus."""
+_OTHER_NAMES = "(?!(?:applied|lineage|releases)/)"
+"""In place of ``*``, these have names of another kind."""
 
 
 class CorpusPaths:
-    """Paths of a checkout with data of a corpus."""
+    """Paths of a checkout with data of a corpus: those named after it, and the outputs of stages that have read it."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, name: str) -> None:
+        roots = [root.replace("*", f"{_OTHER_NAMES}[^/]+").split("/") for root in ROOTS]
+        below = "|".join(map("/".join, roots))
+        self._named = re.compile(rf"(?:{below})/\.?{re.escape(name)}(?:\.[^/]*)?(?:/|$)")
+        above = ["/".join(root.split("/")[:number]) for root in ROOTS for number in range(1, root.count("/") + 2)]
+        self._above = re.compile("|".join(above).replace("*", "[^/.]+"))
         self._paths: set[str] = set()
-        self._above: set[str] = set()
-        self.add(paths)
 
     def add(self, paths: Iterable[str]) -> None:
-        """Add more paths."""
-        for path in paths:
-            self._paths.add(path)
-            self._above.update(map(str, PurePosixPath(path).parents))
+        """Add further paths."""
+        self._paths.update(paths)
 
-    def __iter__(self) -> Iterator[str]:
-        """Each path that is in no other."""
-        return iter(sorted(path for path in self._paths if not any(str(one) in self._paths for one in _above(path))))
+    def files(self, root: Path) -> Iterator[Path]:
+        """What is there of it, with partial files that killed writers left."""
+        for place in ROOTS:
+            for path in sorted(root.glob(f"{place}/*")):
+                if self._named.match(path.relative_to(root).as_posix()):
+                    yield path
+        for path in (root / path for path in sorted(self._paths) if not self.holds(str(PurePosixPath(path).parent))):
+            if not self._named.match(path.relative_to(root).as_posix()):
+                yield from ([path] if path.exists() or path.is_symlink() else [])
+                yield from path.parent.glob(f".{path.name}.*")
 
     def holds(self, path: str) -> bool:
         """Whether a file or folder is in one of the paths."""
-        return path in self._paths or any(str(one) in self._paths for one in _above(path))
+        in_others = any(str(one) in self._paths for one in (PurePosixPath(path), *PurePosixPath(path).parents))
+        return in_others or self._named.match(path) is not None
 
     def touches(self, record: Record) -> bool:
         """Whether a stage has read or written data of the corpus; a folder above all corpora counts too."""
-        return any(path in self._above or self.holds(path) for path in (*record.inputs, *record.outputs))
+        return any(self._above.fullmatch(path) or self.holds(path) for path in (*record.inputs, *record.outputs))
 
     def add_what_is_made(self, records: Iterable[Record]) -> None:
         """Add the outputs of stages that have read its data: tables of all corpora, the page, and so on."""
-        records = list(records)
-        grown = True
+        records, grown = list(records), True
         while grown:
             made = {path for record in records if self.touches(record) for path in record.outputs}
             grown = any(not self.holds(path) for path in made)
             self.add(made)
-
-
-def paths_of(name: str, root: Path) -> CorpusPaths:
-    """The paths that ``dvc.yaml`` names after the corpus."""
-    graph = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))
-    texts = [text for stage in graph["stages"].values() for text in _outputs(stage)]
-    for written, choices in _CHOSEN.items():
-        texts = [text.replace(written, choice) for text in texts for choice in (choices if written in text else [""])]
-    return CorpusPaths(path for text in texts if (path := _place(text, name)))
-
-
-def _outputs(stage: Mapping[str, Any]) -> Iterator[str]:
-    stage = stage.get("do", stage)
-    for kind in ("outs", "metrics", "plots"):
-        for entry in stage.get(kind) or ():
-            yield from entry if isinstance(entry, dict) else (entry,)
-
-
-def _place(text: str, name: str) -> str | None:
-    """The path down to the first part with the corpus' name."""
-    parts = text.split("/")
-    for number, part in enumerate(parts, start=1):
-        if part.startswith(_PATH):
-            return "/".join([*parts[: number - 1], name])
-        for written in _NAMES:
-            if written in part:
-                return "/".join([*parts[: number - 1], part.replace(written, name)])
-    return None
-
-
-def _above(path: str) -> Iterable[PurePosixPath]:
-    return PurePosixPath(path).parents

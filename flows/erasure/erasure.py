@@ -4,10 +4,9 @@ The data is found again each time from the graph, so that an interrupted removal
 objects of the cache go before the records that name them.
 """
 
-import hashlib
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.erasure.dvc_records import (
-    CachedObjects,
     CorpusPaths,
     Record,
     data_records,
     experiments,
     git_records,
+    hashes_of,
     lock_records,
-    paths_of,
     remove_reference,
     run_records,
 )
@@ -35,7 +33,6 @@ from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
 from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
 from tasks.results.tracking.settings import TrackingSettings
-from tasks.review.record import REVIEWS
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -108,25 +105,25 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: Tracking
     root = Path(repository.root_dir)
     locked = lock_records(read_lock(root))
     nodes = [Record(node.dependencies, dict.fromkeys(node.outputs)) for node in graph.nodes.values()]
-    paths = paths_of(name, root)
+    paths = CorpusPaths(name)
     releases = [release.name for release in of_corpus(read_ledger(), name)]
     paths.add(f"releases/{release}" for release in releases)
     # The page of 'dvc plots show' is about all corpora.
     paths.add(["dvc_plots"])
     paths.add_what_is_made([*nodes, *locked.values()])
     sources = _sources(name, root, paths)
-    data, cache = list(data_records(root)), Path(repository.cache.local.path).parents[1]
-    runs = list(run_records(cache))
+    objects = Path(repository.cache.local.path)
+    data, runs = list(data_records(root)), list(run_records(objects.parents[1]))
     raw = [root / source for source in sources if (root / source).exists()]
     erasure = Erasure(name, root, sources=raw, releases=releases)
-    erasure.files = [
-        *(path for place in paths for path in _with_partial_files(root / place)),
+    found = [
+        *paths.files(root),
         *(file for file, record in data if _of_data(record, paths, sources)),
-        *_state_of_runs(root, name, nodes, paths),
-        *(path for end in ("jsonl", "lock") for path in (root / REVIEWS).glob(f"{name}.{end}")),
+        *_state_of_runs(root, name),
         *(path for one in releases for path in (private_home() / "releases").glob(one)),
         *_lineage_of(name, paths),
     ]
+    erasure.files = list(dict.fromkeys(found))
     erasure.runs = [file for file, record in runs if paths.touches(record)]
     erasure.stages = [stage for stage, record in locked.items() if paths.touches(record)]
     held = list(experiments(root))
@@ -142,12 +139,12 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: Tracking
         *(record for _, record in data),
         *git_records(root),
     ]
-    known = CachedObjects(cache)
-    gone = known.of(record for record in records if is_gone(record))
-    kept = known.of(record for record in records if not is_gone(record))
+    gone = hashes_of((record for record in records if is_gone(record)), objects)
+    kept = hashes_of((record for record in records if not is_gone(record)), objects)
     # In a cache of this clone alone, an object without a record is the remainder of some work.
-    is_ours = cache.resolve().is_relative_to(root.resolve())
-    erasure.objects = [file for digest, file in known.files() if digest not in kept and (is_ours or digest in gone)]
+    is_ours = objects.resolve().is_relative_to(root.resolve())
+    cached = {file: file.parent.name + file.name for file in sorted(objects.glob("??/*"))}
+    erasure.objects = [file for file, digest in cached.items() if digest not in kept and (is_ours or digest in gone)]
     erasure.hashes = Path(repository.site_cache_dir)
     return erasure
 
@@ -166,40 +163,23 @@ def _sources(name: str, root: Path, paths: CorpusPaths) -> list[str]:
     return sorted(source for source in own if not Path(source).is_absolute() and ".." not in Path(source).parts)
 
 
-def _of_data(record: Record, paths: CorpusPaths, sources: Iterable[str]) -> bool:
+def _of_data(record: Record, paths: CorpusPaths, sources: Collection[str]) -> bool:
     """Whether added data belongs to the corpus: its raw text, now or earlier, or a release of it."""
-    own = CorpusPaths(sources)
-    return bool(record.outputs) and all(own.holds(path) or paths.holds(path) for path in record.outputs)
+    return bool(record.outputs) and all(path in sources or paths.holds(path) for path in record.outputs)
 
 
-def _with_partial_files(path: Path) -> Iterator[Path]:
-    """The path, and partial files that killed writers left next to it."""
-    if path.exists() or path.is_symlink():
-        yield path
-    if path.parent.is_dir():
-        yield from path.parent.glob(f".{path.name}.*")
-
-
-def _state_of_runs(root: Path, name: str, nodes: Iterable[Record], paths: CorpusPaths) -> Iterator[Path]:
-    """Logs and durations of its stages, and unfinished work."""
-    state = root / STATE_FOLDER
+def _state_of_runs(root: Path, name: str) -> Iterator[Path]:
+    """Logs and durations of its stages, texts that a cell was applied to, and unfinished work."""
+    state, applied = root / STATE_FOLDER, root / APPLIED
     of_corpus = re.compile(rf"[@.-]{re.escape(name)}[.-]")
-    yield from (file for place in (state, state / "logs") for file in place.glob("*@*") if of_corpus.search(file.name))
+    yield from (file for file in (state / "logs").glob("*@*") if of_corpus.search(file.name))
     durations = root / DURATIONS
     if durations.exists() and of_corpus.search(durations.read_text(encoding="utf-8").replace('"', ".")):
         yield durations
-    # Weights of fills have the names of all training corpora, a killed audit leaves its twin and a killed apply its
-    # text: none names this corpus, and all can be made again.
-    yield from (*state.glob("fills/averages"), *state.glob("audits/*"), *state.glob("applied/*"))
-    applied = root / APPLIED
+    # Names of unfinished work do not say its corpus. It can be made again.
+    yield from (path for kind in ("fills", "audits", "applied", "checkpoints") for path in (state / kind).glob("*"))
     yield from applied.rglob(".*.partial")
     yield from (one.parent for one in applied.rglob(REPORT) if f'"cell": "{name}/' in one.read_text(encoding="utf-8"))
-    # The name of a work folder begins with the hash of its output.
-    others = {path for node in nodes for path in node.outputs if not paths.holds(path)}
-    kept = {hashlib.sha256(str((root / path).resolve()).encode()).hexdigest()[:12] for path in others}
-    for folder in (*state.glob("fills/*-*"), *state.glob("checkpoints/*-*")):
-        if folder.name.partition("-")[0] not in kept:
-            yield folder
 
 
 def _lineage_of(name: str, paths: CorpusPaths) -> Iterator[Path]:

@@ -1,6 +1,5 @@
 """``palimpsest forget``: no trace of one corpus is left in the clone, and the other corpus is as it was."""
 
-import hashlib
 import io
 import json
 import os
@@ -17,6 +16,7 @@ from canary_search import CanarySearch
 from planted_experiment import CANARIES, tiny
 
 from flows.checkout.run_lock import run_lock
+from flows.erasure.dvc_records import CorpusPaths, Record
 from tasks.cli import main
 from tasks.privacy.ledger import Release, append_to_ledger
 
@@ -30,12 +30,6 @@ OTHERS = [stage.format("notes") for stage in STAGES]
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-def work_folder(folder: Path, name: str) -> Path:
-    """Where an unfinished fill of a corpus lies."""
-    place = hashlib.sha256(str((folder / FILL.format(name)).resolve()).encode()).hexdigest()[:12]
-    return folder / ".palimpsest" / "fills" / f"{place}-0123"
 
 
 def track(folder: Path) -> None:
@@ -102,8 +96,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("mail", "notes"):
         write(folder / f"data/private/applied/{name}_2026/report.json", f'{{\n  "cell": "{name}/list/surrogate-1"}}')
     write(folder / "data/private/applied/mail_2026/text.txt", CANARIES[0])
-    write(work_folder(folder, "mail") / "0.txt", CANARIES[0])
-    write(work_folder(folder, "notes") / "0.txt", "nothing")
+    write(folder / ".palimpsest/checkpoints/0123-4567/0.txt", CANARIES[0])
     cached = next((folder / ".dvc/cache/files/md5").glob("??"))
     write(cached / f"{'0' * 30}.tmp", CANARIES[0])
     write(folder / "data/private/releases/first/lines.json", CANARIES[0])
@@ -175,7 +168,7 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
         ".dvc/cache",
         "mlflow.db",
         ".palimpsest/logs",
-        ".palimpsest/fills",
+        ".palimpsest/checkpoints",
         "results/summary.json",
         "releases/first",
     }
@@ -228,7 +221,6 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     untouched = [name for name in before if "notes" in name]
     assert len(untouched) > 10
     assert {name: left[name] for name in untouched} == {name: before[name] for name in untouched}
-    assert (work_folder(lived, "notes") / "0.txt").exists()
     assert json.loads(tiny.run(lived, "dvc", "status", "--json", *OTHERS, "data/raw/notes.txt.dvc").stdout) == {}
     fill = lived / FILL.format("notes")
     for path in (fill, lived / "data/private/corpora/notes/train.txt", lived / "data/raw/notes.txt"):
@@ -241,3 +233,30 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     assert not (lived / "data/raw/mail.txt").exists()
     refused = palimpsest(lived, "forget", "mial", expect=1)
     assert "nothing of a corpus 'mial' (did you mean 'mail'?)" in refused
+
+
+def test_the_paths_of_a_corpus_are_those_named_after_it_and_those_made_of_them() -> None:
+    paths = CorpusPaths("mail")
+    for path in (
+        "data/private/corpora/mail/train.txt",
+        "data/obfuscated/mail",
+        "results/reports/fluency/mail.json",
+        "results/reports/fill/.mail.json.x.partial",
+        "models/adapted/mail/crf/oracle-1/weights",
+    ):
+        assert paths.holds(path)
+    for path in (
+        "data/raw/mail.txt",
+        "data/private/releases/mail/lines.json",
+        "data/private/applied/mail/text.txt",
+        "data/private/corpora/notes/mail.txt",
+        "data/obfuscated/mail_2026",
+        "models/adapted/email",
+    ):
+        assert not paths.holds(path)
+    assert not paths.touches(Record(("data/generic",), {"results/reports/labelled_text.json": None}))
+    page = Record(("tables",), {"page.html": None})
+    assert paths.touches(Record(("results/reports",), {"tables": None}))
+    assert not paths.touches(page)
+    paths.add_what_is_made([page, Record(("results/reports",), {"tables": None})])
+    assert paths.holds("page.html")
