@@ -33,7 +33,6 @@ from pydantic import Field
 from flows.graph.graph import project_folder
 from flows.graph.plan import Action, enumeration
 from flows.graph.private_sources import changed_sources
-from flows.prefect_flow.run_artifacts import show_plan, show_results
 from flows.runs.preparation import FOLDER_VARIABLE, Run, prepared_run, refuse_missing, retry_delays, tags, time_limit
 from flows.stages.executor import STOPPED, UNFINISHED, Executor, Outcome, State
 from flows.stages.processes import Processes, asking_shell
@@ -128,8 +127,6 @@ def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | Prefe
         for tag, shared in run.resources.concurrency.items():
             # The value in params.yaml replaces the server's limit.
             client.create_concurrency_limit(tag=tag, concurrency_limit=shared.limit)
-    if shown:
-        show_plan(run)
     with ExitStack() as stack:
         ran_on: dict[str, str] = {}
         if run.resources.cluster is not None:
@@ -147,8 +144,6 @@ def _work(run: Run, processes: Processes, shown: bool) -> dict[str, int] | Prefe
             stack.enter_context(_cancellation_stops(run, executor))
         stack.callback(_stop, run, executor)
         _run_stages(run, executor, ran_on)
-    if shown:
-        show_results(run)
     if run.cancelled:
         return Cancelled(message="finished stages are saved; run it again to continue")
     states = [outcome.state for outcome in run.outcomes.values()]

@@ -82,24 +82,20 @@ def _unfinished(name: str, run: Run) -> Outcome:
 
 
 def _explained(error: Exception) -> Exception:
-    """A user error for a lost connection to Prefect's API; any other error is returned unchanged."""
+    """A user error for a Prefect API that does not answer or asks for a login; any other error stays as it is."""
     import httpx
 
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, httpx.TransportError):
-            return ResourceError(
-                f"Prefect's API does not answer ({type(cause).__name__}); see that its server runs, or unset "
-                "PREFECT_API_URL to use a temporary one, and run this again: finished stages are saved"
-            )
-        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code >= 500:
-            return ResourceError(
-                f"Prefect's server reports an error of its own (status {cause.response.status_code}); see that its "
-                "database runs, and run this again: finished stages are saved"
-            )
-        if isinstance(cause, httpx.HTTPStatusError) and cause.response.status_code in (401, 403):
+        status = cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else None
+        if status in (401, 403):
             return ResourceError(
                 "Prefect's server requires a login: set PREFECT_API_AUTH_STRING=USER:PASSWORD in the environment"
+            )
+        if isinstance(cause, httpx.TransportError) or (status or 0) >= 500:
+            return ResourceError(
+                f"Prefect's API does not answer ({status or type(cause).__name__}); see that its server and database "
+                "run, or unset PREFECT_API_URL to use a temporary one, and run this again: finished stages are saved"
             )
         cause = cause.__cause__ or cause.__context__
     return error

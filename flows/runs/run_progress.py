@@ -1,4 +1,4 @@
-"""Progress of a run: one bar on a terminal, elsewhere one short line for each finished stage.
+"""Progress of a run: one short line for each finished stage.
 
 The remaining time is estimated from the times of the stages in earlier runs and in this run.
 """
@@ -12,7 +12,7 @@ from statistics import fmean
 
 from flows.checkout.run_lock import STATE_FOLDER
 from flows.graph.graph import Graph
-from flows.graph.plan import Plan, enumeration
+from flows.graph.plan import Plan
 from flows.stages.executor import Outcome, State
 from tasks.files.atomic_file import atomic_writer
 
@@ -96,81 +96,27 @@ def is_of_this_run(path: Path, plan: Plan, outcomes: Mapping[str, Outcome]) -> b
     return bool(makers) and path.exists() and not any(outcomes[name].state in lost for name in makers)
 
 
-class Lines:
-    """One line on standard error per stage that DVC has checked, with the reason if it failed."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._ended = 0
-
-    def __call__(self, name: str, outcome: Outcome | None) -> None:
-        """Print a line when a stage has ended."""
-        if outcome is None:
-            return
-        self._ended += 1
-        if outcome.log is not None or outcome.state is State.FAILED:
-            line = f"[{self._ended}/{self._total}] {outcome.state:<9}  {name}  {clock(outcome.seconds)}"
-            reason = f"  {outcome.error}" if outcome.state is State.FAILED else ""
-            print(line + reason, file=sys.stderr, flush=True)
-
-    def __enter__(self) -> "Lines":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-
-class Bar:
-    """One bar: finished stages of all, elapsed time, the names of running stages, and the remaining time.
-
-    A failed stage is a line above it, with the reason. The remaining time is of the last start or end of a stage.
-    """
+class Progress:
+    """One line on standard error for each stage that DVC has checked, with the reason of a failure or the time left."""
 
     def __init__(self, total: int, time_left: TimeLeft) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+        self._total, self._ended = total, 0
         self._time_left = time_left
-        self._running: list[str] = []
-        self._failed = 0
-        self.progress = Progress(
-            MofNCompleteColumn(),
-            BarColumn(bar_width=24),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._bar = self.progress.add_task("starting", total=total)
 
     def __call__(self, name: str, outcome: Outcome | None) -> None:
-        """Advance when a stage has ended; the flow calls it from one thread."""
+        """Note the start of a stage, or print a line at its end; the flow calls it from one thread."""
         now = time.monotonic()
         if outcome is None:
-            self._running.append(name)
             self._time_left.start(name, now)
-        else:
-            if name in self._running:
-                self._running.remove(name)
-            self._time_left.end(outcome)
-            self.progress.advance(self._bar)
-            if outcome.state is State.FAILED:
-                self._failed += 1
-                self.progress.console.print(f"failed  {name}  {outcome.error}", markup=False, highlight=False)
-        left = self._time_left.seconds(now)
-        parts = [
-            f"about {clock(left)} left" if left is not None else "",
-            f"{self._failed} failed" if self._failed else "",
-            enumeration(self._running, shown=2) or "finishing",
-        ]
-        self.progress.update(self._bar, description="; ".join(part for part in parts if part))
-
-    def __enter__(self) -> "Bar":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
+            return
+        self._time_left.end(outcome)
+        self._ended += 1
+        if outcome.log is not None or outcome.state is State.FAILED:
+            left = self._time_left.seconds(now)
+            rest = f"about {clock(left)} left" if left else ""
+            rest = str(outcome.error) if outcome.state is State.FAILED else rest
+            line = f"[{self._ended}/{self._total}] {outcome.state:<9}  {name}  {clock(outcome.seconds)}  {rest}"
+            print(line.rstrip(), file=sys.stderr, flush=True)
 
 
 def clock(seconds: float) -> str:

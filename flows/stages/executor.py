@@ -110,6 +110,8 @@ class Executor:
             status = self._reproduce(name, self._folder / log, limit)
         except PalimpsestError as error:
             return failed(str(error))
+        except OSError as error:
+            return failed(f"its log cannot be written ({error.strerror}); free some space")
         if status is None:
             return Outcome(name, State.SKIPPED, error=STOPPED)
         text = _read(self._folder / log)

@@ -124,7 +124,9 @@ def asking_shell(folder: Path, address: str, *, everything: bool) -> dict[str, s
     script.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     ask = shlex.join([sys.executable, "-IS", asking.__file__, address, shell])
     ours = "|".join(f"palimpsest\\ {name}\\ *" for name in warm_server.FORKED)
-    cases = f'*) exec {ask} "$@" ;;' if everything else f'{_SPECIAL}) ;;\n{ours}) exec {ask} "$@" ;;'
+    cases = (
+        f'*) [ -z "$DVC_STAGE" ] || exec {ask} "$@" ;;' if everything else f'{_SPECIAL}) ;;\n{ours}) exec {ask} "$@" ;;'
+    )
     lines = (
         f'for command; do :; done\nSHELL={shlex.quote(shell)}\ncase $command in\n{cases}\nesac\nexec "$SHELL" "$@"\n'
     )

@@ -1,4 +1,4 @@
-"""What a run prints: the short plan, the table of states, the results, the bar."""
+"""What a run prints: the short plan, the table of states, the results, the progress."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
-from flows.runs.run_progress import Bar, TimeLeft
+from flows.runs.run_progress import Progress, TimeLeft
 from flows.stages.executor import STOPPED, Outcome, State
 from tasks.cli import main
 from tasks.errors import ResourceError
@@ -111,20 +111,19 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
 
 
-def test_the_bar_names_running_and_failed_stages() -> None:
-    graph = made_plan().graph
-    with Bar(7, TimeLeft(graph, 2, {"fill@0": 30.0})) as bar:
-        (task,) = bar.progress.tasks
-        assert task.description == "starting"
-        bar("fill@0", None)
-        bar("fill@1", None)
-        # Seven stages as long as the known one, two at a time.
-        assert task.description == "about 1:45 left; fill@0, fill@1"
-        with bar.progress.console.capture() as shown:
-            bar("fill@0", Outcome("fill@0", State.FAILED, error="no such list '[x]'"))
-        assert "failed  fill@0  no such list '[x]'\n" in shown.get()
-        assert task.description.endswith("left; 1 failed; fill@1")
-        assert task.completed == 1
+def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(7, TimeLeft(made_plan().graph, 2, {"fill@0": 30.0}))
+    progress("fill@0", None)
+    progress("fill@1", None)
+    progress("raw", Outcome("raw", State.UNCHANGED))
+    assert capsys.readouterr().err == ""
+    progress("fill@0", Outcome("fill@0", State.FAILED, 3.0, error="no such list '[x]'"))
+    # Five stages as long as the known one, two at a time.
+    progress("fill@1", Outcome("fill@1", State.RESTORED, log="b.log"))
+    assert capsys.readouterr().err.splitlines() == [
+        "[2/7] failed     fill@0  0:03  no such list '[x]'",
+        "[3/7] restored   fill@1  0:00  about 1:00 left",
+    ]
 
 
 def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
@@ -135,9 +134,7 @@ def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
     assert "Prefect's API does not answer (ConnectError)" in str(explained)
     request = httpx.Request("POST", "http://127.0.0.1:4200/api/flow_runs/")
     error.__cause__ = httpx.HTTPStatusError("", request=request, response=httpx.Response(500, request=request))
-    assert "Prefect's server reports an error of its own (status 500); see that its database runs" in str(
-        _explained(error)
-    )
+    assert "Prefect's API does not answer (500); see that its server and database run" in str(_explained(error))
     defect = KeyError("x")
     assert _explained(defect) is defect
 

@@ -106,14 +106,13 @@ def test_nothing_private_was_pushed(lived, search):
 
 
 def test_the_databases_that_were_searched_are_not_empty(lived):
-    """Logs, states, parameters, artifacts, metrics, tags: their cells are unpacked with the files."""
+    """Logs, states, parameters, metrics, tags: their cells are unpacked with the files."""
     counts = {}
     for name in ("mlflow.db", ".palimpsest/prefect/prefect.db"):
         with sqlite3.connect(f"file:{lived.folder / name}?mode=ro", uri=True) as store:
             tables = [row[0] for row in store.execute("select name from sqlite_master where type = 'table'")]
             counts |= {table: store.execute(f'select count(*) from "{table}"').fetchone()[0] for table in tables}
     assert min(counts[table] for table in ("runs", "metrics", "tags", "params", "flow_run", "task_run", "log")) > 0
-    assert counts["artifact"] > 0
 
 
 def passing_on(kept: list[bytes | str]) -> Callable:
@@ -147,9 +146,7 @@ def seen(lived) -> dict[str, list[bytes | str]]:
     addresses = {
         "report": [(lived.folder / "results" / "report.html").as_uri()],
         "mlflow": [f"{mlflow}/#/experiments/1/runs{place}" for place in ("", f"/{run}", f"/{run}/artifacts")],
-        "prefect": [
-            f"{prefect}/{place}" for place in ("runs", "artifacts", *(f"runs/flow-run/{name}" for name in flow_runs))
-        ],
+        "prefect": [f"{prefect}/{place}" for place in ("runs", *(f"runs/flow-run/{name}" for name in flow_runs))],
     }
     found: dict[str, list[bytes | str]] = {}
     with sync_api.sync_playwright() as playwright:
