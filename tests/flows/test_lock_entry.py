@@ -8,11 +8,13 @@ from flows.stages.executor import Executor, State
 from flows.stages.lock_entry import HEAD, replaced
 from flows.stages.processes import Processes
 
-TEXT = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        raw:\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
+TEXT = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        mask@list:\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
 
 
 def test_an_entry_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
     assert replaced(TEXT, "raw", "  raw:\n    cmd: d\n") == f"{HEAD}  raw:\n    cmd: d\n  mask@list:\n    cmd: c\n"
+    start = TEXT.index("\n  mask@list:") + 1
+    assert replaced(TEXT, "mask@list", "  mask@list:\n    cmd: d\n") == f"{TEXT[:start]}  mask@list:\n    cmd: d\n"
     assert replaced(TEXT, "fill", "  fill:\n    cmd: d\n") == f"{TEXT}  fill:\n    cmd: d\n"
     assert replaced(TEXT, "fill", "  other:\n    cmd: d\n") is None
 
