@@ -63,9 +63,9 @@ def prefect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
         (folder / "home").mkdir()
         processes = Processes(folder)
+        server = prefect_api.TemporaryServer(processes, folder)
     with processes, pytest.MonkeyPatch.context() as patch:
         patch.setattr(prefect_api, "START_SECONDS", 600.0)  # the machine may be busy
-        server = prefect_api.TemporaryServer(processes, folder)
         url = server.wait()
         log_in(url, server.password)
         patch.setenv(PASSWORD_VARIABLE, server.password)

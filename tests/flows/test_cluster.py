@@ -148,8 +148,10 @@ def test_each_stage_runs_once_where_it_may_and_only_its_command_goes_through_ray
     # What a stage prints is in its log here, and nowhere in Ray's files.
     assert CANARY in project.read(".palimpsest/logs/corpus.log")
     assert f"ran on the node {socket.gethostname()}" in project.read(".palimpsest/logs/corpus.log")
-    shown = [entry["message"] for entry in ask(prefect_url, "/logs/filter", {})]
-    assert sum(f"ran on the node {socket.gethostname()}" in message for message in shown) == len(STAGES)
+    # On a busy machine Prefect sends a log again, so each task counts once.
+    node = f"ran on the node {socket.gethostname()}"
+    shown = {entry["task_run_id"] for entry in ask(prefect_url, "/logs/filter", {}) if node in entry["message"]}
+    assert len(shown) == len(STAGES)
     files = [path for path in nodes.folder.rglob("*") if path.is_file()]
     assert any(b"fill@list" in path.read_bytes() for path in files)
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
