@@ -6,7 +6,6 @@ Formatting is taken off. Blocks of code, pictures, comments and headers of pages
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from tasks.corpora.sources.archives import refuse_zip_bomb
 from tasks.corpora.sources.document import split_sentences
@@ -48,22 +47,15 @@ def _of_markdown(file: GivenFile) -> Iterator[str]:
 def _of_word(file: GivenFile) -> Iterator[str]:
     """Paragraphs and cells of tables, in their order."""
     from docx import Document
-    from docx.table import Table
-
-    def paragraphs(blocks: Iterable[Any]) -> Iterator[str]:
-        for block in blocks:
-            if isinstance(block, Table):
-                cells = {cell._tc: cell for row in block.rows for cell in row.cells}  # a merged cell is in several
-                for cell in cells.values():
-                    yield from paragraphs(cell.iter_inner_content())
-            else:
-                yield block.text
+    from docx.text.paragraph import Paragraph
 
     refuse_zip_bomb(file.path, file.name)
     with file.parsed():
         opened = Document(str(file.path))
         file.left_out[MEDIA] += len(opened.inline_shapes)
-        yield from paragraphs(opened.iter_inner_content())
+        # Text boxes are in a file twice, for old and new versions of Word.
+        for found in opened.element.body.xpath(".//w:p[not(ancestor::w:txbxContent)]"):
+            yield Paragraph(found, opened).text
 
 
 def _of_pdf(file: GivenFile) -> Iterator[str]:
