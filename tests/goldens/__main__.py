@@ -53,7 +53,7 @@ def main() -> int:
         if asked.experiment == "small":
             merge_parameters(folder)
         # Rounding and hashes in reports depend on the key of a clone.
-        (folder / _KEY).parent.mkdir(parents=True)
+        (folder / _KEY).parent.mkdir(parents=True, exist_ok=True)
         (folder / _KEY).write_bytes(bytes(32))
         (folder / _KEY).chmod(0o600)
         variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
