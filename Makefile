@@ -8,7 +8,7 @@ EXTRAS := cluster,development,shared,synthesis
 DRIVEN := dvc mlflow prefect "ray[data]" torchaudio
 DOCS_INSTALLED := .venv/.docs_installed
 
-.PHONY: demo up down screenshots docs test test-slow test-processors test-newest goldens lint bench bench-gpu install plan clean help
+.PHONY: demo up down screenshots docs test test-slow test-processors test-newest goldens lint bench bench-gpu compare install plan clean help
 
 help:
 	@echo "make demo       run the default experiment, print its tables and make a release (README says how long)"
@@ -24,6 +24,7 @@ help:
 	@echo "make docs       build the documentation site: open site/index.html"
 	@echo "make bench      run the benchmarks into benchmarks/results/latest.json"
 	@echo "make bench-gpu  what one GPU does at the paper's sizes, into benchmarks/results/gpu-NAME.json"
+	@echo "make compare DATA=FOLDER  techniques and other programs on court decisions (docs/research/anonymisers.md)"
 	@echo "make lint       ruff and mypy"
 	@echo "make install    the virtual environment .venv with the pinned dependencies"
 	@echo "make clean      remove outputs of the graph (not the environment, not your data)"
@@ -90,6 +91,11 @@ bench: $(INSTALLED)
 
 bench-gpu: $(INSTALLED)
 	@$(BIN)/python -m benchmarks.gpu
+
+# DATA: a folder with persons/entity_tab.jsonl and persons/peers.
+compare: $(INSTALLED)
+	@test -n "$(DATA)" || { echo "DATA is missing; give the folder of labelled data: make compare DATA=FOLDER"; exit 2; }
+	@$(BIN)/python -m benchmarks.anonymisers "$(DATA)"
 
 install: $(INSTALLED)
 

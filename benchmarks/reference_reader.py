@@ -111,16 +111,23 @@ def tab_lines(path: Path) -> Iterator[GoldLine]:
     """Court decisions sentence by sentence."""
     for number, raw in enumerate(path.read_text(encoding="utf-8").splitlines()):
         record = json.loads(raw)
-        text, begin = record["text"], 0
         masked = [entity for entity in record["entities"] if entity["identifier_type"] != "NO_MASK"]
         spans = [(one["start_offset"], one["end_offset"], one["entity_type"] in _TAB_DIRECT) for one in masked]
-        found = [gap.span() for gap in _GAP.finditer(text)]
-        gaps = [gap for gap in found if not _NO_END.search(text[max(gap[0] - 6, 0) : gap[0]])]
-        for end, after in [*gaps, (len(text), len(text))]:
+        for begin, sentence in sentences(record["text"]):
+            end = begin + len(sentence)
             inside = [(s - begin, min(e, end) - begin, direct) for s, e, direct in spans if begin <= s < end]
-            if end > begin:
-                yield GoldLine(text[begin:end].replace("\n", " "), str(number), inside)
-            begin = after
+            yield GoldLine(sentence, str(number), inside)
+
+
+def sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a decision in one line each, with the place of their first character."""
+    begin = 0
+    found = [gap.span() for gap in _GAP.finditer(text)]
+    gaps = [gap for gap in found if not _NO_END.search(text[max(gap[0] - 6, 0) : gap[0]])]
+    for end, after in [*gaps, (len(text), len(text))]:
+        if end > begin:
+            yield begin, text[begin:end].replace("\n", " ")
+        begin = after
 
 
 if __name__ == "__main__":
