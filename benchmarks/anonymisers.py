@@ -52,6 +52,7 @@ _OF_NO_CONTENT = re.compile(
     rf"\b(?:{'|'.join(map(re.escape, _IGNORED.split()))})\b|[,.\-;:/&()\[\]–'\" ’“”]", re.IGNORECASE
 )
 """Words and signs that may be left of a masked mention, as in the benchmark's own program."""
+_BETWEEN = " \u00a0-\u2010\u2011"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 Span = tuple[int, int]
 
@@ -87,17 +88,17 @@ def masked_by(settings: Mapping[str, Any], decisions: Mapping[str, Any]) -> dict
         pieces, technique.findings(sentence for _, _, sentence in pieces), strict=True
     ):
         words = [(one.start, one.end) for one in found]
-        # The space between two masked words hides nothing.
+        # The space or hyphen between two masked words tells nothing.
         for start, end in joined(words, sentence):
             spans[name].append((begin + start, begin + end))
     return spans
 
 
 def joined(words: Iterable[Span], text: str) -> list[Span]:
-    """Spans with nothing but spaces between them as one."""
+    """Spans with nothing but spaces and hyphens between them as one."""
     spans: list[Span] = []
     for start, end in words:
-        if spans and not text[spans[-1][1] : start].strip():
+        if spans and not text[spans[-1][1] : start].strip(_BETWEEN):
             start = spans.pop()[0]
         spans.append((start, end))
     return spans

@@ -1,4 +1,4 @@
-"""Identifiers by their form: hexadecimal ones of machines and keys, and account numbers with check digits."""
+"""Identifiers by their form: hexadecimal ones of machines and keys, account numbers with check digits, file numbers."""
 
 import re
 from collections.abc import Iterator
@@ -22,6 +22,8 @@ _ACCOUNT = re.compile(
     r"(?<!\w)[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,7}(?:[ -]?[a-z0-9]{1,3})?(?!\w)", re.IGNORECASE | re.ASCII
 )
 _FEWEST_OF_ACCOUNT = 15
+_FILE_NUMBER = re.compile(r"(?<![\w/.\-])(?!(?:19|20)\d\d/)\d{3,6}/\d{2}(?:\d\d)?(?![\w/]|[.\-]\d)")
+"""A number and a year, as courts and offices number their files: ``8374/03``. Two years (``2018/19``) are a season."""
 
 
 def is_hexadecimal(word: str) -> bool:
@@ -30,7 +32,9 @@ def is_hexadecimal(word: str) -> bool:
 
 
 def identifiers_in(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each hexadecimal identifier with a letter, and of each IBAN with right check digits."""
+    """Start and end of hexadecimal identifiers with a letter, IBANs with right check digits, and file numbers."""
+    for match in _FILE_NUMBER.finditer(text):
+        yield match.span()
     for match in _HEXADECIMAL.finditer(text):
         if _LETTER.search(match.group()):
             yield match.span()

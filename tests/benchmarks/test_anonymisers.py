@@ -55,5 +55,5 @@ def test_precision_counts_tokens_that_the_annotator_masked():
     assert figures(span("Jan Novak"), span("lawyer"), span("Brno", 30))["precision"] == 0.5
 
 
-def test_words_with_only_spaces_between_them_are_one_span():
-    assert joined([(0, 2), (3, 6), (7, 12)], "Mr Jan,Novak") == [(0, 6), (7, 12)]
+def test_words_with_only_spaces_or_hyphens_between_them_are_one_span():
+    assert joined([(0, 2), (3, 6), (7, 12), (13, 15)], "Mr Jan,Novak-Li") == [(0, 6), (7, 15)]

@@ -15,6 +15,8 @@ from tasks.corpora.identifiers import identifiers_in
         ("mac de:ad:be:ef:ca:fe and 00:1b:44:11:3a:b7", ["de:ad:be:ef:ca:fe", "00:1b:44:11:3a:b7"]),
         ("ip 2001:db8::1, fe80::1%eth0", ["2001:db8::1", "fe80::1%eth0"]),
         ("call 5555-1234-5678 in 2018-2019-2020", []),
+        ("application no. 8374/03 and 45288/1999.", ["8374/03", "45288/1999"]),
+        ("on 3/10/2003, in 2018/19, 9/10, 24/7, 1001/02/03, a 120/80.5", []),
         ("std::vector at 10:30:45 in a[1::2]", []),
     ],
 )  # fmt: skip
