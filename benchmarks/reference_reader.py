@@ -39,7 +39,10 @@ GOLD = {
     "social_media_dev": ("social media (WNUT 2017, dev part)", TRAINED_ON),
     "synthetic_pii_dev": ("synthetic sentences (presidio-research, dev part)", TRAINED_ON),
 }
-TAB = "court decisions (TAB, 96 decisions)", "no shipped model learned from it; the form of file numbers was written after it was read"
+TAB = (
+    "court decisions (TAB, 96 decisions)",
+    "no shipped model learned from it; the form of file numbers was written after it was read",
+)
 SET_ASIDE = "measured once on a part set aside, words alone"
 """Note of the figures that stay as they are."""
 _TAB_DIRECT = ("PERSON", "CODE")

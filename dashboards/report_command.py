@@ -5,6 +5,9 @@ It has tables with intervals, verdicts on the paper's claims, plots, the paper's
 and the origin of each number. It contains numbers and made-up sentences, and never text of a
 corpus.
 
+results/metrics.json has the numbers of the recommended cell and the references, for 'dvc metrics'
+and 'dvc exp show'.
+
 example:
   palimpsest report
 """
@@ -21,7 +24,9 @@ SUMMARY = "write the report page, one HTML file"
 def run(_: Options) -> None:
     """Render the page and write it, and print the verdict."""
     from dashboards.report_page import report_page
+    from tasks.records.stage_report import write_json
     from tasks.results.report_index import ReportIndex
+    from tasks.results.summary.flat_tables import key_figures
     from tasks.results.summary.summary_file import read_summary
     from tasks.results.verdict import current_verdicts
 
@@ -34,6 +39,7 @@ def run(_: Options) -> None:
     said = "".join(f"{line}\n" for verdict in found for line in verdict.lines())
     with atomic_writer(page.with_name("verdict.txt")) as stream:
         stream.write(said)
+    write_json(page.with_name("metrics.json"), key_figures(found, rows))
     print(f"{said}report page in {page}")
 
 

@@ -40,7 +40,7 @@ PARAMETERS = {
         ],
         "seeds": [1],
         "speech_datasets": ["mail"],
-        "recognisers": ["recogniser"],
+        "recognisers": [],
         "rescored_datasets": [],
         "taggers": ["crf"],
         "detectors": ["allow_list", "crf"],
@@ -87,25 +87,8 @@ PARAMETERS = {
     # The attacker of the text is the masked language model that ships.
     "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100, "sampled": 100},
     "speech": {
-        "text": {
-            "kind": "files",
-            "source": "data/raw/generic.txt",
-            "cleaning": {"minimum_words": 3, "train_sentences": 40, "valid_sentences": 10, "test_sentences": 10},
-        },
-        "recogniser": {
-            "kind": "trained",
-            "features": {"bands": 16},
-            "units": {"size": 40},
-            "architecture": {
-                "encoding": 16,
-                "reduction_input": 4,
-                "layers": 1,
-                "heads": 2,
-                "feed_forward": 16,
-                "predictor_width": 16,
-            },
-            "training": {"epochs": 0.5, "batch_seconds": 20.0, "valid_utterances": 2},
-        },
+        "text": {"kind": "files", "source": "data/raw/generic.txt"},
+        "recogniser": {"kind": "trained"},
         "corpora": {
             "mail": {
                 part: {

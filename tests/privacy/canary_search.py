@@ -1,6 +1,7 @@
 """Where planted words stand: plainly, in other encodings, in packed files, as the numbers of a tokenizer."""
 
 import base64
+import hashlib
 import html
 import re
 import struct
@@ -34,6 +35,8 @@ class CanarySearch:
         self._bytes: dict[bytes, str] = {}
         self._exact: dict[bytes, str] = {}
         self._base64: dict[bytes, str] = {}
+        self._known: dict[bytes, list[str]] = {}
+        """Answers by the hash of the data: a cache and a folder hold the same files."""
         encoders = list(encoders)
         for canary in canaries:
             for text in {canary, canary.partition("@")[0]}:
@@ -50,6 +53,12 @@ class CanarySearch:
     def found_in(self, content: bytes | str) -> list[str]:
         """The canaries that stand in a piece of data, which is not unpacked."""
         data = content.encode() if isinstance(content, str) else content
+        key = hashlib.blake2b(data).digest()
+        if key not in self._known:
+            self._known[key] = self._found_in(data)
+        return self._known[key]
+
+    def _found_in(self, data: bytes) -> list[str]:
         text, lowered, unbroken = readable(data), data.lower(), data.translate(_URL_SAFE, b"\r\n")
         found = {canary for form, canary in self._words.items() if form in text}
         found |= {canary for form, canary in self._bytes.items() if form in lowered}
