@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     # What the report of the stage says under "measured": numbers by name.
     Measured: TypeAlias = Mapping[str, Any]
 
-__all__ = ["Filled", "Masked", "Model", "adapt", "fill", "mask", "perplexity", "rescore"]
+__all__ = ["Filled", "Masked", "Model", "adapt", "audit", "fill", "mask", "perplexity", "read", "rescore"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,36 @@ class Model:
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+
+def read(
+    source: PathLike,
+    *,
+    text_field: str | None = None,
+    document_field: str | None = None,
+    encoding: str | None = None,
+    query: str | None = None,
+) -> list[str]:
+    """Return the sentences of a file, a folder or a database in any form that ``palimpsest init`` reads.
+
+    ``text_field``: column or field with the text, if it has an unusual name; nested: ``messages.content``.
+    ``document_field``: the one that names the document of each text. ``query``: SQL, if ``source`` is the URL of a
+    database (``sqlite:///FILE``). Raises ``CorpusError`` if there is no text.
+    """
+    from tasks.corpora.division import normalise
+    from tasks.corpora.own_text import OwnTextOptions
+    from tasks.errors import CorpusError
+    from tasks.settings.checks import check_settings
+
+    given = {"text_field": text_field, "document_field": document_field, "encoding": encoding, "query": query}
+    options: OwnTextOptions = check_settings(OwnTextOptions, given, "read")
+    with options.reader_of(os.fspath(source)) as settings:
+        corpus = settings.open()
+        documents = (document for part in corpus.parts for document in corpus.documents(part))
+        sentences = [sentence for one in documents for text in one.texts if (sentence := normalise(text))]
+    if not sentences:
+        raise CorpusError("the source holds no text; it needs at least one sentence")
+    return sentences
 
 
 def mask(
@@ -273,6 +303,30 @@ def rescore(
             training_text=[str(path) for path in training_text],
         )
         checked = _settings(COMMAND, {"rescoring": {}, "word_errors": {}}, settings)
+        return _run(COMMAND, checked, files, Cell(), threads).measured
+
+
+def audit(
+    text: Text, members: Text, *, held_out: Text | None = None, threads: int | None = None, **settings: object
+) -> Measured:
+    """Attack a text, to measure how much of the private text it reveals; each figure with its ``_blind`` counterpart.
+
+    ``members``: the private text that it was made from, line by line. ``held_out``: lines of the same sort that a coin
+    left out before the text was made; then an exact test shows whether the text, of any program and any number of
+    lines, discloses the members. ``settings`` are those of ``audit`` in ``params.yaml``.
+    """
+    from tasks.audit.attacked import AttackSettings, AuditFiles
+    from tasks.audit.audit import COMMAND
+    from tasks.records.cell import Cell
+
+    with _private_folder() as name:
+        place = Path(name)
+        files = AuditFiles(
+            members=_file(members, place, "members.txt"),
+            held_out=_file(held_out, place, "held_out.txt"),
+            text=_file(text, place, "text.txt"),
+        )
+        checked = AttackSettings(**_settings(COMMAND, {}, settings).model_dump(exclude_unset=True))
         return _run(COMMAND, checked, files, Cell(), threads).measured
 
 

@@ -105,6 +105,21 @@ def test_lists_are_rescored(model):
     assert (alone["wer"], chosen["wer"]) == (1 / 3, 0)
 
 
+def test_a_column_is_read_and_a_text_of_any_program_is_audited(tmp_path):
+    (tmp_path / "tickets.csv").write_text("id;body\n" + "".join(f"{n};Client name{n}x asked.\n" for n in range(300)))
+    tickets = palimpsest.read(tmp_path / "tickets.csv", text_field="body")
+    assert tickets[:2] == ["Client name0x asked.", "Client name1x asked."]
+    members, held_out = tickets[::2], tickets[1::2]
+    disclosed = palimpsest.audit(members[:50], members, held_out=held_out)
+    hidden = palimpsest.audit(["Client asked."] * 150, members, held_out=held_out)
+    assert (disclosed["disclosed_words"], disclosed["disclosed_words_blind"]) == (50 / 150, 0)
+    assert disclosed["disclosed_words_p"] < 0.001 < 0.05 < hidden["disclosed_words_p"]
+    for field, message in [("bodi", "no field 'bodi' (did you mean 'body'?)"), (1, "text_field: ")]:
+        with pytest.raises(PalimpsestError) as error:
+            palimpsest.read(tmp_path / "tickets.csv", text_field=field)
+        assert message in str(error.value)
+
+
 def test_what_cannot_be_used_is_named():
     for call, message in [
         (lambda: palimpsest.mask(["one\ntwo"]), "sentence 1 has a line end in it; give one sentence each"),
@@ -194,6 +209,7 @@ def test_an_adapted_model_is_replaced_only_where_that_is_asked_for(tmp_path, mod
 def test_the_lines_of_the_notebook_page_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mail.txt").write_text("\n".join(LINES * 5) + "\n")
-    block = re.search(r"```python\n(.*?)```", NOTEBOOK.read_text(encoding="utf-8"), flags=re.S)
-    exec(compile(block.group(1), "notebook.md", "exec"), {})
+    (tmp_path / "tickets.csv").write_text("id;body\n" + "".join(f"{n};{line}\n" for n, line in enumerate(LINES * 5)))
+    cells = re.findall(r"```python\n(.*?)```", NOTEBOOK.read_text(encoding="utf-8"), flags=re.S)
+    exec(compile("\n".join(cells), "notebook.md", "exec"), {})
     assert re.search(r"\d", capsys.readouterr().out)
