@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
+from tasks.speech.fusion.fusion_weights import read_weights, tuned_weights
 from tasks.speech.fusion.scorers import fusion_scorers, weighted
-from tasks.speech.fusion.tuning import NAMES, parts_of, read_weights, tuned_weights
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
@@ -48,8 +48,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         if given is None:
             dev = read_transcribed(str(files.dev), str(files.dev_manifest), recogniser)
             given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
-        measured |= dict(zip(NAMES, given.point, strict=True))
-        fusion = weighted(scorers, parts_of(given.point))
+        measured |= given.by_name
+        fusion = weighted(scorers, given.by_name)
     units = recogniser.units
     started = time.perf_counter()
     lists = recognise(recogniser, test.frames, settings.search, fusion)

@@ -13,11 +13,12 @@ from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts
 from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import InternalModel
-from tasks.speech.rescoring.weight_grid import INTERNAL, LM, WORD_COUNT
-from tasks.speech.search.scorer import Scorer, WeightedScorers
+from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM
+from tasks.speech.search.beam_search import Fusion
+from tasks.speech.search.scorer import Scorer
 
 Scorers = Mapping[str, Scorer]
-"""Scorers by the names of their weights: ``WORD_COUNT``, ``LM``, ``INTERNAL``."""
+"""Scorers by the names of their weights."""
 
 
 def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> tuple[Scorers, str | None]:
@@ -31,14 +32,12 @@ def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) 
         scorer = UnitModel(words, recogniser.units.pieces)
     else:
         scorer = WordLookahead(words, units)
-    found: dict[str, Scorer] = {WORD_COUNT: WordCounts(units), LM: scorer}
+    found: dict[str, Scorer] = {BONUS: WordCounts(units), LM: scorer}
     if internal == "zero_encoder":
         found[INTERNAL] = ZeroEncoder()
     return found, language_model.vocabulary_hash
 
 
-def weighted(scorers: Scorers, weights: Mapping[str, float]) -> WeightedScorers:
-    """The sum that the search adds to the transducer's score. Words are always counted; other parts need a weight."""
-    return WeightedScorers(
-        {name: (scorer, weights[name]) for name, scorer in scorers.items() if weights[name] or name == WORD_COUNT}
-    )
+def weighted(scorers: Scorers, weights: Mapping[str, float]) -> Fusion:
+    """The scorers that the search adds up. Words are always counted; others need a weight."""
+    return {name: (scorer, weights[name]) for name, scorer in scorers.items() if weights[name] or name == BONUS}

@@ -42,18 +42,17 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     every = read_nbest(settings.source)
     lists = drawn_lists(every, settings.utterances, settings.seed)
     table = hypothesis_table(lists)
-    words = int(table.reference_words.sum())
     measured = {
         "utterances_of_source": len(every),
         "utterances": len(lists),
         "empty_references": table.empty_references,
         "empty_lists": sum(not nbest.hypotheses for nbest in lists),
-        "words": words,
+        "words": table.words,
         "hypotheses": sum(len(nbest.hypotheses) for nbest in lists),
         "distinct_hypotheses": table.hypothesis_count,
-        "wer": table.error_count({}) / words,
-        "oracle_wer": table.oracle_error_count() / words,
-        "best_first_share": table.best_first_share(),
+        "wer": table.error_count({}) / table.words,
+        "oracle_wer": table.oracle_wer,
+        "best_first_share": table.best_first_share,
     }
     if files.output:
         write_nbest(files.output, lists)
@@ -64,7 +63,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
         report.warn(f"{empty} references hold no word; words recognised there are insertions")
     print(
         f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
-        f"hypotheses, {words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
+        f"hypotheses, {table.words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
         f"{measured['oracle_wer']:.2%}, which {measured['best_first_share']:.1%} of the lists begin with"
     )
     return report

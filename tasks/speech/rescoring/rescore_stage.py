@@ -12,9 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.divided_model import DividedModel
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.hypothesis_table import (
-    SHOWN_NAMES,
     HypothesisTable,
-    TunedWeights,
     axes_of,
     hypothesis_table,
     tune_weights,
@@ -22,7 +20,7 @@ from tasks.speech.rescoring.hypothesis_table import (
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
-from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT
+from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import listing_path
@@ -83,15 +81,15 @@ def chosen_by_weights(
         "empty_lists": len(lists) - len(chosen),
         "changed": sum(chosen[name] != text for name, text in first.items()),
         "hypotheses": table.hypothesis_count,
-        **{SHOWN_NAMES[name]: weight for name, weight in weights.items()},
+        **weights,
     }
 
 
 def _read_weights(path: str) -> dict[str, float]:
-    """The weights of an earlier report by feature."""
+    """The weights of an earlier report by name."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))["measured"]
-        weights = {name: finite_number(found.get(shown)) for name, shown in SHOWN_NAMES.items()}
+        weights = {name: finite_number(found.get(name)) for name in (LM, BONUS, UNKNOWN)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         weights = {}
     if weights.get(LM) is None:
@@ -118,7 +116,7 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: 
     if files.training_text:
         overlap = measure_overlap(references.values(), files.training_text)
     dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
-    tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.resamples)
+    tuned_bonus = tune_weights(dev_table, {BONUS: settings.insertion_bonuses}, settings.resamples)
     # Without a language model the recogniser's own choice stays.
     tuned: TunedWeights | None = None
     numbers: dict[str, Any] = {}
@@ -127,34 +125,26 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: 
         tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
     chosen_texts = table.chosen_texts(tuned.weights if tuned else {})
     errors = files.count(references, chosen_texts, groups, listing_path(files.output))
-    baseline = count_errors(references, table.chosen_texts({}), groups)
-    bonus_alone = count_errors(references, table.chosen_texts(tuned_bonus.weights), groups)
     if files.output:
         _write_choice(files.output, chosen_texts)
     measured = measure_errors(errors, intervals)
-    sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
-    of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)
-    differences = {
-        "difference_to_baseline": paired_difference_over_seeds([(errors, baseline)], *sampling),
-        "difference_to_insertion_bonus_alone": paired_difference_over_seeds([(errors, bonus_alone)], *sampling),
-    }
-    weights: dict[str, Any] = tuned.shown() if tuned else {"lm_weight": None, "insertion_bonus": None}
-    both = {key: measured.pop(key) for key in (*RATE_KEYS, "utterances")}
+    others = {}
+    for name, weights in (("baseline", {}), ("insertion_bonus_alone", tuned_bonus.weights)):
+        other = count_errors(references, table.chosen_texts(weights), groups)
+        others[name] = measure_errors(other, intervals)
+        sampling = intervals.bootstrap_samples, intervals.confidence, intervals.seed
+        difference, low, high = paired_difference_over_seeds([(errors, other)], *sampling)
+        measured[f"difference_to_{name}"] = difference
+        measured[f"difference_to_{name}_ci"] = None if low is None else [low, high]
     return {
-        **both,
-        "lm_weight": weights.pop("lm_weight"),
-        "insertion_bonus": weights.pop("insertion_bonus"),
-        **weights,
-        "baseline": {key: of_baseline[key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
-        "insertion_bonus_alone": {
-            **{key: of_bonus[key] for key in RATE_KEYS},
-            "insertion_bonus": tuned_bonus.shown()["insertion_bonus"],
-        },
-        "oracle_wer": table.oracle_error_count() / int(table.reference_words.sum()),
-        "best_first_share": table.best_first_share(),
-        **{name: value for name, (value, *_) in differences.items()},
-        **{f"{name}_ci": None if low is None else [low, high] for name, (_, low, high) in differences.items()},
         **measured,
+        LM: None,
+        BONUS: None,
+        **(tuned.weights if tuned else {}),
+        "baseline": {key: others["baseline"][key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
+        "insertion_bonus_alone": {key: others["insertion_bonus_alone"][key] for key in RATE_KEYS} | tuned_bonus.weights,
+        "oracle_wer": table.oracle_wer,
+        "best_first_share": table.best_first_share,
         "empty_lists": sum(not group for group in table.hypotheses),
         "hypotheses": table.hypothesis_count,
         "dev": _of_dev(dev_table, tuned, tuned_bonus),
@@ -166,31 +156,29 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: 
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
-    words = int(dev.reference_words.sum())
     alone = {
-        "utterances": len(dev),
-        "words": words,
+        "utterances": len(dev.utterance_ids),
+        "words": dev.words,
         "empty_references": dev.empty_references,
-        "baseline_wer": dev.error_count({}) / words,
-        "insertion_bonus_alone_wer": tuned_bonus.errors / words,
-        "oracle_wer": dev.oracle_error_count() / words,
+        "baseline_wer": dev.error_count({}) / dev.words,
+        "insertion_bonus_alone_wer": dev.error_count(tuned_bonus.weights) / dev.words,
+        "oracle_wer": dev.oracle_wer,
     }
     if tuned is None:
         return {**alone, "wer": alone["baseline_wer"], "at_edge_of_grid": []}
+    fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
+    for point, errors in zip(tuned.points, tuned.errors, strict=True):
+        pair = point[LM], point[BONUS]
+        fewest[pair] = min(fewest.get(pair, errors), errors)
     return {
         **alone,
-        "wer": tuned.errors / words,
-        "lowest_wer_of_grid": tuned.fewest_errors / words,
-        "deviations": {SHOWN_NAMES[name]: value for name, value in tuned.deviation.items()},
-        "unknown_word_share": float(
-            dev.features[UNKNOWN].sum() / max(1, sum(len(words) for group in dev.hypotheses for words in group))
-        ),
-        "points_tried": tuned.points,
-        "at_edge_of_grid": [SHOWN_NAMES[name] for name in tuned.at_edge],
-        "grid": [
-            {**{name: value for name, value in point.items() if name != "errors"}, "wer": point["errors"] / words}
-            for point in tuned.grid
-        ],
+        "wer": dev.error_count(tuned.weights) / dev.words,
+        "lowest_wer_of_grid": min(tuned.errors) / dev.words,
+        "deviations": tuned.deviation,
+        "unknown_word_share": float(dev.parts[UNKNOWN].sum() / max(1, dev.parts[BONUS].sum())),
+        "points_tried": len(tuned.points),
+        "at_edge_of_grid": tuned.at_edge,
+        "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
     }
 
 
