@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from tasks.corpora.parquet_lines import open_parquet, parquet_files
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import open_audio
-from tasks.speech.audio.manifest import Recordings, Utterance, existing_source
+from tasks.speech.audio.manifest import Reason, Recordings, Utterance, existing_source
 from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech
 
 _ROWS = 64
@@ -114,18 +116,20 @@ def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
     with atomic_folder(folder, private=True) as new:
         for row in _rows(source, columns):
             name, text, audio = str(row[settings.name]), row[settings.text], row["audio"] or {}
-            if name in seen or not audio.get("bytes") or text is None:
-                recordings.leave_out(
-                    "duplicate" if name in seen else "no_transcript" if audio.get("bytes") else "no_recording", name
-                )
-                continue
-            seen.add(name)
-            path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
-            (new / path).write_bytes(audio["bytes"])
-            (new / path).chmod(PRIVATE_MODE)
-            speaker = row[settings.speaker] if settings.speaker else None
-            spoken = None if speaker is None else str(speaker)
-            recordings.utterances.append(Utterance(name, folder.absolute() / path, str(text), spoken))
+            if name in seen:
+                recordings.leave_out("duplicate", name)
+            elif not audio.get("bytes"):
+                recordings.leave_out("no_recording", name)
+            elif text is None:
+                recordings.leave_out("no_transcript", name)
+            else:
+                seen.add(name)
+                path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
+                (new / path).write_bytes(audio["bytes"])
+                (new / path).chmod(PRIVATE_MODE)
+                speaker = row[settings.speaker] if settings.speaker else None
+                spoken = None if speaker is None else str(speaker)
+                recordings.utterances.append(Utterance(name, folder.absolute() / path, str(text), spoken))
     return recordings
 
 
@@ -150,34 +154,39 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
 
     Segments that have no word, are too long, or lie outside their recording are left out and counted.
     """
-    import soundfile
-    from tqdm import tqdm
 
     usable: list[Utterance] = []
     with atomic_folder(folder, private=True) as new:
         for number, utterance in enumerate(tqdm(recordings.utterances, desc="cutting", disable=None, leave=False)):
             name = utterance.utterance_id
-            span = recordings.spans.get(name)
-            if span is None:
-                usable.append(utterance)
-                continue
-            seconds = span[1] - span[0]
-            if not normalise(utterance.text) or seconds > maximum_seconds:
-                recordings.leave_out("too_long" if seconds > maximum_seconds else "no_words", name)
-                continue
-            try:
-                with open_audio(utterance.audio) as file:
-                    rate, missing = file.samplerate, span[1] - file.frames / file.samplerate
-                    if seconds <= 0 or span[0] < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
-                        recordings.leave_out("beyond_recording", name)
-                        continue
-                    file.seek(round(span[0] * rate))
-                    samples = file.read(round(seconds * rate), always_2d=True)
-            except (SpeechError, soundfile.LibsndfileError):
-                recordings.leave_out("unreadable", name)
-                continue
-            path = f"{number:07d}.flac"
-            soundfile.write(new / path, samples, rate, format="FLAC", subtype="PCM_16")
-            (new / path).chmod(PRIVATE_MODE)
-            usable.append(replace(utterance, audio=folder.absolute() / path))
+            if name in recordings.spans:
+                begin, end = recordings.spans[name]
+                path = f"{number:07d}.flac"
+                reason: Reason | None = "too_long" if end - begin > maximum_seconds else "no_words"
+                if normalise(utterance.text) and end - begin <= maximum_seconds:
+                    reason = _cut(utterance.audio, begin, end, new / path)
+                if reason:
+                    recordings.leave_out(reason, name)
+                    continue
+                utterance = replace(utterance, audio=folder.absolute() / path)
+            usable.append(utterance)
     recordings.utterances = usable
+
+
+def _cut(recording: Path, begin: float, end: float, output: Path) -> Reason | None:
+    """Write a part of a recording, from and to these seconds, or return why it cannot be used."""
+    import soundfile
+
+    seconds = end - begin
+    try:
+        with open_audio(recording) as file:
+            rate, missing = file.samplerate, end - file.frames / file.samplerate
+            if seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+                return "beyond_recording"
+            file.seek(round(begin * rate))
+            samples = file.read(round(seconds * rate), always_2d=True)
+    except (SpeechError, soundfile.LibsndfileError):
+        return "unreadable"
+    soundfile.write(output, samples, rate, format="FLAC", subtype="PCM_16")
+    output.chmod(PRIVATE_MODE)
+    return None

@@ -141,22 +141,14 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     set_up_torch(1)
     from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 
-    tally = synthesise_corpus(settings.source, files.output, settings.synthesis)
+    measured = synthesise_corpus(settings.source, files.output, settings.synthesis)
     print(
-        f"synthetic speech: {tally.utterances:,} utterances, {tally.seconds / 60:.1f} minutes, {len(tally.speakers)} "
-        f"voices; {sum(tally.left_out.values()):,} of {tally.lines:,} lines left out",
+        f"synthetic speech: {measured['utterances']:,} utterances, {measured['audio_seconds'] / 60:.1f} minutes, "
+        f"{measured['speakers']} voices; {sum(measured['left_out'].values()):,} of {measured['lines']:,} lines left "
+        "out",
         file=sys.stderr,
     )
-    return Report(seed=settings.synthesis.seed).measure(
-        synthetic=True,
-        synthetic_utterances=tally.utterances,
-        lines=tally.lines,
-        utterances=tally.utterances,
-        words=tally.words,
-        audio_seconds=round(tally.seconds, 3),
-        speakers=len(tally.speakers),
-        left_out=dict(tally.left_out),
-    )
+    return Report(measured, seed=settings.synthesis.seed)
 
 
 def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:

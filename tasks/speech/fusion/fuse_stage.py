@@ -86,13 +86,13 @@ def token_language_numbers(
     known = [name for name in given if name in found]
     said = [placed_languages(references[name], given[name]) for name in known]
     heard = [found[name] for name in known]
-    alignments = align_words([words for words, _ in said], [text.split() for text, _ in heard])
+    aligned = align_words([words for words, _ in said], [text.split() for text, _ in heard]).alignments if known else []
     pairs = [
         (expected[at], emitted[there])
-        for stretches, (_, expected), (_, emitted) in zip(alignments, said, heard, strict=True)
-        for stretch in stretches
-        if stretch.kind == EQUAL
-        for at, there in zip(stretch.reference, stretch.hypothesis, strict=True)
+        for chunks, (_, expected), (_, emitted) in zip(aligned, said, heard, strict=True)
+        for chunk in chunks
+        if chunk.type == EQUAL
+        for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
         if expected[at] in languages
     ]
     right = sum(language == emitted for language, emitted in pairs)

@@ -24,7 +24,6 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import EncodingSettings
 
 SUMMARY = "encode recordings with a recogniser, once for all systems that decode them"
-_BATCH_SECONDS = 60.0
 
 
 class EncodingFiles(StageFiles):
@@ -48,9 +47,8 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     set_up_torch(resources.threads)
     recogniser = load_recogniser(files.recogniser)
     utterances = read_manifest(files.manifest)
-    speech, seconds, tally = encode_utterances(
-        recogniser, utterances, settings.maximum_seconds, _BATCH_SECONDS, streaming=settings.streaming
-    )
+    limit, streaming = settings.maximum_seconds, settings.streaming
+    speech, seconds, tally = encode_utterances(recogniser, utterances, limit, streaming=streaming)
     write_encoded(files.output, speech, settings.store)
     without_frames = sum(not len(frames) for frames in speech.tensors.values())
     audio_seconds = sum(speech.seconds.values())

@@ -34,8 +34,6 @@ class AugmentationSettings(Settings):
     """Masks in time."""
     time_width: int = Field(default=25, ge=0)
     """Frames of the longest mask in time; 100 in the original."""
-    time_share: float = Field(default=0.125, ge=0, le=1)
-    """Largest share of an utterance for one mask in time."""
     begin_share: float = Field(default=0.1, ge=0, le=1)
     """Share of the training steps before the first mask, and before the first noise in synthesised speech."""
 

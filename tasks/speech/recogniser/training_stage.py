@@ -13,19 +13,8 @@ from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.network import (
-    RecogniserNetwork,
-    RecogniserTrainingModule,
-    ValidSpeech,
-)
-from tasks.speech.recogniser.recogniser import (
-    FeatureStatistics,
-    Recogniser,
-    RecogniserDescription,
-    feature_statistics,
-    make_model,
-    parameter_count,
-)
+from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserTrainingModule, ValidSpeech
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
@@ -56,10 +45,10 @@ def train_on_speech(
     With several devices, one process for each does all of it, and only the first writes.
     """
     check_replaceable(files.output)
-    report = Report(seed=settings.training.seed)
     work = _Work(files, settings, plan)
     every = curve.every_steps
     decisive = as_plain(settings), None if work.valid is None else work.valid.identity(), every
+    found = None
     with checkpoints_of(files.output, resources, plan, work.key(), *decisive) as checkpoints:
         with curve.open() as on_log:
             record = work.train(checkpoints, on_log, every, resources.threads)
@@ -73,10 +62,10 @@ def train_on_speech(
             )
             recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
             found = save_recogniser(files.output, recogniser, store="float16")
-            report.measure(recogniser_hash=found)
-    _measure(report, record, work, parameter_count(work.network.model), resources.threads)
+    report, line = _report(work, record, resources.threads)
     if plan.is_first:
-        _say(files.output, record, work)
+        report.measure(recogniser_hash=found)
+        print(f"{STAGE}: {line}; recogniser in {files.output}", file=sys.stderr)
     return report
 
 
@@ -157,11 +146,10 @@ class _Work:
         return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
 
     def _statistics(self) -> FeatureStatistics:
-        count = len(self.speech.texts)
         generator = np.random.default_rng(self.settings.training.seed)
-        rows = np.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
+        rows = np.sort(generator.permutation(len(self.speech.texts))[:_STATISTICS_UTTERANCES])
         heard = (self.speech.features(int(row), 0) for row in rows)
-        return feature_statistics(features for features in heard if features is not None)
+        return FeatureStatistics.of(features for features in heard if features is not None)
 
     def key(self) -> str:
         """Hash of the units, the architecture and the inputs that determine the order of batches."""
@@ -175,63 +163,48 @@ class _Work:
         With a GPU, the other ``threads`` synthesise the next speech. Training resumes from a checkpoint if there is
         one. Raises the errors of ``fit``.
         """
-        settings, architecture = self.settings, self.settings.architecture
-        batches = SpeechBatches(
-            self.speech,
-            self.units,
-            self.statistics,
-            architecture,
-            settings.training,
-            settings.augmentation,
-            self.plan,
-            workers=threads - 1 if torch.cuda.is_available() and isinstance(self.speech, SyntheticSpeech) else 0,
-        )
+        settings, training = self.settings, self.settings.training
+        workers = threads - 1 if torch.cuda.is_available() and isinstance(self.speech, SyntheticSpeech) else 0
+        batches = SpeechBatches(self.speech, self.units, self.statistics, settings, self.plan, workers)
         valid = None
         if self.valid is not None:
-            limit = settings.training.valid_utterances
-            valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
+            limit = training.valid_utterances
+            valid = ValidSpeech(self.valid, self.units, self.statistics, settings.architecture, limit)
         self.network.train()
-        training, seed = settings.training, settings.training.seed
-        module = RecogniserTrainingModule(self.network, training, seed, batches, valid, on_log, log_every_steps)
+        module = RecogniserTrainingModule(
+            self.network, training, training.seed, batches, valid, on_log, log_every_steps
+        )
         record = fit(module, checkpoints)
         self.network.cpu().eval()
         return record
 
 
-def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: int, threads: int) -> None:
-    seconds = record.train_seconds
-    report.measure(
-        epochs=work.settings.training.epochs,
+def _report(work: _Work, record: TrainingRecord, threads: int) -> tuple[Report, str]:
+    """The measurements, and a line about them."""
+    training, seconds = work.settings.training, record.train_seconds
+    rate = next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None)
+    report = Report(seed=training.seed).measure(
+        epochs=training.epochs,
         utterances=len(work.speech.texts),
         left_out=dict(sorted(work.speech.left_out.items())),
         synthetic=work.speech.synthetic,
-        valid_utterances=min(len(work.valid.texts), work.settings.training.valid_utterances) if work.valid else 0,
+        valid_utterances=min(len(work.valid.texts), training.valid_utterances) if work.valid else 0,
         units=len(work.units),
         units_hash=work.units.hash,
         begins_with=None if work.begin is None else work.begin.hash,
         units_trained_on=record.tokens,
         audio_seconds=round(record.audio_seconds, 1),
         audio_seconds_per_second=round(record.audio_seconds / seconds, 1) if seconds else None,
-        parameters_count=parameters,
+        parameters_count=sum(weights.numel() for weights in work.network.model.parameters()),
         threads=threads,
-        valid_wer=_last(record, "valid_wer"),
+        valid_wer=rate,
         **record.measured(work.plan),
     )
     if work.speech.synthetic:
         report.warn("the recogniser was trained on synthetic speech")
-
-
-def _last(record: TrainingRecord, name: str) -> float | None:
-    return next((point[name] for point in reversed(record.curve) if name in point), None)
-
-
-def _say(output: str, record: TrainingRecord, work: _Work) -> None:
-    rate = _last(record, "valid_wer")
-    valid = "" if rate is None else f"; valid word error rate {100 * rate:.1f} % (greedy)"
-    left_out = work.speech.left_out.total()
-    print(
-        f"{STAGE}: {len(work.speech.texts):,} utterances ({left_out:,} left out), {record.steps:,} steps, "
+    line = (
+        f"{len(work.speech.texts):,} utterances ({work.speech.left_out.total():,} left out), {record.steps:,} steps, "
         f"{record.audio_seconds / 3600:.1f} hours of {'synthetic ' if work.speech.synthetic else ''}speech in "
-        f"{record.train_seconds / 60:.1f} minutes{valid}; recogniser in {output}",
-        file=sys.stderr,
+        f"{seconds / 60:.1f} minutes" + ("" if rate is None else f"; valid word error rate {rate:.1%} (greedy)")
     )
+    return report, line

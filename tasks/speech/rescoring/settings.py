@@ -151,8 +151,6 @@ class WhisperSettings(Settings):
     no_digits: bool = False
     """Whether Whisper must spell out digits and signs that are read aloud (%, $, &), as the references of read-speech
     corpora do."""
-    maximum_pieces: int = Field(default=224, ge=1)
-    """Maximum of word pieces in one window of 30 s; 224 as in Whisper's own code."""
     maximum_seconds: float = Field(default=120.0, gt=0)
     """Longest recording that is accepted; recordings longer than Whisper's 30 s are cut at quiet places."""
 

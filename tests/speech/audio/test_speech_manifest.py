@@ -53,7 +53,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
         "line 6: has no 'text'",
         "line 7: is not JSON",
         "line 8: is no JSON object but list",
-        "line 9: 'synthetic' is neither true nor false but str",
+        "line 9: 'synthetic' is not true or false but str",
     ):
         assert said in message
     assert "secret" not in message

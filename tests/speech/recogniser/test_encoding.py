@@ -34,7 +34,7 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
     (tmp_path / "cut.wav").write_bytes((tmp_path / "cut.wav").read_bytes()[:5000])
     utterances.append(Utterance("gone", tmp_path / "gone.wav", "a dog"))
     with pytest.raises(SpeechError) as caught:
-        encode_utterances(recogniser, utterances, 2.0, 1.0)
+        encode_utterances(recogniser, utterances, 2.0)
     message = str(caught.value)
     assert message.startswith("4 recordings cannot be used: utterance 'empty': audio file")
     for said in ("'cut': audio file", "is cut off", "'long': audio file", "is 3 seconds long", "'gone': audio file"):
@@ -45,8 +45,8 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
 
 def test_streaming_gives_the_frames_of_whole_utterances(recogniser, tmp_path):
     utterances = recordings(tmp_path, long=3.0, middle=0.77, short=0.1, click=0.01)
-    whole, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0)
-    streamed, *_ = encode_utterances(recogniser, utterances, 4.0, 5.0, streaming=True)
+    whole, *_ = encode_utterances(recogniser, utterances, 4.0)
+    streamed, *_ = encode_utterances(recogniser, utterances, 4.0, streaming=True)
     assert [len(each) for each in streamed.tensors.values()] == [75, 19, 2, 0]
     for name, frames in whole.tensors.items():
         torch.testing.assert_close(streamed.tensors[name], frames, rtol=0, atol=1e-5)

@@ -3,19 +3,22 @@
 import pytest
 import torch
 from tiny_whisper import make_model
+from transformers import GenerationConfig
 
-from tasks.speech.whisper.beam_search import SearchSpace, beam_search
+from tasks.speech.whisper.recogniser import beam_search
 
 SIZE, END = 16, 9
-SPACE = SearchSpace(prompt=(10, 11), end=END, forbidden=(3, *range(10, SIZE)), forbidden_first=(0, END))
-WIDTH, LONGEST = 4, 12
+PROMPT, WIDTH, LONGEST = [10, 11], 4, 12
+FORBIDDEN = {"suppress_tokens": [3, *range(10, SIZE)], "begin_suppress_tokens": [0, END]}
+SEARCH = GenerationConfig(
+    num_beams=WIDTH, length_penalty=1.0, max_new_tokens=LONGEST, eos_token_id=END, pad_token_id=END, **FORBIDDEN
+)
 
 
 @pytest.fixture(scope="module")
 def model():
     model = make_model(SIZE, END)
-    model.generation_config.suppress_tokens = list(SPACE.forbidden)
-    model.generation_config.begin_suppress_tokens = list(SPACE.forbidden_first)
+    model.generation_config.update(**FORBIDDEN)
     return model
 
 
@@ -26,8 +29,8 @@ def test_the_best_transcript_is_the_one_of_whispers_own_generate(model):
             encoded = model.model.encoder(features).last_hidden_state[0]
         (theirs,) = model.generate(
             input_features=features,
-            decoder_input_ids=torch.tensor([SPACE.prompt]),
+            decoder_input_ids=torch.tensor([PROMPT]),
             num_beams=WIDTH,
             max_new_tokens=LONGEST,
         ).tolist()
-        assert list(beam_search(model, encoded, SPACE, WIDTH, LONGEST)[0].pieces) == theirs
+        assert list(beam_search(model, encoded, PROMPT, SEARCH)[0].pieces) == theirs
