@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
-from tasks.speech.fusion.fusion_weights import read_weights, tuned_weights
+from tasks.speech.fusion.fusion_weights import NAMES, read_weights, tuned_weights
 from tasks.speech.fusion.scorers import fusion_scorers, weighted
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
@@ -27,10 +27,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
     recogniser = load_recogniser(files.recogniser)
     test = read_transcribed(files.test, files.test_manifest, recogniser)
     measured: dict[str, Any] = {
-        "lm_weight": None,
-        "insertion_bonus": None,
+        **dict.fromkeys(NAMES),
         "internal_lm": settings.fusion.internal_lm if files.model else None,
-        "internal_lm_weight": None,
         "recogniser_hash": recogniser.hash,
         "units_hash": recogniser.units.hash,
         "synthetic_speech": test.encoded.synthetic,

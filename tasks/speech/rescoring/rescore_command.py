@@ -28,8 +28,7 @@ examples:
   palimpsest rescore --nbest new.jsonl --weights report.json --model models/adapted --output best.jsonl
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -83,38 +82,29 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
     files.check_model()
-    if files.weights:
-        return _choose(settings, files, cell, resources)
-    from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
-
-    measured = rescored_numbers(files, settings, resources)
-    return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
-
-
-def _choose(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Choose by the given weights."""
-    for name in ("references", "sidecar", "counts", "training_text"):
+    for name in ("references", "sidecar", "counts", "training_text") if files.weights else ():
         if getattr(files, name):
             raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
-    if not (files.model and files.output):
+    if files.weights and not (files.model and files.output):
         raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
-    from tasks.speech.rescoring.rescore_stage import chosen_by_weights
-
-    measured = chosen_by_weights(files, settings.rescoring, resources)
-    report = Report(measured)
-    print(f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's")
-    if empty := measured["empty_lists"]:
-        report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
-    return report
-
-
-def _warnings(measured: Mapping[str, Any]) -> list[str]:
+    from tasks.speech.rescoring.rescore_stage import chosen_by_weights, rescored_lines, rescored_numbers
     from tasks.speech.word_errors.error_counts_file import error_warnings
 
-    warnings = error_warnings(measured)
+    if files.weights:
+        measured = chosen_by_weights(files, settings.rescoring, resources)
+        report = Report(measured)
+        print(
+            f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's"
+        )
+        if empty := measured["empty_lists"]:
+            report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
+        return report
+    measured = rescored_numbers(files, settings, resources)
+    shown = "\n".join(rescored_lines(measured))
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
     if shared := measured["dev_in_test"]:
-        warnings.append(f"{shared} utterances of the test set are among those that the weights were tuned on")
-    return warnings
+        report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
+    return report
 
 
 COMMAND = StageCommand(

@@ -80,8 +80,17 @@ class StreamFiles(ErrorFiles):
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
-    from tasks.speech.streaming.partial_results import committed, held_back, partial, read_partials, write_partials
-    from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
+    import numpy as np
+
+    from tasks.speech.streaming.partial_results import (
+        committed,
+        erased_words,
+        held_back,
+        partial,
+        read_partials,
+        write_partials,
+    )
+    from tasks.speech.word_errors.error_counts_file import error_warnings, mean_with_interval, measure_errors
     from tasks.speech.word_errors.references import read_references
     from tasks.speech.word_errors.word_errors import count_errors
 
@@ -111,8 +120,12 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
         shown = [held_back(of, words) for of in partials.values()]
         stable = [committed(each) for each in shown]
         found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
+        final = np.array([len(each[-1].words) for each in shown])
         by_words[ALL if words is None else str(words)] = {
-            **_changes(shown, settings.word_errors),
+            **mean_with_interval(
+                "normalised_erasure", np.array(list(map(erased_words, shown))), final, settings.word_errors
+            ),
+            **_lag(shown, settings.word_errors),
             "nothing_taken_back": {
                 **measure_errors(count_errors(references, found, groups), settings.word_errors),
                 **_lag(stable, settings.word_errors),
@@ -130,11 +143,7 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
     from tasks.speech.search.beam_search import recognise
 
     beginnings = [
-        (name, seconds, frames)
-        for name in speech.utterance_ids
-        for seconds, frames in _heard(
-            recogniser, speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
-        )
+        (name, *heard) for name in speech.utterance_ids for heard in _heard(recogniser, speech, name, settings)
     ]
     encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
     best = settings.search.model_copy(update={"nbest": 1})
@@ -144,10 +153,13 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
     return found
 
 
-def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -> list[tuple[float, int]]:
+def _heard(
+    recogniser: "Recogniser", speech: "EncodedSpeech", name: str, settings: StreamSettings
+) -> list[tuple[float, int]]:
     """Seconds heard and numbers of encoded frames at these times: whole segments of the encoder whose right context was
     heard too, and all frames at the end."""
     architecture, features = recogniser.settings.architecture, recogniser.settings.features
+    seconds, frames, step = speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
     found = []
     for number in range(1, int(seconds / step) + 1):
         samples = number * step * features.sample_rate - features.window_samples // 2
@@ -155,17 +167,6 @@ def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -
         segments = max(known // architecture.segment_frames, 0)
         found.append((number * step, min(segments * architecture.segment_frames // architecture.reduction, frames)))
     return [each for each in found if each[0] < seconds] + [(seconds, frames)]
-
-
-def _changes(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
-    import numpy as np
-
-    from tasks.speech.streaming.partial_results import erased_words
-    from tasks.speech.word_errors.error_counts_file import mean_with_interval
-
-    words = np.array([len(each[-1].words) for each in shown])
-    erased = np.array([erased_words(each) for each in shown])
-    return {**mean_with_interval("normalised_erasure", erased, words, settings), **_lag(shown, settings)}
 
 
 def _lag(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
@@ -188,16 +189,10 @@ def _lines(by_words: Mapping[str, Any]) -> list[str]:
     rows = [
         ("words held back", "normalised erasure", "average lag, s", "lag, nothing taken back", "its word error rate")
     ]
-    rows += [
-        (
-            words,
-            number(found, "normalised_erasure"),
-            number(found, "average_lag_seconds"),
-            number(found["nothing_taken_back"], "average_lag_seconds"),
-            shown_rate(found["nothing_taken_back"]),
-        )
-        for words, found in by_words.items()
-    ]
+    for words, found in by_words.items():
+        stable = found["nothing_taken_back"]
+        numbers = number(found, "normalised_erasure"), number(found, "average_lag_seconds")
+        rows.append((words, *numbers, number(stable, "average_lag_seconds"), shown_rate(stable)))
     return ["".join(f"{cell:<25}" for cell in row).rstrip() for row in rows]
 
 
