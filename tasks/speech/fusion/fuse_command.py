@@ -1,15 +1,11 @@
 """Decode encoded speech with a recogniser, fused with a language model inside the beam search.
 
 The speech comes from 'palimpsest encode-speech', and the references from the manifest of the same
-speech. Without --model, the recogniser decodes alone.
-
-With --model, fusion has weights: for the language model, for each word (insertion bonus), and for
-the recogniser's internal language model (fusion.internal_lm). They come from one of two sources:
-
-- --dev and --dev-manifest: the command finds the weights on dev, by word error rate. Then it
-  decodes test once.
-- --weights: a file of 'palimpsest tune-fusion'. Use one file for all language models that you
-  compare.
+speech. Without --model, the recogniser decodes alone. With --model, fusion has weights: for the
+language model, for each word (insertion bonus), and for the recogniser's internal language model
+(fusion.internal_lm). With --dev and --dev-manifest the command finds them on dev, by word error
+rate. Or it takes those of --weights, a file of 'palimpsest tune-fusion'; use one file for all
+language models that you compare.
 
 The hypotheses are n-best lists, and as private as the spoken words.
 

@@ -1,24 +1,17 @@
 """Make a language model over the units of a recogniser, for 'palimpsest fuse'.
 
 The units are the word pieces that the recogniser emits. In the beam search, such a model gives
-every unit its probability at once. It needs no look-ahead, and no word is unknown. The setting kind
-chooses the model:
-
-- kind=ngram, the default, counts the units of the text, with modified Kneser-Ney smoothing.
-- kind=transformer trains the network that 'palimpsest pretrain' trains on words. With --model, it
-  trains such a model further (adaptation).
+every unit its probability at once. kind=ngram, the default, counts the units of the text, with
+modified Kneser-Ney smoothing. kind=transformer trains the network that 'palimpsest pretrain' trains
+on words; with --model, it trains such a model further (adaptation).
 
 Its perplexity counts pieces, so it does not compare with the perplexity of a model of words. The
 model of a private text is private.
 
 examples:
   palimpsest unit-language-model --recogniser models/recogniser --input train.txt --output models/units
-  palimpsest unit-language-model --set kind=transformer --recogniser models/recogniser --input generic.txt
-      --output models/u
   palimpsest unit-language-model --set kind=transformer --model models/u --recogniser models/recogniser
       --input filled.txt --set pretraining.epochs=1 --output models/adapted_units
-  palimpsest fuse --model models/units --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
-      --test test.safetensors --test-manifest test.jsonl --output fused.jsonl
 """
 
 import sys

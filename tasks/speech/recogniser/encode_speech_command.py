@@ -1,13 +1,10 @@
 """Run a recogniser's encoder over recordings, once for all systems that decode them.
 
 'palimpsest fuse', 'palimpsest tune-fusion' and 'palimpsest stream' decode the file that this
-command writes. Utterances are encoded whole. --set streaming=true encodes them segment by segment,
-as if they were being spoken. The result is the same up to rounding.
-
-An utterance that is too short for one encoded frame gets no frames. It remains in the test set, and
-its words will be missing. The report counts such utterances.
-
-The file shows which words were spoken. So it is private (mode 0600).
+command writes. --set streaming=true encodes segment by segment, as if the words were being spoken.
+The result is the same up to rounding. An utterance that is too short for one encoded frame remains
+in the test set, and its words will be missing. The file shows which words were spoken. So it is
+private (mode 0600).
 
 example:
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded

@@ -1,17 +1,12 @@
 """Check n-best lists of a recogniser, and measure how much a language model can improve them.
 
-The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names all of
-them, with the reasons and without their text. The report has:
-
-- word error rate of the recogniser's own choice.
-- word error rate of the best hypothesis of every list (oracle).
-- share of the lists whose first hypothesis is their best one.
-
-With --output, the checked lists are written to a file. They are as private as the spoken words.
+The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names them,
+without their text. The report has the word error rate of the recogniser's own choice and of the
+best hypothesis of every list (oracle), and the share of the lists that begin with their best one.
+With --output, the checked lists are written to a file, as private as the spoken words.
 
 examples:
   palimpsest check-nbest --set source=lists.jsonl.gz
-  palimpsest check-nbest --set source=lists.jsonl.gz --set utterances=500 --output data/private/nbest/test.jsonl.gz
   palimpsest check-nbest --params params.yaml --name speech.nbest.calls.test --output test.jsonl.gz
 """
 

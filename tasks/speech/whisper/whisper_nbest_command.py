@@ -1,22 +1,15 @@
-"""Decode recordings with Whisper, and write n-best lists of hypotheses.
+"""Decode recordings with Whisper, and write n-best lists of hypotheses for 'palimpsest rescore'.
 
-'palimpsest rescore' chooses among the hypotheses with a language model. --model names Whisper in
-one of these forms:
-
-- openai/whisper-tiny.en: a name on the hub.
-- FOLDER: a folder with a model.
-- package:NAME/PATH: a folder in an installed package.
-
-Scores are log-probabilities in nats, corrected for length as in Whisper's own code. A score is the
-mean over the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that
-differ only in case and punctuation count as one.
+--model is a name on the hub, a folder, or package:NAME/PATH, a folder in an installed package.
+Scores are log-probabilities in nats, corrected for length as in Whisper's own code: the mean over
+the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that differ
+only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
 out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut at
 quiet places, and the report names them. The lists are private (mode 0600).
 
-examples:
-  palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --output test.jsonl.gz
+example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
       --output test.jsonl.gz
 """

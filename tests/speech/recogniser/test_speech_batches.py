@@ -57,12 +57,6 @@ def test_short_ones_come_first_and_only_in_the_first_epoch():
     assert first < 0.75 * second
 
 
-def test_a_fraction_of_an_epoch():
-    whole, half = _batches(epochs=1.0), _batches(epochs=0.5)
-    assert len(half) == round(0.5 * len(whole))
-    assert [step.rows.tolist() for step in half.steps] == [rows.tolist() for rows in whole.order(0)[: len(half)]]
-
-
 def test_ranks_share_a_step():
     alone = list(_batches(20))
     ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]

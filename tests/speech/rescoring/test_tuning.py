@@ -12,7 +12,7 @@ from tasks.speech.fusion.fusion_weights import NAMES, grid_of, middle_of, tuned_
 from tasks.speech.rescoring.hypothesis_table import axes_of, hypothesis_table, tune_weights, with_language_model
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import FusionSettings, RescoringSettings, TuneFusionSettings
-from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, UNKNOWN, at_edge
+from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN
 from tasks.speech.search.beam_search import Hypothesis
 
 
@@ -65,19 +65,6 @@ def test_without_a_gain_all_weights_are_zero_and_a_bonus_prevents_deletions():
     table = table_of(("one two three", ("one two", 0.0), ("one two three", -1.0)))
     tuned = tune_weights(table, {BONUS: [0.0, 1.5]}, 0)
     assert (tuned.weights, tuned.errors) == ({BONUS: 1.5}, [1, 0])
-
-
-def test_a_weight_at_the_edge_of_its_grid_is_named():
-    """Where nothing is subtracted, 0 is no edge but an answer."""
-    axes = {LM: [0.0, 0.5, 1.0], BONUS: [-1.0, 0.0, 2.0], INTERNAL: [0.0, 0.1, 0.3]}
-    for best, expected in [
-        ((0.5, 0.0, 0.1), []),
-        ((1.0, 0.0, 0.0), [LM]),
-        ((0.5, 2.0, 0.3), [BONUS, INTERNAL]),
-        ((0.5, -1.0, 0.0), [BONUS]),
-    ]:
-        assert at_edge(axes, dict(zip(axes, best, strict=True))) == expected
-    assert at_edge({LM: [0.5]}, {LM: 0.5}) == []
 
 
 def test_grid_of_fusion_and_its_middle():
