@@ -148,20 +148,17 @@ def check_recordings(recordings: Recordings, maximum_seconds: float, source: str
     """
     usable, headers = [], []
     for utterance in tqdm(recordings.utterances, desc="checking", unit=" files", disable=None, leave=False):
+        reason: Reason | None = None if normalise(utterance.text) else "no_words"
         try:
             facts = audio_facts(utterance.audio)
+            reason = reason or ("too_long" if facts.seconds > maximum_seconds else None)
         except SpeechError:
-            facts = None
-        reason: Reason | None = "unreadable" if facts is None else None
-        if not normalise(utterance.text):
-            reason = "no_words"
-        elif facts and facts.seconds > maximum_seconds:
-            reason = "too_long"
-        if reason is None and facts:
+            reason = reason or "unreadable"
+        if reason:
+            recordings.leave_out(reason, utterance.utterance_id)
+        else:
             headers.append(facts)
             usable.append(utterance)
-        elif reason:
-            recordings.leave_out(reason, utterance.utterance_id)
     recordings.utterances = usable
     if not usable:
         raise SpeechError(f"source {str(source)!r} has no utterance that can be used; {recordings.left_out_sentence()}")

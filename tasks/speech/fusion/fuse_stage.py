@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
-from tasks.speech.fusion.fusion_weights import NAMES, read_weights, tuned_weights
-from tasks.speech.fusion.scorers import fusion_scorers, weighted
+from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, tuned_weights, weighted
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser

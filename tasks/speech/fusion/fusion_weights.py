@@ -1,4 +1,7 @@
-"""Weights of fusion: their tuning on dev, and their file, for use with other language models.
+"""Scorers of a fusion and their weights: the tuning on dev, and a file of weights for other language models.
+
+score = transducer + insertion_bonus x words + lm_weight x language model - internal_lm_weight x internal model.
+The score of blank is unchanged.
 
 Language models are compared with one set of weights. Weights that each model tunes on few utterances differ by chance,
 and the word error rates then differ by that chance too.
@@ -13,6 +16,7 @@ used.
 import itertools
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +26,20 @@ from rapidfuzz.distance import Levenshtein
 
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError, SpeechError
+from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.normalisation import normalise
+from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.scorers import Scorers, weighted
+from tasks.speech.fusion.completed_words import CompletedWords
+from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, tune
-from tasks.speech.search.beam_search import Hypothesis, recognise
-from tasks.speech.search.scorer import sentence_scores
+from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
+from tasks.speech.search.scorer import Scorer, sentence_scores
 
 NBEST = 20
 """Maximum of hypotheses of each dev utterance that a decoding adds to the lists."""
@@ -42,6 +50,32 @@ Point = tuple[float, ...]
 """Weights in the order of ``NAMES``."""
 NAMES = (LM, BONUS, INTERNAL)
 ALONE: Point = (0.0, 0.0, 0.0)
+
+
+Scorers = Mapping[str, Scorer]
+"""Scorers by the names of their weights."""
+
+
+def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> tuple[Scorers, str | None]:
+    """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
+    language_model = open_language_model(model)
+    words, units = language_model.next_words(), SpelledUnits(recogniser.units)
+    scorer: Scorer
+    if isinstance(words, WholeWords):
+        scorer = CompletedWords(words, units)
+    elif is_of_units(words.vocabulary):
+        scorer = UnitModel(words, recogniser.units.pieces)
+    else:
+        scorer = WordLookahead(words, units)
+    found: dict[str, Scorer] = {BONUS: WordCounts(units), LM: scorer}
+    if internal == "zero_encoder":
+        found[INTERNAL] = ZeroEncoder()
+    return found, language_model.vocabulary_hash
+
+
+def weighted(scorers: Scorers, weights: Mapping[str, float]) -> Fusion:
+    """The scorers that the search adds up. Words are always counted; others need a weight."""
+    return {name: (scorer, weights[name]) for name, scorer in scorers.items() if weights[name] or name == BONUS}
 
 
 class FusionWeights(Settings):
@@ -75,14 +109,13 @@ def read_weights(path: str | Path, settings: TuneFusionSettings, recogniser: Rec
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
         raise ParameterError(f"--weights: {str(path)!r} {reason}; 'palimpsest tune-fusion' writes one") from None
-    for name, tuned, asked in (
-        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
-        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
-    ):
-        if tuned != asked:
+    tuned = {"recogniser": found.recogniser_hash[:12], "fusion.internal_lm": found.internal_lm}
+    asked = {"recogniser": recogniser.hash[:12], "fusion.internal_lm": settings.fusion.internal_lm}
+    for name in tuned:
+        if tuned[name] != asked[name]:
             raise ParameterError(
-                f"--weights: {str(path)!r} was tuned with {name} {tuned!r}, and here it is {asked!r}; tune again by "
-                "'palimpsest tune-fusion'"
+                f"--weights: {str(path)!r} was tuned with {name} {tuned[name]!r}, and here it is {asked[name]!r}; tune "
+                "again by 'palimpsest tune-fusion'"
             )
     return found
 

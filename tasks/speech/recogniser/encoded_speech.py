@@ -121,8 +121,7 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Tra
     """Encoded speech and its references; ``SpeechError`` if an utterance has no reference."""
     speech, references = read_encoded(encoded), read_references(manifest)
     speech.check_recogniser(recogniser.hash)
-    foreign = [name for name in speech.utterance_ids if name not in references]
-    if foreign:
+    if foreign := [name for name in speech.utterance_ids if name not in references]:
         raise SpeechError(
             f"{len(foreign)} utterances of {encoded!r} have no reference in {manifest!r}, such as {foreign[0]!r}; give "
             "the manifest that was encoded"

@@ -17,10 +17,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tasks.corpora.text_lines import finite_number, write_lines
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.utterance_lines import read_records
-from tasks.speech.word_errors.word_errors import mixed_units
+from tasks.speech.rescoring.settings import WordErrorSettings
+from tasks.speech.word_errors.error_counts_file import mean_with_interval, measure_errors
+from tasks.speech.word_errors.word_errors import WordGroups, count_errors, mixed_units
 
 
 class Partial(NamedTuple):
@@ -89,6 +93,33 @@ def average_lag(shown: Sequence[Partial]) -> float | None:
         if seconds >= last.seconds:
             break
     return sum(lags) / len(lags)
+
+
+def held_back_numbers(
+    partials: Mapping[str, Sequence[Partial]],
+    words: int | None,
+    references: Mapping[str, str],
+    groups: WordGroups,
+    settings: WordErrorSettings,
+) -> dict[str, Any]:
+    """Changes and lag if so many last words are held back, and the errors if no shown word is taken back."""
+    shown = [held_back(each, words) for each in partials.values()]
+    stable = [committed(each) for each in shown]
+    found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
+    erased, final = np.array(list(map(erased_words, shown))), np.array([len(each[-1].words) for each in shown])
+    return {
+        **mean_with_interval("normalised_erasure", erased, final, settings),
+        **_lag(shown, settings),
+        "nothing_taken_back": {
+            **measure_errors(count_errors(references, found, groups), settings),
+            **_lag(stable, settings),
+        },
+    }
+
+
+def _lag(shown: Sequence[Sequence[Partial]], settings: WordErrorSettings) -> dict[str, Any]:
+    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
+    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
 
 
 Texts = tuple[tuple[float, str], ...]

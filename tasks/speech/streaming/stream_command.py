@@ -17,7 +17,7 @@ examples:
   palimpsest stream --partials partials.jsonl --references test/manifest.jsonl --set 'word_errors.languages=[en, es]'
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -35,7 +35,7 @@ from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing
 if TYPE_CHECKING:
     from tasks.speech.recogniser.encoded_speech import EncodedSpeech
     from tasks.speech.recogniser.recogniser import Recogniser
-    from tasks.speech.streaming.partial_results import Partial, Texts
+    from tasks.speech.streaming.partial_results import Texts
 
 SUMMARY = "measure partial results while speech is being spoken: changes, lag and word errors"
 ALL = "all"
@@ -70,19 +70,9 @@ class StreamFiles(ErrorFiles):
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
-    import numpy as np
-
-    from tasks.speech.streaming.partial_results import (
-        committed,
-        erased_words,
-        held_back,
-        partial,
-        read_partials,
-        write_partials,
-    )
-    from tasks.speech.word_errors.error_counts_file import error_warnings, mean_with_interval, measure_errors
+    from tasks.speech.streaming.partial_results import held_back_numbers, partial, read_partials, write_partials
+    from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_references
-    from tasks.speech.word_errors.word_errors import count_errors
 
     if bool(files.partials) == bool(files.recogniser and files.encoded):
         raise ParameterError("give --partials, or --recogniser and --encoded: one source of partial results is needed")
@@ -105,22 +95,13 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     ends = {name: of[-1][1] for name, of in texts.items()}
     whole = measure_errors(files.count(references, ends, groups, listing_path(files.output)), settings.word_errors)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
-    by_words: dict[str, Any] = {}
-    for words in (*settings.held_back, None):
-        shown = [held_back(of, words) for of in partials.values()]
-        stable = [committed(each) for each in shown]
-        found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
-        final = np.array([len(each[-1].words) for each in shown])
-        by_words[ALL if words is None else str(words)] = {
-            **mean_with_interval(
-                "normalised_erasure", np.array(list(map(erased_words, shown))), final, settings.word_errors
-            ),
-            **_lag(shown, settings.word_errors),
-            "nothing_taken_back": {
-                **measure_errors(count_errors(references, found, groups), settings.word_errors),
-                **_lag(stable, settings.word_errors),
-            },
-        }
+    limits = (*settings.held_back, None)
+    by_words = {
+        ALL if words is None else str(words): held_back_numbers(
+            partials, words, references, groups, settings.word_errors
+        )
+        for words in limits
+    }
     measured = {**whole, "synthetic_speech": synthetic, "held_back": by_words}
     report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(by_words)))
     if synthetic:
@@ -157,16 +138,6 @@ def _heard(
         segments = max(known // architecture.segment_frames, 0)
         found.append((number * step, min(segments * architecture.segment_frames // architecture.reduction, frames)))
     return [each for each in found if each[0] < seconds] + [(seconds, frames)]
-
-
-def _lag(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
-    import numpy as np
-
-    from tasks.speech.streaming.partial_results import average_lag
-    from tasks.speech.word_errors.error_counts_file import mean_with_interval
-
-    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
-    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
 
 
 def _lines(by_words: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ import torch
 from tiny_recogniser import Pieces
 
 from tasks.errors import ModelError
-from tasks.speech.fusion.scorers import weighted
+from tasks.speech.fusion.fusion_weights import weighted
 from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.rescoring.tuning import BONUS, INTERNAL
