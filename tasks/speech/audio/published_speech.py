@@ -12,7 +12,6 @@ transcripts (``.dot``; else ``.lsn``, else ``.ptx``), without the transcribers' 
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.corpora.sources.wsj import transcribed_utterance
@@ -21,8 +20,10 @@ from tasks.errors import SpeechError
 from tasks.speech.audio.audio_file import is_shortened
 from tasks.speech.audio.manifest import Recordings, Utterance, check_names, existing_source
 from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.utterance_lines import named_lines
 
 _TRANSCRIPTS = "*.trans.txt"
+_LIBRISPEECH_ID = re.compile("[^-]*-[^-]*-[^-]*")
 
 
 def read_librispeech(settings: LibriSpeech) -> Recordings:
@@ -41,7 +42,7 @@ def read_librispeech(settings: LibriSpeech) -> Recordings:
     recordings = Recordings([])
     seen: set[str] = set()
     for path in transcripts:
-        lines = dict(_lines(path))
+        lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True, pattern=_LIBRISPEECH_ID))
         for name, text in lines.items():
             audio = path.parent / f"{name}.flac"
             if name in seen:
@@ -55,18 +56,6 @@ def read_librispeech(settings: LibriSpeech) -> Recordings:
             recordings.leave_out("no_transcript", name)
     recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
     return recordings
-
-
-def _lines(transcript: Path) -> Iterator[tuple[str, str]]:
-    """Ids and words."""
-    for number, line in enumerate(read_lines(transcript), start=1):
-        name, _, text = line.strip().partition(" ")
-        if name and name.count("-") != 2:
-            raise SpeechError(
-                f"{str(transcript)!r}: line {number} is no utterance; a line is 'SPEAKER-CHAPTER-NUMBER WORDS'"
-            )
-        if name:
-            yield name, text
 
 
 def _part(transcript: Path) -> str:

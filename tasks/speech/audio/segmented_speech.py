@@ -15,13 +15,13 @@ from typing import Any
 from tqdm import tqdm
 
 from tasks.corpora.parquet_lines import open_parquet, parquet_files
-from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import open_audio
 from tasks.speech.audio.manifest import Reason, Recordings, Utterance, existing_source
 from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech
+from tasks.speech.audio.utterance_lines import named_lines
 
 _ROWS = 64
 _BEYOND_SECONDS = 0.1
@@ -38,10 +38,12 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
     for name in ("text", "wav.scp"):
         if not (folder / name).is_file():
             raise SpeechError(f"source {str(folder)!r} has no {name!r}; give a data folder of Kaldi's")
-    files = dict(_pairs(folder / "wav.scp", "RECORDING FILE"))
-    speakers = dict(_pairs(folder / "utt2spk", "UTTERANCE SPEAKER"))
-    texts = dict(_pairs(folder / "text", "UTTERANCE WORDS", empty=True))
-    segments = {name: _segment(folder, name, rest) for name, rest in _pairs(folder / "segments", "UTTERANCE RECORDING")}
+    files = dict(named_lines(folder / "wav.scp", "RECORDING FILE"))
+    speakers, found = (folder / name for name in ("utt2spk", "segments"))
+    of_speakers = dict(named_lines(speakers, "UTTERANCE SPEAKER") if speakers.is_file() else ())
+    texts = dict(named_lines(folder / "text", "UTTERANCE WORDS", empty=True))
+    lines = named_lines(found, "UTTERANCE RECORDING") if found.is_file() else ()
+    segments = {name: _segment(folder, name, rest) for name, rest in lines}
     recordings = Recordings([])
     for name, text in texts.items():
         recording = segments[name][0] if name in segments else name
@@ -49,23 +51,12 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
         if audio is None:
             recordings.leave_out("no_recording", name)
             continue
-        recordings.utterances.append(Utterance(name, audio, text, speakers.get(name)))
+        recordings.utterances.append(Utterance(name, audio, text, of_speakers.get(name)))
         if name in segments:
             recordings.spans[name] = segments[name][1:]
     for name in segments.keys() - texts.keys():
         recordings.leave_out("no_transcript", name)
     return recordings
-
-
-def _pairs(path: Path, form: str, *, empty: bool = False) -> Iterator[tuple[str, str]]:
-    """The first word of each line and the rest; nothing for a missing file."""
-    for number, line in enumerate(read_lines(path), start=1) if path.is_file() else ():
-        if not line.strip():
-            continue
-        first, *rest = line.split(maxsplit=1)
-        if not rest and not empty:
-            raise SpeechError(f"{str(path)!r}: line {number} is not '{form}'")
-        yield first, rest[0].strip() if rest else ""
 
 
 def _segment(folder: Path, name: str, rest: str) -> tuple[str, float, float]:
@@ -92,15 +83,9 @@ def _file(folder: Path, entry: str) -> str:
 
 def _found(audio: str, folder: Path) -> Path | None:
     """A file by its path, or else a file below the folder whose path has the same end."""
-    path = Path(audio)
-    if path.is_file():
-        return path.absolute()
-    parts = path.parts[1:] if path.is_absolute() else path.parts
-    for start in range(len(parts)):
-        candidate = folder.joinpath(*parts[start:])
-        if candidate.is_file():
-            return candidate.absolute()
-    return None
+    parts = Path(audio).parts[Path(audio).is_absolute() :]
+    candidates = [Path(audio), *(folder.joinpath(*parts[start:]) for start in range(len(parts)))]
+    return next((path.absolute() for path in candidates if path.is_file()), None)
 
 
 def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:

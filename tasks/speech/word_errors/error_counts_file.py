@@ -153,12 +153,11 @@ def error_lines(measured: Mapping[str, Any]) -> list[str]:
         )
     if measured["mixed_error_rate"] is not None:
         lines.append(f"  mixed error rate {shown_rate(measured, 'mixed_error_rate')}")
-    for name, group in measured["by_language"].items():
-        if group["words"]:
-            lines.append(
-                f"  {name}: {group['words']:,} words, {group['recall']:.1%} recognised, word error rate "
-                f"{shown_rate(group)}"
-            )
+    lines += [
+        f"  {name}: {group['words']:,} words, {group['recall']:.1%} recognised, word error rate {shown_rate(group)}"
+        for name, group in measured["by_language"].items()
+        if group["words"]
+    ]
     return lines
 
 
