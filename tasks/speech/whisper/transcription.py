@@ -94,16 +94,17 @@ def transcribe(
         for utterance, length in zip(utterances, seconds, strict=True):
             samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=transcripts.tally)
             windows = windows_of(samples, recogniser.longest, SAMPLE_RATE)
-            found = [beam_search(recogniser.model, recogniser.encode(window), *search) for window in windows]
             if len(windows) > 1:
                 transcripts.windowed.append(utterance.utterance_id)
-            if any(not one.finished for of_window in found for one in of_window):
+            joined, finished = [ScoredHypothesis("", 0.0)], True
+            for window in windows:
+                found = beam_search(recogniser.model, recogniser.encode(window), *search)
+                finished &= all(one.finished for one in found)
+                texts = merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in found)
+                joined = join_windows(joined, texts, settings.beam_width)
+            if not finished:
                 transcripts.unfinished.append(utterance.utterance_id)
-            texts = [
-                merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in of_window)
-                for of_window in found
-            ]
-            merged = merge_spellings(join_windows(texts, settings.beam_width))[: settings.nbest]
+            merged = merge_spellings(joined)[: settings.nbest]
             rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)
             transcripts.lists.append(NbestList(utterance.utterance_id, utterance.text, rounded))
             bar.update(round(length))
@@ -111,17 +112,12 @@ def transcribe(
     return transcripts
 
 
-def join_windows(windows: Sequence[Sequence[ScoredHypothesis]], at_most: int) -> list[ScoredHypothesis]:
-    """The best hypotheses of a whole recording from its windows: texts are concatenated, scores added."""
-    joined = list(windows[0])
-    for following in windows[1:]:
-        pairs = [
-            ScoredHypothesis(f"{before.text} {after.text}".strip(), before.score + after.score)
-            for before in joined
-            for after in following
-        ]
-        joined = sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
-    return joined
+def join_windows(
+    before: Sequence[ScoredHypothesis], after: Sequence[ScoredHypothesis], at_most: int
+) -> list[ScoredHypothesis]:
+    """The best hypotheses of two successive parts of a recording: texts are concatenated, scores added."""
+    pairs = [ScoredHypothesis(f"{a.text} {b.text}".strip(), a.score + b.score) for a in before for b in after]
+    return sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
 
 
 def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypothesis]:
