@@ -34,7 +34,7 @@ class NextWordDistributions:
         filling = np.full(self._filled - self._words, PADDING_ID)
         self._columns = np.concatenate([vocabulary.columns[: self._words], filling, vocabulary.columns[self._words :]])
         columns = [
-            ("words", np.float32, (self._blocks, BLOCK)),  # probabilities, not normalised
+            ("probability", np.float32, len(self._columns)),  # not normalised
             ("sum", np.float64, self._blocks + 1),  # of all blocks before
             ("normaliser", np.float64),  # logarithm of the sum over all tokens
             ("unknown", np.float64),  # log-probability
@@ -71,7 +71,7 @@ class NextWordDistributions:
         blocks = found[:, : self._filled].unflatten(1, (self._blocks, BLOCK))
         sums = torch.cumsum(blocks.sum(dim=2), dim=1, dtype=torch.float64).numpy()
         special = found[:, self._filled :].double().numpy()
-        rows["words"] = blocks.numpy()
+        rows["probability"] = found.numpy()
         rows["sum"][:, 0] = 0.0
         rows["sum"][:, 1:] = sums
         rows["normaliser"] = np.log(sums[:, -1] + special.sum(axis=1))
@@ -91,7 +91,7 @@ class NextWordDistributions:
     def word(self, histories: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Log-probabilities (N,) of the words at these places of the sorted vocabulary."""
         rows = self._row[histories]
-        shares = self._rows["words"][rows, places // BLOCK, places % BLOCK].astype(np.float64)
+        shares = self._rows["probability"][rows, places].astype(np.float64)
         return np.log(np.maximum(shares, _SMALLEST)) - self._rows["normaliser"][rows]
 
     def unknown(self, histories: np.ndarray) -> np.ndarray:
@@ -101,15 +101,16 @@ class NextWordDistributions:
     def between(self, histories: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Probabilities (N,) of the words from ``first`` up to but not including ``last``."""
         rows, places = self._row[histories], np.arange(BLOCK)
-        shares = self._rows["words"]
+        shares = self._rows["probability"]
         first_block, last_block = first // BLOCK, last // BLOCK
         after = places >= (first % BLOCK)[:, None]  # (N, BLOCK)
         before = places < (last % BLOCK)[:, None]
         within = (first_block == last_block)[:, None]
-        total = np.where(after & (before | ~within), shares[rows, first_block], 0).sum(axis=1, dtype=np.float64)
+        of_first = shares[rows[:, None], first_block[:, None] * BLOCK + places]
+        total = np.where(after & (before | ~within), of_first, 0).sum(axis=1, dtype=np.float64)
         longer = np.flatnonzero(~within)
         rows, block = rows[longer], last_block[longer]
-        of_last = np.where(before[longer], shares[rows, block], 0)
+        of_last = np.where(before[longer], shares[rows[:, None], block[:, None] * BLOCK + places], 0)
         whole = self._rows["sum"][rows, block] - self._rows["sum"][rows, first_block[longer] + 1]
         total[longer] += whole + of_last.sum(axis=1, dtype=np.float64)
         return total * np.exp(-self._rows["normaliser"][self._row[histories]])

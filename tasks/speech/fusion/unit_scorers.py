@@ -48,14 +48,10 @@ class WordCounts(UnitScorer):
         super().start(tree, states)
         self._inside = NodeTable(word=np.bool_)
 
-    def bounds(self, nodes: np.ndarray) -> np.ndarray:
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
         """1 for each unit that begins a word after each node, else 0 (N, V - 1)."""
         begins = self._units.begins | ~self._inside["word"][nodes][:, None]
         return (self._units.has_letters & begins).astype(np.float32)
-
-    def _after(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        begins = self._units.begins[units] | ~self._inside["word"][nodes]
-        return self.values(nodes, begins) + (self._units.has_letters[units] & begins)
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on."""

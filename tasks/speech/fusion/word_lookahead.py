@@ -182,8 +182,6 @@ class WordLookahead(Scorer):
         """Log-probability of all words with this prefix (N,); 0 before the first letter."""
         found = np.zeros(len(word))
         inside = np.flatnonzero(self._beginnings.has_letter(word))
-        if not len(inside):
-            return found
         history, word = history[inside], word[inside]
         # A sequence that left every beam may return after its distribution was dropped.
         self._distributions.ensure(history)

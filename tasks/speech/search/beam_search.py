@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.language_model.sequence_tree import SequenceTree, padded
+from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.predictor_states import PredictorStates
@@ -43,32 +43,70 @@ class Hypothesis:
     """Score of the whole sentence by each scorer, by its name."""
 
 
-_BEAM = np.dtype(
-    [("utterance", np.int64), ("node", np.int64), ("score", np.float64), ("estimated", np.bool_)], align=True
-)
-"""A hypothesis of an utterance: node of its units, the transducer's score, whether the scorers' part is an estimate."""
+_BEAM = np.dtype([("node", np.int64), ("score", np.float64), ("estimated", np.bool_)], align=True)
+"""A hypothesis: its unit sequence, the transducer's score, and whether the scorers' part is an estimate."""
 
 
-def _begins(groups: np.ndarray) -> np.ndarray:
-    """The first place of each group in sorted numbers from 0 on (M,)."""
-    return np.flatnonzero(np.concatenate([[-1], groups[:-1]])[: len(groups)] != groups)
+def _no_hypotheses(*shape: int) -> np.ndarray:
+    """Places for hypotheses; the score of an empty one is minus infinity."""
+    empty = np.zeros(shape, dtype=_BEAM)
+    empty["node"], empty["score"] = ROOT, -np.inf
+    return empty
 
 
-def merged(hypotheses: np.ndarray) -> np.ndarray:
-    """Hypotheses (M,), at least one, by utterance; the probabilities of equal ones are added."""
-    keys = hypotheses["utterance"] * (int(hypotheses["node"].max()) + 1) + hypotheses["node"]
-    order = np.argsort(keys, kind="stable")
-    begins = _begins(keys[order])
-    found = hypotheses[order[begins]]
-    found["score"] = np.logaddexp.reduceat(hypotheses["score"][order], begins)
-    return found
+class EndedHypotheses:
+    """The hypotheses of each utterance that have emitted blank at a frame, as (N, W)."""
+
+    def __init__(self, utterances: int, width: int) -> None:
+        self.beams = _no_hypotheses(utterances, width)
+        self._counts = np.zeros(utterances, dtype=np.int64)
+
+    def add(self, utterance: np.ndarray, found: np.ndarray) -> None:
+        """Add hypotheses (M,), grouped by utterance; equal hypotheses are merged."""
+        taken = np.arange(self.beams.shape[1]) < self._counts[utterance][:, None]  # (M, W)
+        same = (self.beams["node"][utterance] == found["node"][:, None]) & taken
+        there = same.any(axis=1)
+        place = utterance[there], same[there].argmax(axis=1)
+        self.beams["score"][place] = np.logaddexp(self.beams["score"][place], found["score"][there])
+        utterance, found = utterance[~there], found[~there]
+        if not len(found):
+            return
+        column = self._counts[utterance] + _rank_within(utterance)
+        if (more := int(column.max()) + 1 - self.beams.shape[1]) > 0:
+            self.beams = np.concatenate([self.beams, _no_hypotheses(len(self.beams), more)], axis=1)
+        self.beams[utterance, column] = found
+        self._counts += np.bincount(utterance, minlength=len(self._counts))
+
+    def take(self, columns: np.ndarray) -> None:
+        """Retain these columns (N, W) of each row."""
+        self.beams = np.take_along_axis(self.beams, columns, axis=1)
 
 
-def ranked(utterance: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Order (M,) of hypotheses by utterance, best first, and the rank of each within its utterance, from 0."""
-    order = np.lexsort((-totals, utterance))
-    begins = _begins(utterance[order])
-    return order, np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order))))
+def _rank_within(groups: np.ndarray) -> np.ndarray:
+    """Position of each entry within its group (M,), from 0; the entries of a group are contiguous."""
+    begins = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
+    return np.arange(len(groups)) - np.repeat(begins, np.diff(np.append(begins, len(groups))))
+
+
+def smallest_of_best(scores: np.ndarray, width: int) -> np.ndarray:
+    """The ``width``-th best score of each row (N,); minus infinity if there are fewer."""
+    if scores.shape[1] < width:
+        return np.full(len(scores), -np.inf)
+    return np.partition(scores, scores.shape[1] - width, axis=1)[:, scores.shape[1] - width]
+
+
+def best_of_each(owner: np.ndarray, scores: np.ndarray, least: np.ndarray, width: int) -> np.ndarray:
+    """Indices of the ``width`` best candidates of each owner that are better than its ``least``, grouped by owner."""
+    inside = np.flatnonzero(scores > least[owner])
+    order = inside[np.lexsort((-scores[inside], owner[inside]))]
+    return order[_rank_within(owner[order]) < width] if len(order) else order
+
+
+def best_columns(scores: np.ndarray, width: int) -> np.ndarray:
+    """Columns of the ``width`` best scores of each row (N, W), unordered; all if there are fewer."""
+    if scores.shape[1] <= width:
+        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    return np.argpartition(-scores, width - 1, axis=1)[:, :width]
 
 
 _USUAL_UTTERANCES = 64
@@ -160,29 +198,32 @@ class _Batch:
         self.states = PredictorStates(model, blank, self.tree)
         for scorer, _ in self.scorers:
             scorer.start(self.tree, self.states)
-        self.beams = np.zeros(len(frames), dtype=_BEAM)  # one for each utterance: its node is the root
-        self.beams["utterance"] = np.arange(len(frames))
+        self.beams = _no_hypotheses(len(frames), settings.beam_width)  # (N, K)
+        self.beams["score"][:, 0] = 0.0
 
     def search(self) -> list[list[Hypothesis]]:
         for frame in range(int(self.lengths[0]) if len(self.lengths) else 0):
-            active = self.lengths[self.beams["utterance"]] > frame
-            done = self._emitted(self.frames[frame], self.beams[active])
-            done = self._cut(done, settles=(frame + 1) % _FRAMES_BETWEEN_SETTLING == 0)
-            self.beams = np.concatenate([done, self.beams[~active]])
+            active = int((self.lengths > frame).sum())
+            done = self._emitted(self.frames[frame, :active], active)
+            self._cut(done, settles=(frame + 1) % _FRAMES_BETWEEN_SETTLING == 0)
+            self.beams[:active] = done.beams
             for scorer, _ in self.scorers:
-                scorer.retain(np.unique(done["node"]))
+                scorer.retain(np.unique(done.beams["node"][done.beams["score"] > -np.inf]))
         return self._ended()
 
-    def _emitted(self, encodings: Tensor, found: np.ndarray) -> np.ndarray:
-        """The hypotheses that have emitted blank at the end of one frame, whose ``encodings`` are (N, D)."""
-        done = found[:0]
+    def _emitted(self, encodings: Tensor, active: int) -> EndedHypotheses:
+        """The hypotheses of the first ``active`` utterances that end one frame, whose ``encodings`` are (N, D)."""
+        utterance, column = np.nonzero(self.beams["score"][:active] > -np.inf)
+        found = self.beams[utterance, column]
+        done = EndedHypotheses(active, self.settings.beam_width)
         for emitted in range(self.settings.step_max_symbols + 1):
-            log_probabilities = self._log_probabilities(encodings, found["utterance"], found["node"])  # (M, V)
+            log_probabilities = self._log_probabilities(encodings, utterance, found["node"])  # (M, V)
             ended = found.copy()
             ended["score"] += log_probabilities[:, self.blank]
-            done = merged(np.concatenate([done, ended]))
-            if emitted < self.settings.step_max_symbols:
-                found = self._grown(done, found, log_probabilities)
+            done.add(utterance, ended)
+            if emitted == self.settings.step_max_symbols:
+                break
+            utterance, found = self._grown(done, utterance, found, log_probabilities)
             if not len(found):
                 break
         return done
@@ -196,70 +237,65 @@ class _Batch:
             logits = logits + self.bias
         return torch.log_softmax(logits, dim=1).cpu().numpy()
 
-    def _grown(self, done: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray) -> np.ndarray:
-        """The hypotheses extended by one unit that can still reach the beam."""
+    def _grown(
+        self, done: EndedHypotheses, utterance: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The hypotheses extended by one unit that can still reach the beam, and their utterances."""
         width, nodes = self.settings.beam_width, found["node"]
-        totals = done["score"] + self._added(done)
-        order, ranks = ranked(done["utterance"], totals)
-        worst = order[ranks == width - 1]
-        least = np.full(len(self.lengths), -np.inf)
-        least[done["utterance"][worst]] = totals[worst]
-        needed = (least[found["utterance"]] - found["score"] - self._added(found) - _ROUNDING).astype(np.float32)
+        least = smallest_of_best(done.beams["score"] + self._added(done.beams), width)  # (N,)
+        needed = (least[utterance] - found["score"] - self._added(found) - _ROUNDING).astype(np.float32)
         wanted = log_probabilities[:, : self.blank]
         for scorer, weight in self.scorers:
             wanted = wanted + np.float32(weight) * scorer.bounds(nodes)
         row, unit = np.nonzero(wanted > needed[:, None])
-        if not len(row):
-            return found[:0]
-        utterance, score = found["utterance"][row], found["score"][row] + log_probabilities[row, unit]
-        totals, estimated = score.copy(), np.zeros(len(row), dtype=bool)
-        for scorer, weight in self.scorers:
+        grown = found[row]
+        grown["score"] += log_probabilities[row, unit]
+        added, estimated = np.zeros(len(row)), np.zeros(len(row), dtype=bool)
+        for scorer, weight in self.scorers if len(row) else ():
             ahead, is_estimate = scorer.ahead(nodes[row], unit, found["estimated"][row])
-            totals += weight * ahead
+            added += weight * ahead
             estimated |= is_estimate
-        better = np.flatnonzero(totals > least[utterance])
-        order, ranks = ranked(utterance[better], totals[better])
-        best = better[order[ranks < width]]
-        grown = found[row[best]]
-        grown["score"], grown["estimated"] = score[best], estimated[best]
-        grown["node"], before = self.tree.children(nodes[row[best]], unit[best])
+        best = best_of_each(utterance[row], grown["score"] + added, least, width)
+        grown, row = grown[best], row[best]
+        grown["node"], before = self.tree.children(nodes[row], unit[best])
+        grown["estimated"] = estimated[best]
         self.states.extend()
-        for scorer, _ in self.scorers:
+        for scorer, _ in self.scorers if len(row) else ():
             if self.tree.size > before:
                 scorer.extend(before)
             scorer.settle(grown["node"][~grown["estimated"]])
-        return grown
+        return utterance[row], grown
 
-    def _cut(self, done: np.ndarray, *, settles: bool) -> np.ndarray:
-        """The best hypotheses that have emitted blank: the beams of the next frame."""
+    def _cut(self, done: EndedHypotheses, *, settles: bool) -> None:
+        """Retain the best hypotheses that have emitted blank: the beams of the next frame."""
         width = self.settings.beam_width
-        if settles and done["estimated"].any():
-            order, ranks = ranked(done["utterance"], self._totals(done))
-            done = done[order[ranks < _SETTLED_BEAMS * width]]
+        if settles and done.beams["estimated"].any():
+            done.take(best_columns(self._totals(done.beams), _SETTLED_BEAMS * width))
             for scorer, _ in self.scorers:
-                scorer.settle(done["node"][done["estimated"]])
-            done["estimated"] = False
-        order, ranks = ranked(done["utterance"], self._totals(done))
-        return done[order[ranks < width]]
+                scorer.settle(done.beams["node"][done.beams["estimated"]])
+            done.beams["estimated"] = False
+        done.take(best_columns(self._totals(done.beams), width))
 
     def _totals(self, beams: np.ndarray) -> np.ndarray:
         return (beams["score"] + self._added(beams)) / (self.tree.length[beams["node"]] + 2)
 
     def _added(self, beams: np.ndarray) -> np.ndarray:
-        """Weighted sum of the scorers for each hypothesis (M,)."""
-        added = (weight * scorer.values(beams["node"], beams["estimated"]) for scorer, weight in self.scorers)
-        return sum(added, np.zeros(len(beams)))
+        """Weighted sum of the scorers for each hypothesis."""
+        nodes, estimated = beams["node"].ravel(), beams["estimated"].ravel()
+        added = (weight * scorer.values(nodes, estimated) for scorer, weight in self.scorers)
+        return sum(added, np.zeros(len(nodes))).reshape(beams.shape)
 
     def _ended(self) -> list[list[Hypothesis]]:
-        nodes, transducer = self.beams["node"], self.beams["score"]
+        utterance, column = np.nonzero(self.beams["score"] > -np.inf)
+        nodes, transducer = self.beams["node"][utterance, column], self.beams["score"][utterance, column]
         parts = {name: scorer.end(nodes) for name, (scorer, _) in self.fusion.items()}
         added = sum((weight * parts[name] for name, (_, weight) in self.fusion.items()), np.zeros(len(nodes)))
         totals = (transducer + added) / (self.tree.length[nodes] + 2)
         hypotheses: list[list[Hypothesis]] = [[] for _ in self.lengths]
-        order, ranks = ranked(self.beams["utterance"], totals)
-        for index in order[ranks < self.settings.nbest].tolist():
-            units = self.tree.sequence(int(nodes[index]))
-            found = {name: float(values[index]) for name, values in parts.items()}
-            hypothesis = Hypothesis(units, float(totals[index]), float(transducer[index]), found)
-            hypotheses[self.beams["utterance"][index]].append(hypothesis)
+        for index in np.lexsort((-totals, utterance)).tolist():
+            of_utterance = hypotheses[utterance[index]]
+            if len(of_utterance) < self.settings.nbest:
+                units = self.tree.sequence(int(nodes[index]))
+                found = {name: float(values[index]) for name, values in parts.items()}
+                of_utterance.append(Hypothesis(units, float(totals[index]), float(transducer[index]), found))
         return hypotheses
