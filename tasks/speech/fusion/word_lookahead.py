@@ -165,6 +165,8 @@ class WordLookahead(Scorer):
 
     def _own(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Log-probability of the word itself (N,)."""
+        if not len(word):
+            return np.zeros(0)
         self._distributions.ensure(history)
         own = self._beginnings.own_word(word)
         known = self._distributions.word(history, np.maximum(own, 0))
@@ -174,14 +176,16 @@ class WordLookahead(Scorer):
         """``_look`` at the beginning of a sentence (N,); each prefix is looked up once."""
         if (more := self._beginnings.capacity - len(self._looked)) > 0:
             self._looked = np.concatenate([self._looked, np.full(more, np.nan)])
-        missing = np.unique(word[np.isnan(self._looked[word])])
-        self._looked[missing] = self._look(np.full(len(missing), FIRST), missing)
+        if (missing := np.unique(word[np.isnan(self._looked[word])])).size:
+            self._looked[missing] = self._look(np.full(len(missing), FIRST), missing)
         return self._looked[word]
 
     def _look(self, history: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Log-probability of all words with this prefix (N,); 0 before the first letter."""
         found = np.zeros(len(word))
         inside = np.flatnonzero(self._beginnings.has_letter(word))
+        if not len(inside):
+            return found
         history, word = history[inside], word[inside]
         # A sequence that left every beam may return after its distribution was dropped.
         self._distributions.ensure(history)

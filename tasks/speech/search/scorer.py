@@ -73,7 +73,8 @@ class UnitScorer(Scorer):
         """Start with a tree that has only the root."""
         super().start(tree, states)
         self.nodes = NodeTable(value=np.float64)
-        self._known, self._rows = np.zeros(0, dtype=np.int64), np.zeros((0, tree.units), dtype=np.float32)
+        # No node has the number -1.
+        self._known, self._rows = np.full(1, -1), np.zeros((1, tree.units), dtype=np.float32)
 
     def rows(self, nodes: np.ndarray) -> np.ndarray:
         """Score that each unit adds after each of distinct nodes (N, V - 1), float32."""
@@ -84,9 +85,11 @@ class UnitScorer(Scorer):
         self.nodes.add(first, value=self._after(self.tree.parent[first:], self.tree.unit[first:]))
 
     def _after(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        if not np.isin(nodes, self._known).all():
+        place = np.searchsorted(self._known, nodes)
+        if not np.array_equal(self._known.take(place, mode="clip"), nodes):
             self.bounds(nodes)
-        found: np.ndarray = self.nodes["value"][nodes] + self._rows[np.searchsorted(self._known, nodes), units]
+            place = np.searchsorted(self._known, nodes)
+        found: np.ndarray = self.nodes["value"][nodes] + self._rows[place, units]
         return found
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
