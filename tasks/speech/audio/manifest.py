@@ -62,12 +62,7 @@ def write_manifest(path: str | Path, utterances: Iterable[Utterance]) -> None:
         for utterance in utterances:
             audio = Path(os.path.relpath(_located(utterance.audio), folder)).as_posix()
             entry: dict[str, Any] = {"utterance_id": utterance.utterance_id, "audio": audio, "text": utterance.text}
-            if utterance.speaker is not None:
-                entry["speaker"] = utterance.speaker
-            if utterance.synthetic:
-                entry["synthetic"] = True
-            if utterance.languages is not None:
-                entry["languages"] = utterance.languages
+            entry |= {key: value for key in ("speaker", "synthetic", "languages") if (value := getattr(utterance, key))}
             stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
@@ -77,20 +72,29 @@ def _located(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "audio": ((str,), "text"),
+    "text": ((str,), "text"),
+    "speaker": ((str, int, type(None)), "text"),
+    "synthetic": ((bool,), "true or false"),
+}
+
+
 def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
-    missing = [key for key in ("audio", "text") if key not in entry]
-    problems = [f"has no {key!r}" for key in missing]
-    for key in ("audio", "text"):
-        if key not in missing and not isinstance(entry[key], str):
-            problems.append(f"{key!r} is not a string but {type(entry[key]).__name__}")
-    speaker, languages = entry.get("speaker"), entry.get("languages")
-    if isinstance(speaker, bool) or not isinstance(speaker, str | int | None):
-        problems.append(f"'speaker' is not a string but {type(speaker).__name__}")
-    if not isinstance(entry.get("synthetic", False), bool):
-        problems.append(f"'synthetic' is neither true nor false but {type(entry['synthetic']).__name__}")
+    problems = [f"has no {key!r}" for key in ("audio", "text") if key not in entry]
+    problems += [
+        f"{key!r} is not {what} but {type(entry[key]).__name__}"
+        for key, (kinds, what) in _KINDS.items()
+        if key in entry and type(entry[key]) not in kinds
+    ]
+    speaker, languages, audio = entry.get("speaker"), entry.get("languages"), entry.get("audio")
     if languages is not None and labels_of(str(entry.get("text")), languages) is None:
         problems.append("'languages' needs a letter or code for each word of the text")
-    problems += _audio_problems(entry.get("audio"), folder)
+    if isinstance(audio, str):
+        if PurePosixPath(audio).is_absolute() or PureWindowsPath(audio).is_absolute():
+            problems.append(f"audio path {audio!r} is absolute; write it relative to the manifest's folder")
+        elif not audio or "\0" in audio or not (folder / audio).is_file():
+            problems.append(f"audio file {audio!r} does not exist in the manifest's folder")
     if problems:
         return problems
     return Utterance(
@@ -101,18 +105,6 @@ def _parse(folder: Path, entry: dict[str, Any]) -> Utterance | list[str]:
         synthetic=entry.get("synthetic", False),
         languages=None if languages is None else tuple(languages),
     )
-
-
-def _audio_problems(audio: object, folder: Path) -> list[str]:
-    if not isinstance(audio, str):
-        return []  # reported already
-    if not audio:
-        return ["'audio' is empty"]
-    if PurePosixPath(audio).is_absolute() or PureWindowsPath(audio).is_absolute():
-        return [f"audio path {audio!r} is absolute; write it relative to the manifest's folder"]
-    if "\0" in audio or not (folder / audio).is_file():
-        return [f"audio file {audio!r} does not exist in the manifest's folder"]
-    return []
 
 
 Reason = Literal[
@@ -156,19 +148,17 @@ def check_recordings(recordings: Recordings, maximum_seconds: float, source: str
     """
     usable, headers = [], []
     for utterance in tqdm(recordings.utterances, desc="checking", unit=" files", disable=None, leave=False):
-        if not normalise(utterance.text):
-            recordings.leave_out("no_words", utterance.utterance_id)
-            continue
+        reason: Reason | None = None if normalise(utterance.text) else "no_words"
         try:
             facts = audio_facts(utterance.audio)
+            reason = reason or ("too_long" if facts.seconds > maximum_seconds else None)
         except SpeechError:
-            recordings.leave_out("unreadable", utterance.utterance_id)
-            continue
-        if facts.seconds > maximum_seconds:
-            recordings.leave_out("too_long", utterance.utterance_id)
-            continue
-        headers.append(facts)
-        usable.append(utterance)
+            reason = reason or "unreadable"
+        if reason:
+            recordings.leave_out(reason, utterance.utterance_id)
+        else:
+            headers.append(facts)
+            usable.append(utterance)
     recordings.utterances = usable
     if not usable:
         raise SpeechError(f"source {str(source)!r} has no utterance that can be used; {recordings.left_out_sentence()}")

@@ -20,8 +20,10 @@ from tasks.errors import SpeechError
 from tasks.speech.audio.audio_file import is_shortened
 from tasks.speech.audio.manifest import Recordings, Utterance, check_names, existing_source
 from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
+from tasks.speech.audio.utterance_lines import named_lines
 
 _TRANSCRIPTS = "*.trans.txt"
+_LIBRISPEECH_ID = re.compile("[^-]*-[^-]*-[^-]*")
 
 
 def read_librispeech(settings: LibriSpeech) -> Recordings:
@@ -40,16 +42,8 @@ def read_librispeech(settings: LibriSpeech) -> Recordings:
     recordings = Recordings([])
     seen: set[str] = set()
     for path in transcripts:
-        listed = set()
-        for number, line in enumerate(read_lines(path), start=1):
-            if not line.strip():
-                continue
-            name, _, text = line.strip().partition(" ")
-            if name.count("-") != 2:
-                raise SpeechError(
-                    f"{str(path)!r}: line {number} is no utterance; a line is 'SPEAKER-CHAPTER-NUMBER WORDS'"
-                )
-            listed.add(name)
+        lines = dict(named_lines(path, "SPEAKER-CHAPTER-NUMBER WORDS", empty=True, pattern=_LIBRISPEECH_ID))
+        for name, text in lines.items():
             audio = path.parent / f"{name}.flac"
             if name in seen:
                 recordings.leave_out("duplicate", name)
@@ -57,10 +51,9 @@ def read_librispeech(settings: LibriSpeech) -> Recordings:
                 recordings.leave_out("no_recording", name)
             else:
                 recordings.utterances.append(Utterance(name, audio.absolute(), text, name.split("-")[0]))
-            seen.add(name)
-        for audio in sorted(path.parent.glob("*.flac")):
-            if audio.stem not in listed:
-                recordings.leave_out("no_transcript", audio.stem)
+        seen |= lines.keys()
+        for name in sorted({audio.stem for audio in path.parent.glob("*.flac")} - lines.keys()):
+            recordings.leave_out("no_transcript", name)
     recordings.utterances.sort(key=lambda utterance: utterance.utterance_id)
     return recordings
 
@@ -117,23 +110,18 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
 
 def _words(files: list[Path]) -> dict[str, str] | None:
     """Text by utterance, from the detailed transcript if there is one; ``None`` if no file is a transcript."""
+    transcripts = [path for ending in _WSJ_TRANSCRIPTS for path in files if path.suffix.lower() == ending]
     words: dict[str, str] = {}
-    found = False
-    for ending in _WSJ_TRANSCRIPTS:
-        for path in files:
-            if path.suffix.lower() != ending:
-                continue
-            found = True
-            for number, line in enumerate(read_lines(path), start=1):
-                if not line.strip():
-                    continue
-                utterance = transcribed_utterance(line)
-                if utterance is None:
-                    raise SpeechError(
-                        f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
-                    )
+    for path in transcripts:
+        for number, line in enumerate(read_lines(path), start=1):
+            utterance = transcribed_utterance(line)
+            if utterance is not None:
                 words.setdefault(utterance[1].lower(), utterance[0])
-    return words if found else None
+            elif line.strip():
+                raise SpeechError(
+                    f"{str(path)!r}: line {number} is no utterance; a line of a transcript is 'TEXT (UTTERANCE-ID)'"
+                )
+    return words if transcripts else None
 
 
 def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Path]:
@@ -148,15 +136,15 @@ def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Pat
     return audio
 
 
+_LISTED = re.compile(r"(?!;)(?:.*[/\\])?\s*([0-9a-z]{8})(?:\.wv1)?\s*", re.IGNORECASE)
+"""A line of an index file: ``11_13_1: wsj0/si_et_20/440/440c0401.wv1``, with or without the ending."""
+
+
 def _listed(index: Path) -> set[str]:
-    """Utterances of an index file: lines ``11_13_1: wsj0/si_et_20/440/440c0401.wv1``, with or without the ending."""
+    """Utterances of an index file."""
     if not index.is_file():
         raise SpeechError(f"list {str(index)!r} does not exist; 'lists' are index files relative to the source")
-    names = set()
-    for line in read_lines(index):
-        stem = re.sub(r"\.wv1$", "", line.strip().replace("\\", "/").rsplit("/", 1)[-1], flags=re.IGNORECASE)
-        if not line.startswith(";") and _WSJ_ID.fullmatch(stem):
-            names.add(stem.lower())
+    names = {match[1].lower() for line in read_lines(index) if (match := _LISTED.fullmatch(line))}
     if not names:
         raise SpeechError(f"list {str(index)!r} names no utterance; it should have lines 'DISC: FOLDER/NAME.wv1'")
     return names

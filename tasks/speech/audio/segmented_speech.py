@@ -12,14 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from tasks.corpora.parquet_lines import open_parquet, parquet_files
-from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.audio_file import open_audio
-from tasks.speech.audio.manifest import Recordings, Utterance, existing_source
+from tasks.speech.audio.manifest import Reason, Recordings, Utterance, existing_source
 from tasks.speech.audio.settings import KaldiSpeech, ParquetSpeech
+from tasks.speech.audio.utterance_lines import named_lines
 
 _ROWS = 64
 _BEYOND_SECONDS = 0.1
@@ -36,10 +38,12 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
     for name in ("text", "wav.scp"):
         if not (folder / name).is_file():
             raise SpeechError(f"source {str(folder)!r} has no {name!r}; give a data folder of Kaldi's")
-    files = dict(_pairs(folder / "wav.scp", "RECORDING FILE"))
-    speakers = dict(_pairs(folder / "utt2spk", "UTTERANCE SPEAKER"))
-    texts = dict(_pairs(folder / "text", "UTTERANCE WORDS", empty=True))
-    segments = {name: _segment(folder, name, rest) for name, rest in _pairs(folder / "segments", "UTTERANCE RECORDING")}
+    files = dict(named_lines(folder / "wav.scp", "RECORDING FILE"))
+    speakers, found = (folder / name for name in ("utt2spk", "segments"))
+    of_speakers = dict(named_lines(speakers, "UTTERANCE SPEAKER") if speakers.is_file() else ())
+    texts = dict(named_lines(folder / "text", "UTTERANCE WORDS", empty=True))
+    lines = named_lines(found, "UTTERANCE RECORDING") if found.is_file() else ()
+    segments = {name: _segment(folder, name, rest) for name, rest in lines}
     recordings = Recordings([])
     for name, text in texts.items():
         recording = segments[name][0] if name in segments else name
@@ -47,23 +51,12 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
         if audio is None:
             recordings.leave_out("no_recording", name)
             continue
-        recordings.utterances.append(Utterance(name, audio, text, speakers.get(name)))
+        recordings.utterances.append(Utterance(name, audio, text, of_speakers.get(name)))
         if name in segments:
             recordings.spans[name] = segments[name][1:]
     for name in segments.keys() - texts.keys():
         recordings.leave_out("no_transcript", name)
     return recordings
-
-
-def _pairs(path: Path, form: str, *, empty: bool = False) -> Iterator[tuple[str, str]]:
-    """The first word of each line and the rest; nothing for a missing file."""
-    for number, line in enumerate(read_lines(path), start=1) if path.is_file() else ():
-        if not line.strip():
-            continue
-        first, *rest = line.split(maxsplit=1)
-        if not rest and not empty:
-            raise SpeechError(f"{str(path)!r}: line {number} is not '{form}'")
-        yield first, rest[0].strip() if rest else ""
 
 
 def _segment(folder: Path, name: str, rest: str) -> tuple[str, float, float]:
@@ -90,15 +83,9 @@ def _file(folder: Path, entry: str) -> str:
 
 def _found(audio: str, folder: Path) -> Path | None:
     """A file by its path, or else a file below the folder whose path has the same end."""
-    path = Path(audio)
-    if path.is_file():
-        return path.absolute()
-    parts = path.parts[1:] if path.is_absolute() else path.parts
-    for start in range(len(parts)):
-        candidate = folder.joinpath(*parts[start:])
-        if candidate.is_file():
-            return candidate.absolute()
-    return None
+    parts = Path(audio).parts[Path(audio).is_absolute() :]
+    candidates = [Path(audio), *(folder.joinpath(*parts[start:]) for start in range(len(parts)))]
+    return next((path.absolute() for path in candidates if path.is_file()), None)
 
 
 def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
@@ -114,18 +101,20 @@ def read_parquet_speech(settings: ParquetSpeech, folder: Path) -> Recordings:
     with atomic_folder(folder, private=True) as new:
         for row in _rows(source, columns):
             name, text, audio = str(row[settings.name]), row[settings.text], row["audio"] or {}
-            if name in seen or not audio.get("bytes") or text is None:
-                recordings.leave_out(
-                    "duplicate" if name in seen else "no_transcript" if audio.get("bytes") else "no_recording", name
-                )
-                continue
-            seen.add(name)
-            path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
-            (new / path).write_bytes(audio["bytes"])
-            (new / path).chmod(PRIVATE_MODE)
-            speaker = row[settings.speaker] if settings.speaker else None
-            spoken = None if speaker is None else str(speaker)
-            recordings.utterances.append(Utterance(name, folder.absolute() / path, str(text), spoken))
+            if name in seen:
+                recordings.leave_out("duplicate", name)
+            elif not audio.get("bytes"):
+                recordings.leave_out("no_recording", name)
+            elif text is None:
+                recordings.leave_out("no_transcript", name)
+            else:
+                seen.add(name)
+                path = f"{len(seen):07d}{Path(audio.get('path') or '').suffix}"
+                (new / path).write_bytes(audio["bytes"])
+                (new / path).chmod(PRIVATE_MODE)
+                speaker = row[settings.speaker] if settings.speaker else None
+                spoken = None if speaker is None else str(speaker)
+                recordings.utterances.append(Utterance(name, folder.absolute() / path, str(text), spoken))
     return recordings
 
 
@@ -150,34 +139,39 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
 
     Segments that have no word, are too long, or lie outside their recording are left out and counted.
     """
-    import soundfile
-    from tqdm import tqdm
 
     usable: list[Utterance] = []
     with atomic_folder(folder, private=True) as new:
         for number, utterance in enumerate(tqdm(recordings.utterances, desc="cutting", disable=None, leave=False)):
             name = utterance.utterance_id
-            span = recordings.spans.get(name)
-            if span is None:
-                usable.append(utterance)
-                continue
-            seconds = span[1] - span[0]
-            if not normalise(utterance.text) or seconds > maximum_seconds:
-                recordings.leave_out("too_long" if seconds > maximum_seconds else "no_words", name)
-                continue
-            try:
-                with open_audio(utterance.audio) as file:
-                    rate, missing = file.samplerate, span[1] - file.frames / file.samplerate
-                    if seconds <= 0 or span[0] < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
-                        recordings.leave_out("beyond_recording", name)
-                        continue
-                    file.seek(round(span[0] * rate))
-                    samples = file.read(round(seconds * rate), always_2d=True)
-            except (SpeechError, soundfile.LibsndfileError):
-                recordings.leave_out("unreadable", name)
-                continue
-            path = f"{number:07d}.flac"
-            soundfile.write(new / path, samples, rate, format="FLAC", subtype="PCM_16")
-            (new / path).chmod(PRIVATE_MODE)
-            usable.append(replace(utterance, audio=folder.absolute() / path))
+            if name in recordings.spans:
+                begin, end = recordings.spans[name]
+                path = f"{number:07d}.flac"
+                reason: Reason | None = "too_long" if end - begin > maximum_seconds else "no_words"
+                if normalise(utterance.text) and end - begin <= maximum_seconds:
+                    reason = _cut(utterance.audio, begin, end, new / path)
+                if reason:
+                    recordings.leave_out(reason, name)
+                    continue
+                utterance = replace(utterance, audio=folder.absolute() / path)
+            usable.append(utterance)
     recordings.utterances = usable
+
+
+def _cut(recording: Path, begin: float, end: float, output: Path) -> Reason | None:
+    """Write a part of a recording, from and to these seconds, or return why it cannot be used."""
+    import soundfile
+
+    seconds = end - begin
+    try:
+        with open_audio(recording) as file:
+            rate, missing = file.samplerate, end - file.frames / file.samplerate
+            if seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+                return "beyond_recording"
+            file.seek(round(begin * rate))
+            samples = file.read(round(seconds * rate), always_2d=True)
+    except (SpeechError, soundfile.LibsndfileError):
+        return "unreadable"
+    soundfile.write(output, samples, rate, format="FLAC", subtype="PCM_16")
+    output.chmod(PRIVATE_MODE)
+    return None

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from tasks.languages.word_lists import Languages
 from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
-from tasks.speech.synthesis.espeak import RATE_LIMITS
 
 VoiceSet = Literal["train", "dev", "test"]
 NoiseKind = Literal["white", "pink", "babble"]
@@ -24,10 +23,6 @@ class SynthesisSettings(Settings):
     """Longer sentences are left out and counted."""
     voice_set: VoiceSet = "test"
     """``train``, ``dev`` or ``test``: sets of voices that share no accent and no timbre."""
-    minimum_rate: int = Field(default=140, ge=RATE_LIMITS[0], le=RATE_LIMITS[1])
-    """Slowest speech, in words a minute."""
-    maximum_rate: int = Field(default=200, ge=RATE_LIMITS[0], le=RATE_LIMITS[1])
-    """Fastest speech, in words a minute."""
     noise_kinds: list[NoiseKind] = Field(default=["white", "pink", "babble"])
     """Kinds of noise, one of which is drawn for each utterance; ``babble`` has the spectrum and the loudness changes of
     speech. Empty for no noise."""
@@ -45,7 +40,7 @@ class SynthesisSettings(Settings):
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Self:
-        for name in ("words", "rate", "signal_to_noise"):
+        for name in ("words", "signal_to_noise"):
             low, high = getattr(self, f"minimum_{name}"), getattr(self, f"maximum_{name}")
             if low > high:
                 raise ValueError(f"minimum_{name} ({low!r}) is above maximum_{name} ({high!r})")

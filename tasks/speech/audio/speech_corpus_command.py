@@ -1,35 +1,20 @@
 """Check recordings and write a manifest of them, or synthesise speech from a text.
 
-The setting source names the data. The setting kind says how it is stored:
+The setting source names the data. The setting kind says how it is stored: manifest (the default:
+JSON lines {"utterance_id", "audio", "text"}, audio paths relative to the file), librispeech, wsj
+(converted from shorten), kaldi, parquet, or synthetic (a text with one sentence a line, spoken by
+eSpeak NG).
 
-- manifest: JSON lines {"utterance_id", "audio", "text"}, with audio paths relative to the file.
-  This is the default.
-- librispeech: LibriSpeech as published.
-- wsj: the Wall Street Journal corpus as published, with its recordings converted from shorten.
-- kaldi: a data folder of Kaldi.
-- parquet: Parquet files that contain the recordings.
-- synthetic: a text with one sentence a line. eSpeak NG speaks it, to train and test a recogniser
-  without data.
-
-Recordings are WAV, FLAC, OGG, MP3 or AIFF, of any sample rate. The command checks the header of
-every recording. It leaves out recordings that it cannot use, and the report counts and names them.
-The output is a folder with manifest.jsonl. Recordings stay where they are. Utterances that are
-parts of longer recordings are cut out. They go to the folder segments next to the manifest, and so
-do recordings from Parquet files.
-
-With kind=synthetic, the folder gets a FLAC file for each sentence too. Every utterance is marked as
-synthetic. The voice sets train, dev and test share no accent and no timbre. Some sentences are left
-out and counted: those with digits, without words, in another script, too short or too long. The
-same text and seed give the same recordings.
-
-Manifest and recordings are readable by you alone (modes 0700 and 0600).
+Recordings are WAV, FLAC, OGG, MP3 or AIFF, of any sample rate. Those that cannot be used are left
+out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
+where they are. Parts of longer recordings and recordings from Parquet files are written to the
+folder segments next to the manifest. Synthetic recordings are written next to the manifest, and
+marked as synthetic. All of it is readable by you alone (modes 0700 and 0600).
 
 Examples:
   palimpsest speech-corpus --set source=my/manifest.jsonl --output speech/test
   palimpsest speech-corpus --set kind=librispeech --set source=LibriSpeech --set parts=[test-clean] --output test
   palimpsest speech-corpus --set kind=wsj --set source=csr --set folders=[si_et_20] --output speech/eval92
-  palimpsest speech-corpus --set kind=kaldi --set source=seame/data/devman --output speech/devman
-  palimpsest speech-corpus --set kind=parquet --set source=ascend/test-00000-of-00001.parquet --output speech/ascend
   palimpsest speech-corpus --set kind=synthetic --set source=test.txt --set synthesis.sentences=500 --output speech/test
   palimpsest speech-corpus --params params.yaml --name speech.corpora.chat.test --output speech/test
 """
@@ -141,22 +126,14 @@ def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:
     set_up_torch(1)
     from tasks.speech.synthesis.synthetic_corpus import synthesise_corpus
 
-    tally = synthesise_corpus(settings.source, files.output, settings.synthesis)
+    measured = synthesise_corpus(settings.source, files.output, settings.synthesis)
     print(
-        f"synthetic speech: {tally.utterances:,} utterances, {tally.seconds / 60:.1f} minutes, {len(tally.speakers)} "
-        f"voices; {sum(tally.left_out.values()):,} of {tally.lines:,} lines left out",
+        f"synthetic speech: {measured['utterances']:,} utterances, {measured['audio_seconds'] / 60:.1f} minutes, "
+        f"{measured['speakers']} voices; {sum(measured['left_out'].values()):,} of {measured['lines']:,} lines left "
+        "out",
         file=sys.stderr,
     )
-    return Report(seed=settings.synthesis.seed).measure(
-        synthetic=True,
-        synthetic_utterances=tally.utterances,
-        lines=tally.lines,
-        utterances=tally.utterances,
-        words=tally.words,
-        audio_seconds=round(tally.seconds, 3),
-        speakers=len(tally.speakers),
-        left_out=dict(tally.left_out),
-    )
+    return Report(measured, seed=settings.synthesis.seed)
 
 
 def _cell(files: SpeechCorpusFiles, section: str | None, cell: Cell) -> Cell:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.text_lines import NoJson, read_json_line
+from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.errors import CorpusError, SpeechError
 from tasks.language_model.evaluation.reference_text import placed_words
 from tasks.languages.labelled_words import labels_of, letter_names
@@ -50,6 +50,21 @@ def read_json_lines(path: str | Path, what: str = "file of JSON lines") -> Itera
             yield number, record if isinstance(record, dict) else f"is no JSON object but {type(record).__name__}"
     except CorpusError as error:
         raise SpeechError(str(error).replace("text file", what)) from None
+
+
+def named_lines(
+    path: str | Path, form: str, *, empty: bool = False, pattern: re.Pattern[str] = re.compile(".+")
+) -> Iterator[tuple[str, str]]:
+    """The first word of each line of a text, which matches ``pattern``, and the rest, which may be ``empty``.
+
+    Raises ``SpeechError`` with the ``form`` of a line for another line.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        name, rest, *_ = *line.split(maxsplit=1), "", ""
+        if name and (not pattern.fullmatch(name) or not (rest or empty)):
+            raise SpeechError(f"{str(path)!r}: line {number} is not '{form}'")
+        if name:
+            yield name, rest.strip()
 
 
 Parsed = TypeVar("Parsed")

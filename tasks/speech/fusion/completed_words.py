@@ -12,7 +12,7 @@ from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import NodeValues, Scorer
+from tasks.speech.search.scorer import NodeTable, Scorer
 
 LETTER = 1.6
 """Cost of a letter in nats until the word is scored: SmolLM2-135M's average for the letters of correct sentences
@@ -33,46 +33,53 @@ class CompletedWords(Scorer):
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
-        self._tree = tree
+        super().start(tree, states)
         self._model.start()
         self._open: list[str] = [""]
-        self._history, self._length = NodeValues(np.int64), NodeValues(np.int64)
-        self._value, self._estimate, self._settled = NodeValues(), NodeValues(), NodeValues(bool)
-        self._settled.set(ROOT, np.ones(1, dtype=bool))
+        self._nodes = NodeTable(
+            history=np.int64, length=np.int64, value=np.float64, estimate=np.float64, settled=np.bool_
+        )
+        self._nodes["settled"][ROOT] = True
 
     def extend(self, first: int) -> None:
         """Spell the words of the nodes from ``first`` on, and estimate their values."""
-        parents, units = self._tree.parent[first:], self._tree.unit[first:]
-        history, closed = self._history[parents], np.zeros(len(parents), dtype=bool)
+        parents, units = self.tree.parent[first:], self.tree.unit[first:]
+        history, length, value, estimate, settled = (column[parents] for column in self._nodes.values())
         for place, (parent, unit) in enumerate(zip(parents.tolist(), units.tolist(), strict=True)):
             before = self._open[parent]
             if self._units.begins[unit]:
-                if word := before.strip("'"):
-                    history[place] = self._model.extend(int(history[place]), word)
-                    closed[place] = True
+                history[place] = self._closed(int(history[place]), before)
                 before = ""
             self._open.append(before + self._units.letters[unit])
-        length = np.where(self._units.begins[units], 0, self._length[parents]) + self._letters[units]
         cost = LETTER * self._letters[units]
-        settled = self._settled[parents]
-        self._estimate.set(first, np.where(settled, self._value[parents], self._estimate[parents]) - cost)
-        self._history.set(first, history)
-        self._length.set(first, length)
-        self._settled.set(first, settled & ~closed)
-        self._value.set(first, self._value[parents] - cost)
+        self._nodes.add(
+            first,
+            history=history,
+            length=np.where(self._units.begins[units], 0, length) + self._letters[units],
+            value=value - cost,
+            estimate=np.where(settled, value, estimate) - cost,
+            settled=settled & (history == self._nodes["history"][parents]),
+        )
+
+    def _closed(self, history: int, letters: str) -> int:
+        """The history after the open word, if it has a letter."""
+        word = letters.strip("'")
+        return self._model.extend(history, word) if word else history
 
     def settle(self, nodes: np.ndarray) -> None:
         """Score the complete words of these nodes (N,) with the model, in one call for each word of a sentence."""
-        nodes = np.unique(nodes[~self._settled[nodes]])
-        if len(nodes):
-            histories = self._history[nodes]
-            self._model.read(histories)
-            self._value.put(nodes, self._model.values(histories) - LETTER * self._length[nodes])
-            self._settled.put(nodes, True)
+        nodes = np.unique(nodes[~self._nodes["settled"][nodes]])
+        if not len(nodes):
+            return
+        histories = self._nodes["history"][nodes]
+        self._model.read(histories)
+        self._nodes["value"][nodes] = self._model.values(histories) - LETTER * self._nodes["length"][nodes]
+        self._nodes["settled"][nodes] = True
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each sequence (N,); settled nodes have no other estimate."""
-        return np.where(estimated & ~self._settled[nodes], self._estimate[nodes], self._value[nodes])
+        is_estimate = estimated & ~self._nodes["settled"][nodes]
+        return np.where(is_estimate, self._nodes["estimate"][nodes], self._nodes["value"][nodes])
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Negative letter costs of each unit (1, V - 1)."""
@@ -80,17 +87,12 @@ class CompletedWords(Scorer):
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values less the letter costs of the units; estimates after a complete word."""
-        closes = self._units.begins[units] & (self._length[nodes] > 0)
+        closes = self._units.begins[units] & (self._nodes["length"][nodes] > 0)
         return self.values(nodes, estimated) - LETTER * self._letters[units], estimated | closes
-
-    def retain(self, nodes: np.ndarray) -> None:
-        """Nothing is dropped: numbers are small."""
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
-        history = self._history[nodes]
-        for place, node in enumerate(nodes.tolist()):
-            if word := self._open[node].strip("'"):
-                history[place] = self._model.extend(int(history[place]), word)
+        before = self._nodes["history"][nodes].tolist()
+        history = np.array([self._closed(*each) for each in zip(before, (self._open[n] for n in nodes), strict=True)])
         self._model.read(history)
         return self._model.values(history) + self._model.sentence_ends(history)

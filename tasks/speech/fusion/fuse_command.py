@@ -1,15 +1,11 @@
 """Decode encoded speech with a recogniser, fused with a language model inside the beam search.
 
 The speech comes from 'palimpsest encode-speech', and the references from the manifest of the same
-speech. Without --model, the recogniser decodes alone.
-
-With --model, fusion has weights: for the language model, for each word (insertion bonus), and for
-the recogniser's internal language model (fusion.internal_lm). They come from one of two sources:
-
-- --dev and --dev-manifest: the command finds the weights on dev, by word error rate. Then it
-  decodes test once.
-- --weights: a file of 'palimpsest tune-fusion'. Use one file for all language models that you
-  compare.
+speech. Without --model, the recogniser decodes alone. With --model, fusion has weights: for the
+language model, for each word (insertion bonus), and for the recogniser's internal language model
+(fusion.internal_lm). With --dev and --dev-manifest the command finds them on dev, by word error
+rate. Or it takes those of --weights, a file of 'palimpsest tune-fusion'; use one file for all
+language models that you compare.
 
 The hypotheses are n-best lists, and as private as the spoken words.
 
@@ -19,8 +15,7 @@ examples:
       --test-manifest test.jsonl --model models/adapted --output fused.jsonl --report fused.json
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
@@ -56,49 +51,38 @@ class FuseFiles(FusedFiles):
 
 def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tune the weights, decode test, write the hypotheses and print the result."""
-    _check(files)
-    from tasks.torch_setup import set_up_torch
-
-    set_up_torch(resources.threads)
-    from tasks.speech.fusion.fuse_stage import fused_numbers
-    from tasks.speech.word_errors.error_counts_file import error_warnings
-
-    measured = fused_numbers(files, settings)
-    report = Report(measured, error_warnings(measured), settings.word_errors.seed, _line(measured))
-    if measured["synthetic_speech"]:
-        report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
-    return report
-
-
-def _check(files: FuseFiles) -> None:
-    """``ParameterError`` if options conflict."""
     files.check_model("dev", "dev_manifest", "weights")
-    if not files.model:
-        return
-    if bool(files.weights) == bool(files.dev and files.dev_manifest) or (files.weights and files.dev_manifest):
+    on_dev = files.dev and files.dev_manifest
+    if files.model and (bool(files.weights) == bool(on_dev) or (files.weights and files.dev_manifest)):
         raise ParameterError(
             "--model needs weights, and they are never tuned on test; give --dev and --dev-manifest to tune them, or "
             "--weights FILE alone"
         )
+    from tasks.torch_setup import set_up_torch
 
+    set_up_torch(resources.threads)
+    from tasks.speech.fusion.fuse_stage import fused_numbers
+    from tasks.speech.word_errors.error_counts_file import error_warnings, shown_rate
 
-def _line(measured: Mapping[str, Any]) -> str:
-    from tasks.speech.word_errors.error_counts_file import shown_rate
-
+    measured = fused_numbers(files, settings)
     synthetic = " of synthetic speech" if measured["synthetic_speech"] else ""
     weights = ""
-    if measured["lm_weight"] is not None:
+    if files.model:
         weights = f"; LM weight {measured['lm_weight']:g}, insertion bonus {measured['insertion_bonus']:g}"
         if measured["internal_lm"] != "none":
             weights += f", {measured['internal_lm']} weight {measured['internal_lm_weight']:g}"
         if dev := measured.get("dev"):
             weights += f" (dev {dev['wer']:.2%}, alone {dev['wer_alone']:.2%})"
-    return (
+    shown = (
         f"word error rate {shown_rate(measured)}: {measured['insertions']:,} insertions, {measured['deletions']:,} "
         f"deletions, {measured['substitutions']:,} substitutions in {measured['words']:,} words of "
         f"{measured['utterances']:,} utterances{synthetic}{weights}; real-time factor "
         f"{measured['real_time_factor']:.3f}"
     )
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
+    if synthetic:
+        report.warn("the speech is synthesised; its word error rates do not hold for recorded speech")
+    return report
 
 
 class FuseCommand(StageCommand[FuseSettings, FuseFiles]):

@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
-from tasks.speech.fusion.scorers import fusion_scorers, weighted
-from tasks.speech.fusion.tuning import NAMES, parts_of, read_weights, tuned_weights
+from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, tuned_weights, weighted
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech, read_transcribed
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import Recogniser
@@ -27,10 +26,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
     recogniser = load_recogniser(files.recogniser)
     test = read_transcribed(files.test, files.test_manifest, recogniser)
     measured: dict[str, Any] = {
-        "lm_weight": None,
-        "insertion_bonus": None,
+        **dict.fromkeys(NAMES),
         "internal_lm": settings.fusion.internal_lm if files.model else None,
-        "internal_lm_weight": None,
         "recogniser_hash": recogniser.hash,
         "units_hash": recogniser.units.hash,
         "synthetic_speech": test.encoded.synthetic,
@@ -48,8 +45,8 @@ def fused_numbers(files: "FuseFiles", settings: FuseSettings) -> dict[str, Any]:
         if given is None:
             dev = read_transcribed(str(files.dev), str(files.dev_manifest), recogniser)
             given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
-        measured |= dict(zip(NAMES, given.point, strict=True))
-        fusion = weighted(scorers, parts_of(given.point))
+        measured |= given.by_name
+        fusion = weighted(scorers, given.by_name)
     units = recogniser.units
     started = time.perf_counter()
     lists = recognise(recogniser, test.frames, settings.search, fusion)
@@ -86,13 +83,13 @@ def token_language_numbers(
     known = [name for name in given if name in found]
     said = [placed_languages(references[name], given[name]) for name in known]
     heard = [found[name] for name in known]
-    alignments = align_words([words for words, _ in said], [text.split() for text, _ in heard])
+    aligned = align_words([words for words, _ in said], [text.split() for text, _ in heard]).alignments if known else []
     pairs = [
         (expected[at], emitted[there])
-        for stretches, (_, expected), (_, emitted) in zip(alignments, said, heard, strict=True)
-        for stretch in stretches
-        if stretch.kind == EQUAL
-        for at, there in zip(stretch.reference, stretch.hypothesis, strict=True)
+        for chunks, (_, expected), (_, emitted) in zip(aligned, said, heard, strict=True)
+        for chunk in chunks
+        if chunk.type == EQUAL
+        for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
         if expected[at] in languages
     ]
     right = sum(language == emitted for language, emitted in pairs)

@@ -1,16 +1,12 @@
 """Find the weights of fusion on dev, once for all language models that are compared.
 
 The command decodes dev with one language model at several weights. It writes the weights with the
-fewest word errors to a small private file. 'palimpsest fuse --weights FILE' decodes with them.
+fewest word errors to a small private file, for 'palimpsest fuse --weights FILE'. If each model has
+its own weights, they differ by chance, and so do the word error rates.
 
-Use one file for all language models of a comparison. If each model has its own weights, they differ
-by chance, and so do the word error rates.
-
-examples:
+example:
   palimpsest tune-fusion --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
       --model models/oracle --output weights.json
-  palimpsest fuse --recogniser models/recogniser --weights weights.json --test test.safetensors
-      --test-manifest test.jsonl --model models/adapted --output fused.jsonl
 """
 
 from typing import Annotated
@@ -47,8 +43,7 @@ def tune_fusion(
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    from tasks.speech.fusion.scorers import fusion_scorers
-    from tasks.speech.fusion.tuning import tuned_weights
+    from tasks.speech.fusion.fusion_weights import fusion_scorers, tuned_weights
     from tasks.speech.recogniser.encoded_speech import read_transcribed
     from tasks.speech.recogniser.folder import load_recogniser
     from tasks.speech.word_errors.error_counts_file import dev_warnings

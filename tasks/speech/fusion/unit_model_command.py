@@ -1,24 +1,17 @@
 """Make a language model over the units of a recogniser, for 'palimpsest fuse'.
 
 The units are the word pieces that the recogniser emits. In the beam search, such a model gives
-every unit its probability at once. It needs no look-ahead, and no word is unknown. The setting kind
-chooses the model:
-
-- kind=ngram, the default, counts the units of the text, with modified Kneser-Ney smoothing.
-- kind=transformer trains the network that 'palimpsest pretrain' trains on words. With --model, it
-  trains such a model further (adaptation).
+every unit its probability at once. kind=ngram, the default, counts the units of the text, with
+modified Kneser-Ney smoothing. kind=transformer trains the network that 'palimpsest pretrain' trains
+on words; with --model, it trains such a model further (adaptation).
 
 Its perplexity counts pieces, so it does not compare with the perplexity of a model of words. The
 model of a private text is private.
 
 examples:
   palimpsest unit-language-model --recogniser models/recogniser --input train.txt --output models/units
-  palimpsest unit-language-model --set kind=transformer --recogniser models/recogniser --input generic.txt
-      --output models/u
   palimpsest unit-language-model --set kind=transformer --model models/u --recogniser models/recogniser
       --input filled.txt --set pretraining.epochs=1 --output models/adapted_units
-  palimpsest fuse --model models/units --recogniser models/recogniser --dev dev.safetensors --dev-manifest dev.jsonl
-      --test test.safetensors --test-manifest test.jsonl --output fused.jsonl
 """
 
 import sys
@@ -28,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tasks.errors import ParameterError
-from tasks.language_model.settings import NgramPretraining, NgramSettings, TransformerPretraining
+from tasks.language_model.settings import NgramPretraining, TransformerPretraining
 from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -68,17 +61,13 @@ def unit_language_model(
 
     Raises ``ParameterError`` if a model to start from is given for kind ``ngram``.
     """
-    if isinstance(settings, NgramPretraining):
-        if files.model:
-            raise ParameterError(
-                f"--model {files.model!r}: a model of kind 'ngram' is counted from scratch; leave it out, or give "
-                "--set kind=transformer"
-            )
-        return _count(settings.ngram, files)
-    return _train(settings, files, resources, curve)
-
-
-def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
+    if isinstance(settings, TransformerPretraining):
+        return _train(settings, files, resources, curve)
+    if files.model:
+        raise ParameterError(
+            f"--model {files.model!r}: a model of kind 'ngram' is counted from scratch; leave it out, or give "
+            "--set kind=transformer"
+        )
     from tasks.language_model.model_folder import check_replaceable
     from tasks.language_model.ngram.backoff_model import NgramMixture
     from tasks.language_model.ngram.folder import save_new
@@ -87,24 +76,22 @@ def _count(settings: NgramSettings, files: UnitModelFiles) -> Report:
     from tasks.speech.recogniser.folder import load_recogniser
 
     check_replaceable(files.output)
-    units = load_recogniser(files.recogniser).units
-    vocabulary = unit_vocabulary(units.pieces)
-    text = encode_units(files.input, units)
+    units, order = load_recogniser(files.recogniser).units, settings.ngram.order
+    vocabulary, text = unit_vocabulary(units.pieces), encode_units(files.input, units)
     valid = encode_units(files.valid, units) if files.valid else None
-    model, _ = estimate(text, settings.order, len(vocabulary))
+    model, _ = estimate(text, order, len(vocabulary))
     save_new(files.output, model, vocabulary)
     loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
-    said = "" if loss is None else f"; {loss:.3f} nats a unit on the validation text"
     print(
-        f"unit-language-model: order {settings.order} over {len(units.pieces)} units, from {text.words:,} units of "
-        f"{text.sentences:,} sentences{said}",
+        f"unit-language-model: order {order} over {len(units.pieces)} units, from {text.words:,} units of "
+        f"{text.sentences:,} sentences" + ("" if loss is None else f"; {loss:.3f} nats a unit on the validation text"),
         file=sys.stderr,
     )
     return Report().measure(
         units=len(units.pieces),
         units_hash=units.hash,
         vocabulary_hash=vocabulary.hash,
-        order=settings.order,
+        order=order,
         sentences=text.sentences,
         text_units=text.words,
         valid_nats_a_unit=loss,

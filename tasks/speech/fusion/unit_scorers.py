@@ -15,7 +15,9 @@ from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import NodeValues, UnitScorer
+from tasks.speech.search.scorer import NodeTable, UnitScorer
+
+_SPECIAL = len(SPECIAL_TOKENS)
 
 
 class SpelledUnits:
@@ -44,46 +46,37 @@ class WordCounts(UnitScorer):
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
         super().start(tree, states)
-        self._inside = NodeValues(bool)
+        self._inside = NodeTable(word=np.bool_)
+
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """1 for each unit that begins a word after each node, else 0 (N, V - 1)."""
+        begins = self._units.begins | ~self._inside["word"][nodes][:, None]
+        return (self._units.has_letters & begins).astype(np.float32)
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on."""
         super().extend(first)
-        parents, units = self._tree.parent[first:], self._tree.unit[first:]
-        inside = self._inside[parents] & ~self._units.begins[units]
-        self._inside.set(first, inside | self._units.has_letters[units])
-
-    def bounds(self, nodes: np.ndarray) -> np.ndarray:
-        """1 for each unit that begins a word after each node, else 0 (N, V - 1)."""
-        begins = self._units.begins | ~self._inside[nodes][:, None]
-        return (self._units.has_letters & begins).astype(np.float32)
-
-    def _after(self, nodes: np.ndarray, units: np.ndarray) -> np.ndarray:
-        begins = self._units.begins[units] | ~self._inside[nodes]
-        found: np.ndarray = self._values[nodes] + (self._units.has_letters[units] & begins)
-        return found
+        parents, units = self.tree.parent[first:], self.tree.unit[first:]
+        inside = self._inside["word"][parents] & ~self._units.begins[units]
+        self._inside.add(first, word=inside | self._units.has_letters[units])
 
 
 class ZeroEncoder(UnitScorer):
-    """The transducer's internal language model, which fusion subtracts: predictor and joiner without a signal, over
-    units only (Variani et al. 2020, section 4.2)."""
+    """Minus the score of the transducer's internal language model: predictor and joiner without a signal, over units
+    only (Variani et al. 2020, section 4.2)."""
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
         super().start(tree, states)
         self._states = states
 
-    def extend(self, first: int) -> None:
-        """Score the nodes from ``first`` on."""
-        self._states.ensure(np.unique(self._tree.parent[first:]))
-        super().extend(first)
-
     @torch.inference_mode()
     def rows(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each unit after each node (N, V - 1)."""
+        """Minus the log-probability of each unit after each node (N, V - 1)."""
+        self._states.extend()
         outputs = self._states.outputs(nodes)
-        logits = self._states.join(torch.zeros_like(outputs), outputs)[:, : self._tree.units]
-        return torch.log_softmax(logits, dim=1).cpu().numpy()
+        logits = self._states.join(torch.zeros_like(outputs), outputs)[:, : self.tree.units]
+        return -torch.log_softmax(logits, dim=1).cpu().numpy()
 
 
 class UnitModel(UnitScorer):
@@ -93,31 +86,30 @@ class UnitModel(UnitScorer):
         """Raises ``ModelError`` if the model's units are not the recogniser's."""
         check_units(model.vocabulary, pieces)
         self._model = model
-        special = len(SPECIAL_TOKENS)
-        self._columns = np.array([*range(special, special + len(pieces)), *range(special)], dtype=np.int64)
+        self._columns = np.roll(np.arange(_SPECIAL + len(pieces)), -_SPECIAL)
 
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
         super().start(tree, states)
-        self._history = NodeValues(np.int64)
+        self._histories = NodeTable(number=np.int64)
         self._model.start(self._columns)
+
+    def _log_probabilities(self, nodes: np.ndarray) -> torch.Tensor:
+        return torch.log_softmax(self._model.scores(self._histories["number"][nodes]), dim=1)
+
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Log-probability of each unit after each node (N, V - 1)."""
+        return self._log_probabilities(nodes)[:, : self.tree.units].numpy()
 
     def extend(self, first: int) -> None:
         """Score the nodes from ``first`` on."""
         super().extend(first)
-        parents, units = self._tree.parent[first:], self._tree.unit[first:]
-        self._history.set(first, self._model.extend(self._history[parents], units + len(SPECIAL_TOKENS)))
-
-    def _log_probabilities(self, nodes: np.ndarray) -> torch.Tensor:
-        return torch.log_softmax(self._model.scores(self._history[nodes]), dim=1)
-
-    def rows(self, nodes: np.ndarray) -> np.ndarray:
-        """Log-probability of each unit after each node (N, V - 1)."""
-        return self._log_probabilities(nodes)[:, : self._tree.units].numpy()
+        before = self._histories["number"][self.tree.parent[first:]]
+        self._histories.add(first, number=self._model.extend(before, self.tree.unit[first:] + _SPECIAL))
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
-        return super().end(nodes) + self._log_probabilities(nodes)[:, self._tree.units + END_ID].double().numpy()
+        return super().end(nodes) + self._log_probabilities(nodes)[:, self.tree.units + END_ID].double().numpy()
 
 
 def unit_vocabulary(pieces: list[str]) -> Vocabulary:
@@ -135,7 +127,7 @@ def check_units(vocabulary: Vocabulary, pieces: list[str]) -> None:
     """Raise ``ModelError`` if a language model's units are not the recogniser's."""
     if vocabulary.hash != unit_vocabulary(pieces).hash:
         raise ModelError(
-            f"the language model is over {len(vocabulary) - len(SPECIAL_TOKENS)} tokens that are not the "
+            f"the language model is over {len(vocabulary) - _SPECIAL} tokens that are not the "
             f"{len(pieces)} units of the recogniser in their order; give a model over the units of this recogniser"
         )
 
@@ -145,22 +137,16 @@ def encode_units(path: str, units: Units) -> EncodedText:
 
     Raises ``CorpusError`` if no line has a word.
     """
-    tokens: list[int] = []
-    offsets, lines, empty = [0], [], 0
-    for number, found in enumerate(units.encode_all(list(read_lines(path))), start=1):
-        if not found:
-            empty += 1
-            continue
-        tokens += [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in found), END_ID]
-        offsets.append(len(tokens))
-        lines.append(number)
-    if not lines:
+    texts = list(read_lines(path))
+    found = [(number, ids) for number, ids in enumerate(units.encode_all(texts), start=1) if ids]
+    if not found:
         raise CorpusError(f"text {path!r} holds no word; a language model needs text")
+    tokens = [token for _, ids in found for token in (START_ID, *(unit + _SPECIAL for unit in ids), END_ID)]
     return EncodedText(
         tokens=np.array(tokens, dtype=np.int32),
-        offsets=np.array(offsets, dtype=np.int64),
-        lines=np.array(lines, dtype=np.int64),
-        empty_lines=empty,
+        offsets=np.cumsum([0, *(len(ids) + 2 for _, ids in found)]),
+        lines=np.array([number for number, _ in found], dtype=np.int64),
+        empty_lines=len(texts) - len(found),
         marker_like=0,
         markers_are_targets=True,
     )

@@ -1,13 +1,10 @@
 """Run a recogniser's encoder over recordings, once for all systems that decode them.
 
 'palimpsest fuse', 'palimpsest tune-fusion' and 'palimpsest stream' decode the file that this
-command writes. Utterances are encoded whole. --set streaming=true encodes them segment by segment,
-as if they were being spoken. The result is the same up to rounding.
-
-An utterance that is too short for one encoded frame gets no frames. It remains in the test set, and
-its words will be missing. The report counts such utterances.
-
-The file shows which words were spoken. So it is private (mode 0600).
+command writes. --set streaming=true encodes segment by segment, as if the words were being spoken.
+The result is the same up to rounding. An utterance that is too short for one encoded frame remains
+in the test set, and its words will be missing. The file shows which words were spoken. So it is
+private (mode 0600).
 
 example:
   palimpsest encode-speech --recogniser models/recogniser --manifest test/manifest.jsonl --output test.encoded
@@ -24,7 +21,6 @@ from tasks.settings.resources import ResourceSettings
 from tasks.speech.recogniser.settings import EncodingSettings
 
 SUMMARY = "encode recordings with a recogniser, once for all systems that decode them"
-_BATCH_SECONDS = 60.0
 
 
 class EncodingFiles(StageFiles):
@@ -48,9 +44,8 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     set_up_torch(resources.threads)
     recogniser = load_recogniser(files.recogniser)
     utterances = read_manifest(files.manifest)
-    speech, seconds, tally = encode_utterances(
-        recogniser, utterances, settings.maximum_seconds, _BATCH_SECONDS, streaming=settings.streaming
-    )
+    limit, streaming = settings.maximum_seconds, settings.streaming
+    speech, seconds, tally = encode_utterances(recogniser, utterances, limit, streaming=streaming)
     write_encoded(files.output, speech, settings.store)
     without_frames = sum(not len(frames) for frames in speech.tensors.values())
     audio_seconds = sum(speech.seconds.values())

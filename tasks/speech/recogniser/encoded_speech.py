@@ -26,6 +26,8 @@ from tasks.speech.word_errors.references import read_references
 
 FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
+_BATCH_SECONDS = 60.0
+"""Seconds of speech in a batch, about, with padding."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float
     tensors = {f"{_PREFIX}{name}": value.to(kind).contiguous() for name, value in speech.tensors.items()}
     for name, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
-            utterance = name.removeprefix(_PREFIX)
-            raise SpeechError(f"the encoding of {utterance!r} is not finite as {store}; leave its recording out")
+            raise SpeechError(
+                f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}; leave its recording out"
+            )
     document = {
         "format": FORMAT,
         "recogniser": speech.recogniser_hash,
@@ -97,13 +100,8 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
             tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
     except (SafetensorError, ValueError):
         raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
-    return EncodedSpeech(
-        recogniser_hash=document["recogniser"],
-        seconds=document["seconds"],
-        frame_seconds=document["frame_seconds"],
-        synthetic=document["synthetic"],
-        tensors=tensors,
-    )
+    facts = {name: document[name] for name in ("seconds", "frame_seconds", "synthetic")}
+    return EncodedSpeech(recogniser_hash=document["recogniser"], tensors=tensors, **facts)
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,7 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Tra
     """Encoded speech and its references; ``SpeechError`` if an utterance has no reference."""
     speech, references = read_encoded(encoded), read_references(manifest)
     speech.check_recogniser(recogniser.hash)
-    foreign = [name for name in speech.utterance_ids if name not in references]
-    if foreign:
+    if foreign := [name for name in speech.utterance_ids if name not in references]:
         raise SpeechError(
             f"{len(foreign)} utterances of {encoded!r} have no reference in {manifest!r}, such as {foreign[0]!r}; give "
             "the manifest that was encoded"
@@ -133,12 +130,7 @@ def read_transcribed(encoded: str, manifest: str, recogniser: Recogniser) -> Tra
 
 
 def encode_utterances(
-    recogniser: Recogniser,
-    utterances: Sequence[Utterance],
-    maximum_seconds: float,
-    batch_seconds: float,
-    *,
-    streaming: bool = False,
+    recogniser: Recogniser, utterances: Sequence[Utterance], maximum_seconds: float, *, streaming: bool = False
 ) -> tuple[EncodedSpeech, float, Counter[str]]:
     """Encode recordings, longest first; ``streaming``: one by one, segment by segment as in live speech.
 
@@ -148,34 +140,33 @@ def encode_utterances(
     """
     from tqdm import tqdm
 
-    rate, window = recogniser.settings.features.sample_rate, recogniser.settings.features.window_samples
+    features = recogniser.settings.features
     lengths = recording_seconds(utterances, maximum_seconds)
     seconds = {each.utterance_id: length for each, length in zip(utterances, lengths, strict=True)}
-    nothing = torch.zeros(0, recogniser.settings.architecture.encoding)
-    found: dict[str, Tensor] = {}
+    found = dict.fromkeys(seconds, torch.zeros(0, recogniser.settings.architecture.encoding))
     tally: Counter[str] = Counter()
     problems: list[str] = []
     clock = 0.0
-    encode = recogniser.encode_streaming if streaming else recogniser.encode
+    # The longest first, so that a lack of memory shows at once.
+    ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
     with tqdm(total=len(utterances), desc="encode-speech", unit="utterance", disable=None, leave=False) as bar:
-        for batch in _batches(utterances, seconds, batch_seconds):
-            signals = []
+        for batch in batches_that_fit(
+            ordered, lambda batch, _: seconds[batch[0].utterance_id] * (len(batch) + 1) <= _BATCH_SECONDS
+        ):
+            signals = {}
             for each in batch:
                 try:
-                    signals.append(read_audio(each.audio, rate, maximum_seconds=maximum_seconds, tally=tally))
+                    signal = read_audio(each.audio, features.sample_rate, maximum_seconds=maximum_seconds, tally=tally)
+                    if len(signal) > features.window_samples:
+                        signals[each.utterance_id] = signal
                 except SpeechError as error:
                     problems.append(recording_problem(each, error))
-            if problems:
-                # The run will fail, but all other damaged recordings must be reported too.
-                bar.update(len(batch))
-                continue
-            started = time.perf_counter()
-            long_enough = [row for row, signal in enumerate(signals) if len(signal) > window]
-            features = [recogniser.features(signals[row]) for row in long_enough]
-            encoded = encode(features) if features else []
-            clock += time.perf_counter() - started
-            found |= {each.utterance_id: nothing for each in batch}
-            found |= {batch[row].utterance_id: frames for row, frames in zip(long_enough, encoded, strict=True)}
+            # After a problem the run will fail, but all other damaged recordings must be reported too.
+            if signals and not problems:
+                started = time.perf_counter()
+                encoded = recogniser.encode(list(map(recogniser.features, signals.values())), streaming=streaming)
+                clock += time.perf_counter() - started
+                found |= dict(zip(signals, encoded, strict=True))
             bar.update(len(batch))
     fail_with_recordings(problems)
     speech = EncodedSpeech(
@@ -183,14 +174,6 @@ def encode_utterances(
         seconds=seconds,
         frame_seconds=recogniser.frame_seconds,
         synthetic=any(utterance.synthetic for utterance in utterances),
-        tensors={name: found[name] for name in seconds},
+        tensors=found,
     )
     return speech, clock, tally
-
-
-def _batches(utterances: Sequence[Utterance], seconds: dict[str, float], batch_seconds: float) -> list[list[Utterance]]:
-    """Batches of about ``batch_seconds`` with padding, longest first, so that a lack of memory shows at once."""
-    ordered = sorted(utterances, key=lambda each: (-seconds[each.utterance_id], each.utterance_id))
-    return list(
-        batches_that_fit(ordered, lambda batch, _: seconds[batch[0].utterance_id] * (len(batch) + 1) <= batch_seconds)
-    )

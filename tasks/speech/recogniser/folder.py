@@ -28,33 +28,22 @@ UNITS, STATISTICS = "units.model", "statistics.json"
 
 
 def save_recogniser(
-    folder: str | Path,
-    recogniser: Recogniser,
-    *,
-    store: Literal["float32", "float16"] = "float32",
+    folder: str | Path, recogniser: Recogniser, *, store: Literal["float32", "float16"] = "float32"
 ) -> str:
     """Write a recogniser folder and return the recogniser's hash; an earlier folder stays until the new is complete.
 
     The folder has mode 0700 and its files 0600. Raises ``ModelError`` if the folder holds something else, or if a
     weight is too large for ``store``.
     """
-    folder = Path(folder)
     check_replaceable(folder)
     kind = torch.float16 if store == "float16" else torch.float32
-    tensors = {
-        name: value.detach().cpu().to(kind).contiguous() for name, value in recogniser.model.state_dict().items()
-    }
+    weights = recogniser.model.state_dict()
+    tensors = {name: value.detach().cpu().to(kind).contiguous() for name, value in weights.items()}
     for name, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
             raise ModelError(f"weight {name!r} is not finite as {store}; store float32, or train again")
-    weights = tensors_as_bytes(tensors)
-    statistics = json.dumps(
-        {
-            "mean": recogniser.feature_statistics.mean.tolist(),
-            "inverse_deviation": recogniser.feature_statistics.inverse_deviation.tolist(),
-        }
-    ).encode()
-    contents = {WEIGHTS: weights, STATISTICS: statistics}
+    statistics = {name: value.tolist() for name, value in vars(recogniser.feature_statistics).items()}
+    contents = {WEIGHTS: tensors_as_bytes(tensors), STATISTICS: json.dumps(statistics).encode()}
     contents |= dict(zip(_unit_files(recogniser.units.languages), recogniser.units.models, strict=True))
     document = {
         "format": FORMAT,
@@ -63,11 +52,9 @@ def save_recogniser(
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
     }
     with atomic_folder(folder, private=True) as fresh:
-        for name, content in contents.items():
+        for name, content in {**contents, SETTINGS: (json.dumps(document, indent=2) + "\n").encode()}.items():
             with atomic_writer(fresh / name, private=True, binary=True) as stream:
                 stream.write(content)
-        with atomic_writer(fresh / SETTINGS, private=True) as stream:
-            stream.write(json.dumps(document, indent=2) + "\n")
     return _hash_of(document)
 
 
@@ -87,8 +74,7 @@ def load_recogniser(folder: str | Path) -> Recogniser:
         for name in (WEIGHTS, STATISTICS, *unit_files)
     }
     units = Units(*(contents[name] for name in unit_files), languages=description.unit_languages)
-    parts = json.loads(contents[STATISTICS])
-    statistics = FeatureStatistics(*(torch.tensor(parts[name]) for name in ("mean", "inverse_deviation")))
+    statistics = FeatureStatistics(**{name: torch.tensor(v) for name, v in json.loads(contents[STATISTICS]).items()})
     model = make_model(description.architecture, description.features, len(units) + 1)
     model.load_state_dict({name: value.float() for name, value in read_tensors(contents[WEIGHTS]).items()})
     return Recogniser(model.eval(), units, statistics, description, _hash_of(document))

@@ -75,16 +75,12 @@ _MOST_UNITS_PER_FRAME = 10
 @torch.no_grad()
 def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[list[int]]:
     """Units of each utterance from its encoded frames (T', D), without the blank."""
-    if not encoded:
-        return []
-    count = len(encoded)
-    device = next(model.parameters()).device
+    count, device = len(encoded), next(model.parameters()).device
+    found: list[list[int]] = [[] for _ in encoded]
     lengths = torch.tensor([len(frames) for frames in encoded], device=device)
     frames = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
     ones = torch.ones(count, dtype=torch.int32, device=device)
-    last = torch.full((count, 1), blank, device=device)
-    predicted, _, state = model.predict(last, ones, None)  # (B, 1, D)
-    found: list[list[int]] = [[] for _ in range(count)]
+    predicted, _, state = model.predict(torch.full((count, 1), blank, device=device), ones, None)  # (B, 1, D)
     for time in range(frames.shape[1]):
         active = time < lengths  # (B,)
         for _ in range(_MOST_UNITS_PER_FRAME):
@@ -119,51 +115,42 @@ class ValidSpeech:
         limit: int,
     ) -> None:
         """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` if all are silent."""
-        rows = sorted(range(min(limit, len(speech.texts))), key=lambda row: (float(speech.seconds[row]), row))
-        heard = [(speech.texts[row], speech.features(row, 0)) for row in rows]
-        self.texts = [text for text, features in heard if features is not None]
-        languages = speech.languages
-        self._languages = [
-            None if languages is None else languages[row]
-            for row, (_, features) in zip(rows, heard, strict=True)
-            if features is not None
-        ]
-        self.features = [statistics.normalise(features) for _, features in heard if features is not None]
-        if not self.texts:
-            raise SpeechError("the held-out speech is silent; give other speech to measure progress on")
         self.units, self.architecture = units, architecture
+        self.utterances: list[tuple[str, list[int], Tensor]] = []
+        """Words, units and normalised features of each utterance."""
+        rows = range(min(limit, len(speech.texts)))
+        for row in sorted(rows, key=lambda row: (float(speech.seconds[row]), row)):
+            if (features := speech.features(row, 0)) is not None:
+                of_words = speech.languages[row] if speech.languages else None
+                ids = units.encode(speech.texts[row], of_words)
+                self.utterances.append((speech.texts[row], ids, statistics.normalise(features)))
+        if not self.utterances:
+            raise SpeechError("the held-out speech is silent; give other speech to measure progress on")
 
+    @torch.no_grad()
     def measure(self, network: RecogniserNetwork, rank: int = 0, ranks: int = 1) -> list[float]:
         """Sums over this rank's utterances: loss in nats, units, word errors, words.
 
         The network is in evaluation mode afterwards.
         """
         network.eval()
-        texts, features = self.texts[rank::ranks], self.features[rank::ranks]
-        languages = self._languages[rank::ranks]
-        loss, units, found = 0.0, 0, []
-        for start in range(0, len(texts), _BATCH):
-            part = features[start : start + _BATCH]
-            spelled = zip(texts[start : start + _BATCH], languages[start : start + _BATCH], strict=True)
-            targets = [self.units.encode(text, of_words) for text, of_words in spelled]
-            encoded = transcribe(network.model, part, self.architecture)
-            loss += self._loss(network, encoded, targets)
-            units += sum(map(len, targets))
-            found += [self.units.decode(ids) for ids in greedy_decode(network.model, self.units.blank, encoded)]
-        if not texts:
-            return [0.0] * 4
-        errors = count_errors(
-            {str(row): text for row, text in enumerate(texts)}, {str(row): text for row, text in enumerate(found)}
-        )
-        return [loss, float(units), float(errors.errors.sum()), float(errors.words.sum())]
-
-    @torch.no_grad()
-    def _loss(self, network: RecogniserNetwork, encoded: Sequence[Tensor], targets: Sequence[Sequence[int]]) -> float:
         device = next(network.parameters()).device
-        frames = torch.tensor([len(each) for each in encoded], device=device)
-        padded, lengths = (each.to(device) for each in pad_targets(targets))
-        stacked = torch.nn.utils.rnn.pad_sequence(list(encoded), batch_first=True).to(device)  # (B, T', D)
-        return float(network.loss_of(stacked, frames, padded, lengths))
+        utterances = self.utterances[rank::ranks]
+        loss, found = 0.0, dict[str, str]()
+        for start in range(0, len(utterances), _BATCH):
+            _, targets, features = zip(*utterances[start : start + _BATCH], strict=True)
+            encoded = transcribe(network.model, features, self.architecture)
+            frames = torch.tensor([len(each) for each in encoded], device=device)
+            padded, lengths = (each.to(device) for each in pad_targets(targets))
+            stacked = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True).to(device)  # (B, T', D)
+            loss += float(network.loss_of(stacked, frames, padded, lengths))
+            for ids in greedy_decode(network.model, self.units.blank, encoded):
+                found[str(len(found))] = self.units.decode(ids)
+        if not utterances:
+            return [0.0] * 4
+        errors = count_errors({str(row): text for row, (text, _, _) in enumerate(utterances)}, found)
+        units = sum(len(ids) for _, ids, _ in utterances)
+        return [loss, float(units), float(errors.errors.sum()), float(errors.words.sum())]
 
 
 class RecogniserTrainingModule(Training):

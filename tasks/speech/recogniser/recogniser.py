@@ -36,6 +36,26 @@ class FeatureStatistics:
         """Features (T, bands) with mean 0 and deviation 1 over the training speech."""
         return (features - self.mean) * self.inverse_deviation
 
+    @classmethod
+    def of(cls, utterances: Iterable[Tensor]) -> "FeatureStatistics":
+        """Statistics of the features (T, bands) of utterances, summed in float64.
+
+        Raises ``SpeechError`` if there is no utterance, or if a band is constant.
+        """
+        frames, total, squares = 0, torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
+        for features in utterances:
+            values = features.double()
+            frames += len(values)
+            total = total + values.sum(0)
+            squares = squares + values.square().sum(0)
+        if frames < 2:
+            raise SpeechError("there is no training speech; the features' mean and deviation need some")
+        mean = total / frames
+        deviation = (squares / frames - mean.square()).clamp(min=0).sqrt()
+        if float(deviation.min()) < _SMALLEST_DEVIATION:
+            raise SpeechError("a band of the training speech never changes; is all of it silence?")
+        return cls(mean.float(), (1 / deviation).float())
+
 
 def log_mel(samples: Tensor, settings: FeatureSettings) -> Tensor:
     """Log-mel features (T, bands) of a signal (samples,) in [-1, 1], one frame every ``hop_samples``; float32.
@@ -61,26 +81,6 @@ def _mel_spectrogram(settings: FeatureSettings) -> Callable[[Tensor], Tensor]:
         hop_length=settings.hop_samples,
         n_mels=settings.bands,
     )
-
-
-def feature_statistics(utterances: Iterable[Tensor]) -> FeatureStatistics:
-    """Statistics of the features (T, bands) of utterances, summed in float64.
-
-    Raises ``SpeechError`` if there is no utterance, or if a band is constant.
-    """
-    frames, total, squares = 0, torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.float64)
-    for features in utterances:
-        values = features.double()
-        frames += len(values)
-        total = total + values.sum(0)
-        squares = squares + values.square().sum(0)
-    if frames < 2:
-        raise SpeechError("there is no training speech; the features' mean and deviation need some")
-    mean = total / frames
-    deviation = (squares / frames - mean.square()).clamp(min=0).sqrt()
-    if float(deviation.min()) < _SMALLEST_DEVIATION:
-        raise SpeechError("a band of the training speech never changes; is all of it silence?")
-    return FeatureStatistics(mean.float(), (1 / deviation).float())
 
 
 def pad_features(utterances: Sequence[Tensor], architecture: RecogniserArchitecture) -> tuple[Tensor, Tensor]:
@@ -132,11 +132,6 @@ def make_model(architecture: RecogniserArchitecture, features: FeatureSettings, 
         )
 
 
-def parameter_count(model: torch.nn.Module) -> int:
-    """Number of weights."""
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
 class RecogniserDescription(Settings):
     """Description of a recogniser: everything except its weights, units and statistics."""
 
@@ -172,16 +167,14 @@ class Recogniser:
         """Normalised features (T, bands) of a signal (samples,) at the recogniser's sample rate."""
         return self.feature_statistics.normalise(log_mel(samples, self.settings.features))
 
-    def encode(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """Encoded frames (T', D) of several whole utterances (not streaming), from normalised features."""
-        return transcribe(self.model, features, self.settings.architecture)
+    def encode(self, features: Sequence[Tensor], *, streaming: bool = False) -> list[Tensor]:
+        """Encoded frames (T', D) of several utterances, from normalised features.
 
-    def encode_streaming(self, features: Sequence[Tensor]) -> list[Tensor]:
-        """Encoded frames (T', D), equal to ``encode`` up to rounding, segment by segment as in live speech.
-
-        It is slower, and memory does not grow with the square of the length.
+        ``streaming``: segment by segment as in live speech. The frames are the same up to rounding; this is slower, and
+        memory does not grow with the square of the length.
         """
-
+        if not streaming:
+            return transcribe(self.model, features, self.settings.architecture)
         stream = StreamingTranscriber(self.model, self.settings.architecture)
         return [torch.cat([stream.feed(each), stream.finish()]) for each in features]
 
@@ -212,40 +205,34 @@ class StreamingTranscriber:
     def __init__(self, model: "RNNT", architecture: RecogniserArchitecture) -> None:
         self.model, self.architecture = model, architecture
         self._state: list[list[Tensor]] | None = None
-        self._waiting: Tensor | None = None
+        self._waiting: list[Tensor] = []
 
     def feed(self, features: Tensor) -> Tensor:
         """Reads any number of normalised features (T, bands); returns the encoded frames (T', D) that are ready."""
-        waiting = features if self._waiting is None else torch.cat([self._waiting, features])
-        segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
-        ready = []
-        while len(waiting) >= segment + right:
-            ready.append(self._infer(waiting[: segment + right], segment))
-            waiting = waiting[segment:]
-        self._waiting = waiting
-        return torch.cat(ready) if ready else self._nothing()
+        waiting = torch.cat([*self._waiting, features])
+        segment = self.architecture.segment_frames
+        whole = max(0, len(waiting) - self.architecture.right_context_frames) // segment * segment
+        self._waiting = [waiting[whole:]]
+        return self._encoded(waiting, whole)
 
     def finish(self) -> Tensor:
         """The remaining encoded frames (T', D) at the end of the utterance, and resets for a new one."""
-        waiting, self._waiting = self._waiting, None
-        segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
-        ready = []
-        while waiting is not None and len(waiting) > 0:
-            valid = min(len(waiting), segment)
-            padded = waiting.new_zeros(segment + right, waiting.shape[1])
-            padded[: min(len(waiting), segment + right)] = waiting[: segment + right]
-            ready.append(self._infer(padded, valid))
-            waiting = waiting[segment:]
-        self._state = None
-        return torch.cat(ready) if ready else self._nothing()
+        waiting = torch.cat(self._waiting or [torch.zeros(0, 1)])
+        missing = -len(waiting) % self.architecture.segment_frames + self.architecture.right_context_frames
+        found = self._encoded(torch.nn.functional.pad(waiting, (0, 0, 0, missing)), len(waiting))
+        self._state, self._waiting = None, []
+        return found
 
     @torch.no_grad()
-    def _infer(self, features: Tensor, valid: int) -> Tensor:
+    def _encoded(self, features: Tensor, frames: int) -> Tensor:
+        """Encoded frames (T', D) of the first ``frames``, which the right context follows."""
         device = next(self.model.parameters()).device
+        segment, right = self.architecture.segment_frames, self.architecture.right_context_frames
         # The lengths that torchaudio's streaming mode takes count the right context too.
-        length = torch.tensor([len(features)], device=device)
-        encoded, _, self._state = self.model.transcribe_streaming(features[None].to(device), length, self._state)
-        return encoded[0, : valid // self.architecture.reduction].cpu()
-
-    def _nothing(self) -> Tensor:
-        return torch.zeros(0, self.architecture.encoding)
+        length = torch.tensor([segment + right], device=device)
+        found = [torch.zeros(0, self.architecture.encoding)]
+        for begin in range(0, frames, segment):
+            part = features[None, begin : begin + segment + right].to(device)
+            encoded, _, self._state = self.model.transcribe_streaming(part, length, self._state)
+            found.append(encoded[0, : min(segment, frames - begin) // self.architecture.reduction].cpu())
+        return torch.cat(found)

@@ -34,8 +34,6 @@ class AugmentationSettings(Settings):
     """Masks in time."""
     time_width: int = Field(default=25, ge=0)
     """Frames of the longest mask in time; 100 in the original."""
-    time_share: float = Field(default=0.125, ge=0, le=1)
-    """Largest share of an utterance for one mask in time."""
     begin_share: float = Field(default=0.1, ge=0, le=1)
     """Share of the training steps before the first mask, and before the first noise in synthesised speech."""
 
@@ -161,19 +159,15 @@ class TrainedRecogniser(Settings):
     """Synthesis of training text; held-out text is spoken by the voices of ``dev``."""
 
     @model_validator(mode="after")
-    def _check_languages(self) -> Self:
-        if self.synthesis.languages and self.synthesis.languages != self.languages:
+    def _check_synthesis(self) -> Self:
+        spoken = self.synthesis
+        if spoken.languages and spoken.languages != self.languages:
             raise ValueError(
-                f"synthesis.languages is {self.synthesis.languages!r} and languages {self.languages!r}; give languages "
-                "alone"
+                f"synthesis.languages is {spoken.languages!r} and languages {self.languages!r}; give languages alone"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_rates(self) -> Self:
-        if self.synthesis.sample_rate != self.features.sample_rate:
+        if spoken.sample_rate != self.features.sample_rate:
             raise ValueError(
-                f"synthesis.sample_rate is {self.synthesis.sample_rate!r} and features.sample_rate "
+                f"synthesis.sample_rate is {spoken.sample_rate!r} and features.sample_rate "
                 f"{self.features.sample_rate!r}; give both the same"
             )
         return self

@@ -15,11 +15,14 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from tasks.speech.recogniser.recogniser import FeatureStatistics, pad_features
-from tasks.speech.recogniser.settings import AugmentationSettings, RecogniserArchitecture, RecogniserTraining
+from tasks.speech.recogniser.settings import AugmentationSettings, TrainedRecogniser
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.units import Units
 from tasks.training.loop import Batches, Step
 from tasks.training.ranks import ALONE, RankPlan
+
+_TIME_SHARE = 0.125
+"""Largest share of an utterance for one mask in time."""
 
 
 def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.random.Generator) -> Tensor:
@@ -32,7 +35,7 @@ def hide_parts(features: Tensor, settings: AugmentationSettings, generator: np.r
     for _ in range(settings.frequency_masks):
         start, width = _stretch(bands, min(settings.frequency_width, bands), generator)
         features[:, start : start + width] = 0
-    longest = min(settings.time_width, int(settings.time_share * frames))
+    longest = min(settings.time_width, int(_TIME_SHARE * frames))
     for _ in range(settings.time_masks):
         start, width = _stretch(frames, longest, generator)
         features[start : start + width] = 0
@@ -81,20 +84,17 @@ class SpeechBatches(Batches):
         speech: TrainingSpeech,
         units: Units,
         statistics: FeatureStatistics,
-        architecture: RecogniserArchitecture,
-        training: RecogniserTraining,
-        augmentation: AugmentationSettings,
+        settings: TrainedRecogniser,
         plan: RankPlan = ALONE,
         workers: int = 0,
     ):
         """``workers``: processes that prepare batches; with 0 this process makes each batch on request."""
-        self.workers = workers
-        self.speech, self.statistics = speech, statistics
-        self.architecture, self.training, self.augmentation = architecture, training, augmentation
-        self.seed = training.seed
+        self.speech, self.statistics, self.workers = speech, statistics, workers
+        self.architecture, self.training = settings.architecture, settings.training
+        self.augmentation, self.seed = settings.augmentation, settings.training.seed
         languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
         self.units = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
-        super().__init__(training.epochs, plan)
+        super().__init__(self.training.epochs, plan)
 
     def order(self, epoch: int, share: float = 1.0) -> list[np.ndarray]:
         """The utterances of each step of a share of an epoch."""
@@ -139,11 +139,15 @@ class SpeechBatches(Batches):
         rows, epoch, *_ = self.steps[number]
         chosen = rows[self.plan.rank :: self.plan.world_size]
         is_augmented = number >= self.augmentation.begin_share * len(self.steps)
-        heard = [
-            (features, self.units[row])
-            for row in chosen
-            if (features := self._features(int(row), epoch, is_augmented)) is not None
-        ]
+        heard = []
+        for row in chosen.tolist():
+            features = self.speech.features(row, epoch, is_quiet=not is_augmented)
+            if features is not None:
+                features = self.statistics.normalise(features)
+                if is_augmented:
+                    drawer = np.random.default_rng([self.seed, epoch, row])
+                    features = hide_parts(features, self.augmentation, drawer)
+                heard.append((features, self.units[row]))
         silent = len(chosen) - len(heard)
         own = len(heard) > 0
         if not own:
@@ -154,15 +158,6 @@ class SpeechBatches(Batches):
         sound = self.speech.settings
         seconds = float(lengths.sum()) * (sound.hop_samples / sound.sample_rate) if own else 0.0
         return SpeechBatch(features, lengths, targets, target_lengths, silent, float(own), seconds)
-
-    def _features(self, row: int, epoch: int, is_augmented: bool) -> Tensor | None:
-        heard = self.speech.features(row, epoch, is_quiet=not is_augmented)
-        if heard is None:
-            return None
-        features = self.statistics.normalise(heard)
-        if not is_augmented:
-            return features
-        return hide_parts(features, self.augmentation, np.random.default_rng([self.seed, epoch, row]))
 
 
 def _ends_on_sigterm(_worker: int) -> None:

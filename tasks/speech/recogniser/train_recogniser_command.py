@@ -1,18 +1,11 @@
-"""Train a recogniser (an Emformer transducer).
+"""Train a recogniser (an Emformer transducer), from new weights or from another's (begin_with).
 
-Training starts from new weights, or from those of another recogniser (setting begin_with). The
-recogniser learns from one of two sources:
-
-- --manifest: recordings.
-- --input: sentences of a text. A synthesiser speaks them again in every epoch.
-
-A recogniser that learned from synthetic speech is labelled synthetic. The output folder has its
-weights, units and feature statistics.
+It learns from recordings (--manifest), or from sentences of a text (--input), which a synthesiser
+speaks again in every epoch. A recogniser that learned from synthetic speech is labelled synthetic.
 
 examples:
   palimpsest train-recogniser --input generic.txt --valid valid.txt --output models/recogniser --set training.epochs=0.5
-  palimpsest train-recogniser --manifest train.jsonl --valid dev.jsonl --output models/ours \
-      --set begin_with=models/recogniser
+  palimpsest train-recogniser --manifest train.jsonl --output models/ours --set begin_with=models/recogniser
 """
 
 from typing import Annotated

@@ -1,6 +1,5 @@
 """Training speech of a recogniser: recordings of a manifest, or sentences that are synthesised on the fly."""
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,13 +14,14 @@ from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, read_manifest, recording_seconds
+from tasks.speech.audio.manifest import read_manifest, recording_seconds
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.audio.utterance_lines import given_languages, placed_languages
 from tasks.speech.recogniser.recogniser import log_mel
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining
 from tasks.speech.synthesis.espeak import Synthesiser
-from tasks.speech.synthesis.synthetic_corpus import draw_noise, draw_voices, synthesise, why_not_spoken
+from tasks.speech.synthesis.synthetic_corpus import speak_drawn, why_not_spoken
+from tasks.training.stage import hash_of
 
 SHORTEST_SECONDS = 0.1
 """No word is shorter, and the encoder needs a few frames."""
@@ -38,12 +38,13 @@ class TrainingSpeech(ABC):
     """The language of each word, if there are several; another value for a word without a language."""
     seconds: np.ndarray
     """Length of each utterance, at least approximately; float64 (N,)."""
-    left_out: Counter[str]
-    """Counts of unused utterances by reason."""
     synthetic: bool
     """Whether some of it is synthesised."""
-    settings: FeatureSettings
-    """Settings of the features."""
+
+    def __init__(self, settings: FeatureSettings) -> None:
+        self.settings = settings
+        self.left_out: Counter[str] = Counter()
+        """Counts of unused utterances by reason."""
 
     @abstractmethod
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
@@ -69,41 +70,34 @@ class RecordedSpeech(TrainingSpeech):
     ) -> None:
         """Raises ``SpeechError`` that lists all problems of the manifest or the recordings, or if no utterance is
         usable."""
-        self.settings = features
-        self.left_out: Counter[str] = Counter()
+        super().__init__(features)
         self._maximum_seconds = training.maximum_seconds
-        worded: list[tuple[Utterance, str]] = []
+        worded = []
         for utterance in read_manifest(manifest):
-            words = normalise(utterance.text)
-            if reason := wrong_length(words, training):
-                self.left_out[reason] += 1
-            else:
-                worded.append((utterance, " ".join(words)))
-        lengths = recording_seconds((utterance for utterance, _ in worded), math.inf)
-        chosen: list[Utterance] = []
-        self.texts: list[str] = []
-        seconds = []
-        for (utterance, text), length in zip(worded, lengths, strict=True):
-            if length > training.maximum_seconds or length < SHORTEST_SECONDS:
-                self.left_out["too_long" if length > training.maximum_seconds else "too_short"] += 1
-                continue
-            chosen.append(utterance)
-            self.texts.append(text)
-            seconds.append(length)
+            reason = _wrong_length(len(normalise(utterance.text)), training)
+            self.left_out.update([reason] if reason else [])
+            worded += [] if reason else [utterance]
+        lengths = recording_seconds(worded, math.inf)
+        limits = SHORTEST_SECONDS, training.maximum_seconds
+        chosen = [pair for pair in zip(worded, lengths, strict=True) if limits[0] <= pair[1] <= limits[1]]
+        self.left_out["too_long"] = sum(length > limits[1] for length in lengths)
+        self.left_out["too_short"] = sum(length < limits[0] for length in lengths)
+        self.left_out += Counter()  # without zeros
         if not chosen:
             raise SpeechError(
                 f"manifest {str(manifest)!r}: none of the {self.left_out.total()} utterances is of a length that the "
                 "settings allow (minimum_words, maximum_words, maximum_seconds)"
             )
-        self.utterances = chosen
-        self.seconds = np.array(seconds)
-        self.synthetic = any(utterance.synthetic for utterance in chosen)
+        self.utterances = [utterance for utterance, _ in chosen]
+        self.texts = [" ".join(normalise(utterance.text)) for utterance in self.utterances]
+        self.seconds = np.array([seconds for _, seconds in chosen])
+        self.synthetic = any(utterance.synthetic for utterance in self.utterances)
         if languages:
-            inferred = spoken_languages(languages, [utterance.text for utterance in chosen])
+            inferred = spoken_languages(languages, [utterance.text for utterance in self.utterances])
             given = given_languages(manifest, languages)
             self.languages = [
                 placed_languages(utterance.text, given.get(utterance.utterance_id, of_tokens))[1]
-                for utterance, of_tokens in zip(chosen, inferred, strict=True)
+                for utterance, of_tokens in zip(self.utterances, inferred, strict=True)
             ]
         self._cached: list[Tensor | None] = [None] * len(chosen)
 
@@ -119,19 +113,15 @@ class RecordedSpeech(TrainingSpeech):
 
     def identity(self) -> str:
         """A hash of ids, texts, lengths and feature settings."""
-        digest = hashlib.sha256(self.settings.model_dump_json().encode())
-        for utterance, text, seconds in zip(self.utterances, self.texts, self.seconds, strict=True):
-            digest.update(f"{utterance.utterance_id}\0{text}\0{seconds}\n".encode())
-        return digest.hexdigest()
+        ids = [utterance.utterance_id for utterance in self.utterances]
+        return hash_of(self.settings.model_dump_json(), ids, self.texts, self.seconds)
 
 
-def wrong_length(words: Sequence[str], training: RecogniserTraining) -> str | None:
-    """The reason why an utterance of these words is left out, or ``None``."""
-    if not words:
-        return "without_words"
-    if len(words) < training.minimum_words:
-        return "too_few_words"
-    return "too_many_words" if len(words) > training.maximum_words else None
+def _wrong_length(words: int, training: RecogniserTraining) -> str | None:
+    """The reason why an utterance of so many words is left out, or ``None``."""
+    if words < training.minimum_words:
+        return "too_few_words" if words else "without_words"
+    return "too_many_words" if words > training.maximum_words else None
 
 
 _VOICE_STREAM = 7
@@ -147,17 +137,15 @@ class SyntheticSpeech(TrainingSpeech):
         self, text: str | Path, synthesis: SynthesisSettings, features: FeatureSettings, training: RecogniserTraining
     ) -> None:
         """Raises ``SpeechError`` if no sentence can be spoken, ``ResourceError`` without a synthesiser."""
-        self.synthesis, self.settings, self.seed = synthesis, features, training.seed
-        self.left_out: Counter[str] = Counter()
+        super().__init__(features)
+        self.synthesis, self.seed = synthesis, training.seed
         lowest = max(synthesis.minimum_words, training.minimum_words)
         highest = min(synthesis.maximum_words, training.maximum_words)
         sentences = []
         for line in read_lines(text):
             reason = why_not_spoken(line, lowest, highest)
-            if reason is None:
-                sentences.append(line)
-            else:
-                self.left_out[reason] += 1
+            self.left_out.update([reason] if reason else [])
+            sentences += [] if reason else [line]
         if not sentences:
             raise SpeechError(
                 f"text {str(text)!r}: none of its {self.left_out.total()} lines can be spoken (they have digits, no "
@@ -183,21 +171,13 @@ class SyntheticSpeech(TrainingSpeech):
         ``is_quiet``: without noise. ``None`` if the synthesiser produces nothing.
         """
         generator = np.random.default_rng([self.seed, epoch, index, _VOICE_STREAM])
-        voices = draw_voices(self.synthesis, generator, self._synthesiser)
-        samples = synthesise(
-            self._sentences[index],
-            next(iter(voices.values())) if self._of_tokens is None else [voices[of] for of in self._of_tokens[index]],
-            None if is_quiet else draw_noise(self.synthesis, generator),
-            generator,
-            sample_rate=self.settings.sample_rate,
-            synthesiser=self._synthesiser,
+        of_tokens = self._of_tokens[index] if self._of_tokens else None
+        samples, _ = speak_drawn(
+            self._sentences[index], of_tokens, self.synthesis, generator, self._synthesiser, is_quiet=is_quiet
         )
         spoken = len(samples) >= SHORTEST_SECONDS * self.settings.sample_rate
         return log_mel(samples, self.settings) if spoken else None
 
     def identity(self) -> str:
         """A hash of the sentences and of the synthesis settings."""
-        digest = hashlib.sha256((self.settings.model_dump_json() + self.synthesis.model_dump_json()).encode())
-        for sentence in self._sentences:
-            digest.update(f"{sentence}\n".encode())
-        return digest.hexdigest()
+        return hash_of(self.settings.model_dump_json(), self.synthesis.model_dump_json(), self._sentences)

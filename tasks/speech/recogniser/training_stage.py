@@ -1,6 +1,7 @@
 """The command ``train-recogniser`` as a stage: reads speech, writes a recogniser folder and a report."""
 
 import sys
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,19 +14,8 @@ from tasks.settings.checks import as_plain
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.network import (
-    RecogniserNetwork,
-    RecogniserTrainingModule,
-    ValidSpeech,
-)
-from tasks.speech.recogniser.recogniser import (
-    FeatureStatistics,
-    Recogniser,
-    RecogniserDescription,
-    feature_statistics,
-    make_model,
-    parameter_count,
-)
+from tasks.speech.recogniser.network import RecogniserNetwork, RecogniserTrainingModule, ValidSpeech
+from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.speech.recogniser.training_speech import RecordedSpeech, SyntheticSpeech, TrainingSpeech
@@ -42,42 +32,6 @@ if TYPE_CHECKING:
 STAGE = "train-recogniser"
 _STATISTICS_UTTERANCES = 500
 """Randomly drawn utterances for the mean and deviation of the features."""
-
-
-def train_on_speech(
-    settings: TrainedRecogniser,
-    files: "RecogniserFiles",
-    resources: ResourceSettings,
-    plan: RankPlan,
-    curve: Curve,
-) -> Report:
-    """Read the speech, train, write the folder, and print one line.
-
-    With several devices, one process for each does all of it, and only the first writes.
-    """
-    check_replaceable(files.output)
-    report = Report(seed=settings.training.seed)
-    work = _Work(files, settings, plan)
-    every = curve.every_steps
-    decisive = as_plain(settings), None if work.valid is None else work.valid.identity(), every
-    with checkpoints_of(files.output, resources, plan, work.key(), *decisive) as checkpoints:
-        with curve.open() as on_log:
-            record = work.train(checkpoints, on_log, every, resources.threads)
-        if plan.is_first:
-            description = RecogniserDescription(
-                features=settings.features,
-                architecture=settings.architecture,
-                origin="trained on synthetic speech" if work.speech.synthetic else "trained on recordings",
-                synthetic=work.speech.synthetic,
-                unit_languages=list(work.units.languages),
-            )
-            recogniser = Recogniser(work.network.model, work.units, work.statistics, description)
-            found = save_recogniser(files.output, recogniser, store="float16")
-            report.measure(recogniser_hash=found)
-    _measure(report, record, work, parameter_count(work.network.model), resources.threads)
-    if plan.is_first:
-        _say(files.output, record, work)
-    return report
 
 
 def _begin_with(settings: TrainedRecogniser, folder: str) -> Recogniser:
@@ -119,6 +73,7 @@ class _Work:
     def __init__(self, files: "RecogniserFiles", settings: TrainedRecogniser, plan: RankPlan) -> None:
         self.settings, self.plan = settings, plan
         self.speech = self._speech(files.manifest, files.input, settings.synthesis)
+        self.kind = "synthetic speech" if self.speech.synthetic else "recordings"
         self.valid: TrainingSpeech | None = None
         if files.valid:
             held_out = {"voice_set": "dev", "sentences": settings.training.valid_utterances}
@@ -127,15 +82,23 @@ class _Work:
         self.begin = None if settings.begin_with is None else _begin_with(settings, settings.begin_with)
         self.units = self._units()
         self.statistics = self._statistics() if self.begin is None else self.begin.feature_statistics
-        blank, training = self.units.blank, settings.training
-        model = make_model(settings.architecture, settings.features, blank + 1, training.seed)
+        blank, seed = self.units.blank, settings.training.seed
+        model = make_model(settings.architecture, settings.features, blank + 1, seed)
         if self.begin is not None:
             _take_over(model, self.units, self.begin)
-        self.network = RecogniserNetwork(model, settings.architecture.encoding, blank, training.seed)
+        self.network = RecogniserNetwork(model, settings.architecture.encoding, blank, seed)
+
+    def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> TrainingSpeech:
+        settings = self.settings
+        if manifest is not None:
+            return RecordedSpeech(manifest, settings.features, settings.training, settings.languages)
+        if settings.languages:
+            synthesis = synthesis.model_copy(update={"languages": settings.languages})
+        return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
 
     def _units(self) -> Units:
-        settings = self.settings
-        units, begin = settings.units, self.begin
+        settings, begin = self.settings, self.begin
+        units = settings.units
         if begin is not None and list(begin.settings.unit_languages) == list(settings.languages):
             if len(begin.units) != units.size:
                 raise ParameterError(
@@ -148,90 +111,101 @@ class _Work:
         texts = zip(self.speech.texts, self.speech.languages, strict=True)
         return train_language_units(texts, settings.languages, units.size, units.sentences)
 
-    def _speech(self, manifest: str | None, text: str | None, synthesis: SynthesisSettings) -> TrainingSpeech:
-        settings = self.settings
-        if manifest is not None:
-            return RecordedSpeech(manifest, settings.features, settings.training, settings.languages)
-        if settings.languages:
-            synthesis = synthesis.model_copy(update={"languages": settings.languages})
-        return SyntheticSpeech(str(text), synthesis, settings.features, settings.training)
-
     def _statistics(self) -> FeatureStatistics:
-        count = len(self.speech.texts)
         generator = np.random.default_rng(self.settings.training.seed)
-        rows = np.sort(generator.permutation(count)[:_STATISTICS_UTTERANCES])
+        rows = np.sort(generator.permutation(len(self.speech.texts))[:_STATISTICS_UTTERANCES])
         heard = (self.speech.features(int(row), 0) for row in rows)
-        return feature_statistics(features for features in heard if features is not None)
+        return FeatureStatistics.of(features for features in heard if features is not None)
 
-    def key(self) -> str:
-        """Hash of the units, the architecture and the inputs that determine the order of batches."""
-        training, begin = self.settings.training, None if self.begin is None else self.begin.hash
+    def checkpoints(self, output: str, resources: ResourceSettings, every: int) -> AbstractContextManager[Checkpoints]:
+        """Checkpoints of this training only, with a point of the curve at ``every`` so many steps."""
+        settings, training = self.settings, self.settings.training
+        # Units, architecture and order of batches, which a checkpoint must match.
         order = self.speech.identity(), training.seed, training.batch_seconds, training.short_first
-        return hash_of(begin, self.units.hash, as_plain(self.settings.architecture), order)
+        begin = None if self.begin is None else self.begin.hash
+        key = hash_of(begin, self.units.hash, as_plain(settings.architecture), order)
+        valid = None if self.valid is None else self.valid.identity()
+        return checkpoints_of(output, resources, self.plan, key, as_plain(settings), valid, every)
 
-    def train(self, checkpoints: Checkpoints, on_log: Log, log_every_steps: int, threads: int) -> TrainingRecord:
+    def train(self, checkpoints: Checkpoints, on_log: Log, every: int, threads: int) -> TrainingRecord:
         """Train the network and return a record; the network is on the processor and in evaluation mode afterwards.
 
         With a GPU, the other ``threads`` synthesise the next speech. Training resumes from a checkpoint if there is
         one. Raises the errors of ``fit``.
         """
-        settings, architecture = self.settings, self.settings.architecture
-        batches = SpeechBatches(
-            self.speech,
-            self.units,
-            self.statistics,
-            architecture,
-            settings.training,
-            settings.augmentation,
-            self.plan,
-            workers=threads - 1 if torch.cuda.is_available() and isinstance(self.speech, SyntheticSpeech) else 0,
-        )
+        settings, training = self.settings, self.settings.training
+        workers = threads - 1 if torch.cuda.is_available() and isinstance(self.speech, SyntheticSpeech) else 0
+        batches = SpeechBatches(self.speech, self.units, self.statistics, settings, self.plan, workers)
         valid = None
         if self.valid is not None:
-            limit = settings.training.valid_utterances
-            valid = ValidSpeech(self.valid, self.units, self.statistics, architecture, limit)
+            limit = training.valid_utterances
+            valid = ValidSpeech(self.valid, self.units, self.statistics, settings.architecture, limit)
         self.network.train()
-        training, seed = settings.training, settings.training.seed
-        module = RecogniserTrainingModule(self.network, training, seed, batches, valid, on_log, log_every_steps)
+        module = RecogniserTrainingModule(self.network, training, training.seed, batches, valid, on_log, every)
         record = fit(module, checkpoints)
         self.network.cpu().eval()
         return record
 
+    def save(self, output: str) -> str:
+        """Write the recogniser and return its hash."""
+        description = RecogniserDescription(
+            features=self.settings.features,
+            architecture=self.settings.architecture,
+            origin=f"trained on {self.kind}",
+            synthetic=self.speech.synthetic,
+            unit_languages=list(self.units.languages),
+        )
+        recogniser = Recogniser(self.network.model, self.units, self.statistics, description)
+        return save_recogniser(output, recogniser, store="float16")
 
-def _measure(report: Report, record: TrainingRecord, work: _Work, parameters: int, threads: int) -> None:
-    seconds = record.train_seconds
-    report.measure(
-        epochs=work.settings.training.epochs,
-        utterances=len(work.speech.texts),
-        left_out=dict(sorted(work.speech.left_out.items())),
-        synthetic=work.speech.synthetic,
-        valid_utterances=min(len(work.valid.texts), work.settings.training.valid_utterances) if work.valid else 0,
+
+def train_on_speech(
+    settings: TrainedRecogniser,
+    files: "RecogniserFiles",
+    resources: ResourceSettings,
+    plan: RankPlan,
+    curve: Curve,
+) -> Report:
+    """Read the speech, train, write the folder, and print one line.
+
+    With several devices, one process for each does all of it, and only the first writes.
+    """
+    check_replaceable(files.output)
+    work, training = _Work(files, settings, plan), settings.training
+    speech, every = work.speech, curve.every_steps
+    with work.checkpoints(files.output, resources, every) as checkpoints:
+        with curve.open() as on_log:
+            record = work.train(checkpoints, on_log, every, resources.threads)
+        found = work.save(files.output) if plan.is_first else None
+    rate = next((point["valid_wer"] for point in reversed(record.curve) if "valid_wer" in point), None)
+    report = Report(seed=training.seed).measure(
+        epochs=training.epochs,
+        utterances=len(speech.texts),
+        left_out=dict(sorted(speech.left_out.items())),
+        synthetic=speech.synthetic,
+        valid_utterances=min(len(work.valid.texts), training.valid_utterances) if work.valid else 0,
         units=len(work.units),
         units_hash=work.units.hash,
         begins_with=None if work.begin is None else work.begin.hash,
         units_trained_on=record.tokens,
         audio_seconds=round(record.audio_seconds, 1),
-        audio_seconds_per_second=round(record.audio_seconds / seconds, 1) if seconds else None,
-        parameters_count=parameters,
-        threads=threads,
-        valid_wer=_last(record, "valid_wer"),
-        **record.measured(work.plan),
+        audio_seconds_per_second=round(record.audio_seconds / record.train_seconds, 1)
+        if record.train_seconds
+        else None,
+        parameters_count=sum(weights.numel() for weights in work.network.model.parameters()),
+        threads=resources.threads,
+        valid_wer=rate,
+        **record.measured(plan),
     )
-    if work.speech.synthetic:
+    if speech.synthetic:
         report.warn("the recogniser was trained on synthetic speech")
-
-
-def _last(record: TrainingRecord, name: str) -> float | None:
-    return next((point[name] for point in reversed(record.curve) if name in point), None)
-
-
-def _say(output: str, record: TrainingRecord, work: _Work) -> None:
-    rate = _last(record, "valid_wer")
-    valid = "" if rate is None else f"; valid word error rate {100 * rate:.1f} % (greedy)"
-    left_out = work.speech.left_out.total()
-    print(
-        f"{STAGE}: {len(work.speech.texts):,} utterances ({left_out:,} left out), {record.steps:,} steps, "
-        f"{record.audio_seconds / 3600:.1f} hours of {'synthetic ' if work.speech.synthetic else ''}speech in "
-        f"{record.train_seconds / 60:.1f} minutes{valid}; recogniser in {output}",
-        file=sys.stderr,
-    )
+    if plan.is_first:
+        report.measure(recogniser_hash=found)
+        print(
+            f"{STAGE}: {len(speech.texts):,} utterances ({speech.left_out.total():,} left out), {record.steps:,} "
+            f"steps, {record.audio_seconds / 3600:.1f} hours of {work.kind} in {record.train_seconds / 60:.1f} minutes"
+            + ("" if rate is None else f"; valid word error rate {rate:.1%} (greedy)")
+            + f"; recogniser in {files.output}",
+            file=sys.stderr,
+        )
+    return report

@@ -29,23 +29,19 @@ class Units:
         from sentencepiece import SentencePieceProcessor
 
         self.models, self.languages = models, tuple(languages)
-        try:
-            self._processors = [SentencePieceProcessor(model_proto=model) for model in models]
-        except RuntimeError:
-            raise ModelError("the units are no SentencePiece model; fetch or make the recogniser again") from None
-        sizes = [processor.get_piece_size() for processor in self._processors]
-        self._begins = [sum(sizes[:block]) for block in range(len(sizes))]
-        self.pieces: list[str] = [
-            processor.id_to_piece(i)
-            for processor, size in zip(self._processors, sizes, strict=True)
-            for i in range(size)
-        ]
-        self._without_text = {
-            begin + i
-            for processor, size, begin in zip(self._processors, sizes, self._begins, strict=True)
-            for i in range(size)
-            if processor.is_unknown(i) or processor.is_control(i) or processor.is_unused(i)
-        }
+        self.pieces: list[str] = []
+        self._processors, self._begins, self._without_text = [], list[int](), set[int]()
+        for model in models:
+            try:
+                processor = SentencePieceProcessor(model_proto=model)
+            except RuntimeError:
+                raise ModelError("the units are no SentencePiece model; fetch or make the recogniser again") from None
+            self._processors.append(processor)
+            self._begins.append(begin := len(self.pieces))
+            for i in range(processor.get_piece_size()):
+                self.pieces.append(processor.id_to_piece(i))
+                if processor.is_unknown(i) or processor.is_control(i) or processor.is_unused(i):
+                    self._without_text.add(begin + i)
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -70,8 +66,9 @@ class Units:
             return found
         tokens = zip(text.split(), languages or (), strict=True)
         spoken = [(language, word) for token, language in tokens for word in normalise(token)]
+        blocks = [self.languages.index(language) for language, _ in spoken if language in self.languages]
         ids: list[int] = []
-        block = next((self.languages.index(language) for language, _ in spoken if language in self.languages), 0)
+        block = blocks[0] if blocks else 0
         for language, run in itertools.groupby(spoken, key=lambda word: word[0]):
             block = self.languages.index(language) if language in self.languages else block
             text = " ".join(word for _, word in run)
@@ -113,9 +110,8 @@ class Units:
             has = ", ".join(self.languages) or "none: its units have no languages"
             raise SpeechError(f"speech.search.language_bias: the recogniser has no language {unknown[0]!r} ({has})")
         added = np.zeros(len(self.pieces) + 1, dtype=np.float32)
-        for language, begin, end in zip(
-            self.languages, self._begins, [*self._begins[1:], len(self.pieces)], strict=True
-        ):
+        blocks = itertools.pairwise([*self._begins, len(self.pieces)])
+        for language, (begin, end) in zip(self.languages, blocks, strict=True):
             value = of_languages.get(language, 0.0)
             added[begin:end] = -np.inf if value is None else value
         return added

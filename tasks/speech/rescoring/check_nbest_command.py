@@ -1,17 +1,12 @@
 """Check n-best lists of a recogniser, and measure how much a language model can improve them.
 
-The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names all of
-them, with the reasons and without their text. The report has:
-
-- word error rate of the recogniser's own choice.
-- word error rate of the best hypothesis of every list (oracle).
-- share of the lists whose first hypothesis is their best one.
-
-With --output, the checked lists are written to a file. They are as private as the spoken words.
+The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names them,
+without their text. The report has the word error rate of the recogniser's own choice and of the
+best hypothesis of every list (oracle), and the share of the lists that begin with their best one.
+With --output, the checked lists are written to a file, as private as the spoken words.
 
 examples:
   palimpsest check-nbest --set source=lists.jsonl.gz
-  palimpsest check-nbest --set source=lists.jsonl.gz --set utterances=500 --output data/private/nbest/test.jsonl.gz
   palimpsest check-nbest --params params.yaml --name speech.nbest.calls.test --output test.jsonl.gz
 """
 
@@ -42,18 +37,17 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
     every = read_nbest(settings.source)
     lists = drawn_lists(every, settings.utterances, settings.seed)
     table = hypothesis_table(lists)
-    words = int(table.reference_words.sum())
     measured = {
         "utterances_of_source": len(every),
         "utterances": len(lists),
         "empty_references": table.empty_references,
         "empty_lists": sum(not nbest.hypotheses for nbest in lists),
-        "words": words,
+        "words": table.words,
         "hypotheses": sum(len(nbest.hypotheses) for nbest in lists),
         "distinct_hypotheses": table.hypothesis_count,
-        "wer": table.error_count({}) / words,
-        "oracle_wer": table.oracle_error_count() / words,
-        "best_first_share": table.best_first_share(),
+        "wer": table.error_count({}) / table.words,
+        "oracle_wer": table.oracle_wer,
+        "best_first_share": table.best_first_share,
     }
     if files.output:
         write_nbest(files.output, lists)
@@ -64,7 +58,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
         report.warn(f"{empty} references hold no word; words recognised there are insertions")
     print(
         f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
-        f"hypotheses, {words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
+        f"hypotheses, {table.words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
         f"{measured['oracle_wer']:.2%}, which {measured['best_first_share']:.1%} of the lists begin with"
     )
     return report

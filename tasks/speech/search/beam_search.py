@@ -8,7 +8,7 @@ As in torchaudio, hypotheses are compared by score divided by the number of unit
 end. Scores are summed in float64, torchaudio's in float32, so near ties may be decided differently.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
 from tasks.language_model.transformer.processor_products import laid_out_layers
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import WeightedScorers
+from tasks.speech.search.scorer import Scorer
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -43,41 +43,43 @@ class Hypothesis:
     """Score of the whole sentence by each scorer, by its name."""
 
 
+_BEAM = np.dtype([("node", np.int64), ("score", np.float64), ("estimated", np.bool_)], align=True)
+"""A hypothesis: its unit sequence, the transducer's score, and whether the scorers' part is an estimate."""
+
+
+def _no_hypotheses(*shape: int) -> np.ndarray:
+    """Places for hypotheses; the score of an empty one is minus infinity."""
+    empty = np.zeros(shape, dtype=_BEAM)
+    empty["node"], empty["score"] = ROOT, -np.inf
+    return empty
+
+
 class EndedHypotheses:
     """The hypotheses of each utterance that have emitted blank at a frame, as (N, W)."""
 
     def __init__(self, utterances: int, width: int) -> None:
-        self.nodes = np.full((utterances, width), ROOT)
-        self.scores = np.full((utterances, width), -np.inf)
-        self.estimated = np.zeros((utterances, width), dtype=bool)
+        self.beams = _no_hypotheses(utterances, width)
         self._counts = np.zeros(utterances, dtype=np.int64)
 
-    def add(self, utterance: np.ndarray, nodes: np.ndarray, estimated: np.ndarray, scores: np.ndarray) -> None:
+    def add(self, utterance: np.ndarray, found: np.ndarray) -> None:
         """Add hypotheses (M,), grouped by utterance; equal hypotheses are merged."""
-        taken = np.arange(self.nodes.shape[1]) < self._counts[utterance][:, None]  # (M, W)
-        same = (self.nodes[utterance] == nodes[:, None]) & taken
+        taken = np.arange(self.beams.shape[1]) < self._counts[utterance][:, None]  # (M, W)
+        same = (self.beams["node"][utterance] == found["node"][:, None]) & taken
         there = same.any(axis=1)
-        if there.any():
-            place = utterance[there], same[there].argmax(axis=1)
-            self.scores[place] = np.logaddexp(self.scores[place], scores[there])
-            utterance, nodes, estimated, scores = (part[~there] for part in (utterance, nodes, estimated, scores))
-        if not len(nodes):
+        place = utterance[there], same[there].argmax(axis=1)
+        self.beams["score"][place] = np.logaddexp(self.beams["score"][place], found["score"][there])
+        utterance, found = utterance[~there], found[~there]
+        if not len(found):
             return
         column = self._counts[utterance] + _rank_within(utterance)
-        if (more := int(column.max()) + 1 - self.nodes.shape[1]) > 0:
-            rows = len(self.nodes)
-            self.nodes = np.concatenate([self.nodes, np.full((rows, more), ROOT)], axis=1)
-            self.scores = np.concatenate([self.scores, np.full((rows, more), -np.inf)], axis=1)
-            self.estimated = np.concatenate([self.estimated, np.zeros((rows, more), dtype=bool)], axis=1)
-        self.nodes[utterance, column] = nodes
-        self.scores[utterance, column] = scores
-        self.estimated[utterance, column] = estimated
+        if (more := int(column.max()) + 1 - self.beams.shape[1]) > 0:
+            self.beams = np.concatenate([self.beams, _no_hypotheses(len(self.beams), more)], axis=1)
+        self.beams[utterance, column] = found
         self._counts += np.bincount(utterance, minlength=len(self._counts))
 
     def take(self, columns: np.ndarray) -> None:
         """Retain these columns (N, W) of each row."""
-        for name in ("nodes", "scores", "estimated"):
-            setattr(self, name, np.take_along_axis(getattr(self, name), columns, axis=1))
+        self.beams = np.take_along_axis(self.beams, columns, axis=1)
 
 
 def _rank_within(groups: np.ndarray) -> np.ndarray:
@@ -116,13 +118,17 @@ _ROUNDING = 1e-3
 """Margin in nats for the float32 sums that preselect candidates, so that none is missed."""
 
 
+Fusion = Mapping[str, tuple[Scorer, float]]
+"""Scorers and their weights, by name."""
+
+
 @torch.inference_mode()
 def beam_search(
     recogniser_model: "RNNT",
     blank: int,
     encoded: list[Tensor],
     settings: SearchSettings,
-    fusion: WeightedScorers | None = None,
+    fusion: Fusion | None = None,
     bias: np.ndarray | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each utterance, best first.
@@ -131,11 +137,11 @@ def beam_search(
     its encoder's output for each utterance (frames, D). ``bias`` (V,) is added to the scores of its symbols. An
     utterance without a frame has only the empty hypothesis.
     """
+    from tqdm import tqdm
+
     device = next(recogniser_model.parameters()).device
     order = sorted(range(len(encoded)), key=lambda index: -len(encoded[index]))
     found: list[list[Hypothesis]] = [[] for _ in encoded]
-    from tqdm import tqdm
-
     with (
         _laid_out(recogniser_model, settings),
         tqdm(total=len(encoded), desc="decoding", unit="utterance", disable=None, leave=False) as bar,
@@ -143,7 +149,7 @@ def beam_search(
         for begin in range(0, len(order), settings.batch_utterances):
             chosen = order[begin : begin + settings.batch_utterances]
             frames = [encoded[index].to(device=device, dtype=torch.float32) for index in chosen]
-            batch = _Batch(recogniser_model, blank, frames, settings, fusion or WeightedScorers(), bias)
+            batch = _Batch(recogniser_model, blank, frames, settings, fusion or {}, bias)
             for index, hypotheses in zip(chosen, batch.search(), strict=True):
                 found[index] = hypotheses
             bar.update(len(chosen))
@@ -151,7 +157,7 @@ def beam_search(
 
 
 def recognise(
-    recogniser: "Recogniser", encoded: list[Tensor], settings: SearchSettings, fusion: WeightedScorers | None = None
+    recogniser: "Recogniser", encoded: list[Tensor], settings: SearchSettings, fusion: Fusion | None = None
 ) -> list[list[Hypothesis]]:
     """``beam_search`` with the recogniser's units and the settings.
 
@@ -181,47 +187,45 @@ class _Batch:
         blank: int,
         frames: list[Tensor],
         settings: SearchSettings,
-        fusion: WeightedScorers,
+        fusion: Fusion,
         bias: np.ndarray | None,
     ) -> None:
-        self.blank, self.settings, self.fusion = blank, settings, fusion
+        self.blank, self.settings, self.fusion, self.scorers = blank, settings, fusion, list(fusion.values())
         self.bias = None if bias is None else torch.from_numpy(bias).to(frames[0].device)
         self.lengths = np.array([len(utterance) for utterance in frames])
         self.frames = torch.nn.utils.rnn.pad_sequence(frames)  # (T, N, D)
         self.tree = SequenceTree(blank)
         self.states = PredictorStates(model, blank, self.tree)
-        fusion.start(self.tree, self.states)
-        # Beams as (N, K): nodes, and the transducer's scores; minus infinity for no hypothesis.
-        self.nodes = np.full((len(frames), settings.beam_width), ROOT)
-        self.scores = np.full(self.nodes.shape, -np.inf)
-        self.scores[:, 0] = 0.0
-        self.estimated = np.zeros(self.nodes.shape, dtype=bool)
+        for scorer, _ in self.scorers:
+            scorer.start(self.tree, self.states)
+        self.beams = _no_hypotheses(len(frames), settings.beam_width)  # (N, K)
+        self.beams["score"][:, 0] = 0.0
 
     def search(self) -> list[list[Hypothesis]]:
         for frame in range(int(self.lengths[0]) if len(self.lengths) else 0):
             active = int((self.lengths > frame).sum())
             done = self._emitted(self.frames[frame, :active], active)
             self._cut(done, settles=(frame + 1) % _FRAMES_BETWEEN_SETTLING == 0)
-            self.nodes[:active], self.scores[:active], self.estimated[:active] = done.nodes, done.scores, done.estimated
-            self.fusion.retain(np.unique(done.nodes[done.scores > -np.inf]))
+            self.beams[:active] = done.beams
+            for scorer, _ in self.scorers:
+                scorer.retain(np.unique(done.beams["node"][done.beams["score"] > -np.inf]))
         return self._ended()
 
     def _emitted(self, encodings: Tensor, active: int) -> EndedHypotheses:
         """The hypotheses of the first ``active`` utterances that end one frame, whose ``encodings`` are (N, D)."""
-        utterance, column = np.nonzero(self.scores[:active] > -np.inf)
-        nodes, scores, estimated = (each[utterance, column] for each in (self.nodes, self.scores, self.estimated))
+        utterance, column = np.nonzero(self.beams["score"][:active] > -np.inf)
+        found = self.beams[utterance, column]
         done = EndedHypotheses(active, self.settings.beam_width)
         for emitted in range(self.settings.step_max_symbols + 1):
-            log_probabilities = self._log_probabilities(encodings, utterance, nodes)  # (M, V)
-            done.add(utterance, nodes, estimated, scores + log_probabilities[:, self.blank])
+            log_probabilities = self._log_probabilities(encodings, utterance, found["node"])  # (M, V)
+            ended = found.copy()
+            ended["score"] += log_probabilities[:, self.blank]
+            done.add(utterance, ended)
             if emitted == self.settings.step_max_symbols:
                 break
-            utterance, nodes, estimated, scores = self._grown(
-                done, utterance, nodes, estimated, scores, log_probabilities
-            )
-            if not len(nodes):
+            utterance, found = self._grown(done, utterance, found, log_probabilities)
+            if not len(found):
                 break
-            self.states.ensure(nodes)
         return done
 
     def _log_probabilities(self, encodings: Tensor, utterance: np.ndarray, nodes: np.ndarray) -> np.ndarray:
@@ -234,57 +238,62 @@ class _Batch:
         return torch.log_softmax(logits, dim=1).cpu().numpy()
 
     def _grown(
-        self,
-        done: EndedHypotheses,
-        utterance: np.ndarray,
-        nodes: np.ndarray,
-        estimated: np.ndarray,
-        scores: np.ndarray,
-        log_probabilities: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The hypotheses extended by one unit that can still reach the beam: utterances, nodes, whether the added score
-        is an estimate, scores."""
-        width = self.settings.beam_width
-        least = smallest_of_best(done.scores + self._added(done), width)  # (N,)
-        added = self.fusion.values(nodes, estimated)
-        needed = (least[utterance] - scores - added - _ROUNDING).astype(np.float32)
-        wanted = log_probabilities[:, : self.blank] + self.fusion.bounds(nodes)
+        self, done: EndedHypotheses, utterance: np.ndarray, found: np.ndarray, log_probabilities: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The hypotheses extended by one unit that can still reach the beam, and their utterances."""
+        width, nodes = self.settings.beam_width, found["node"]
+        least = smallest_of_best(done.beams["score"] + self._added(done.beams), width)  # (N,)
+        needed = (least[utterance] - found["score"] - self._added(found) - _ROUNDING).astype(np.float32)
+        wanted = log_probabilities[:, : self.blank]
+        for scorer, weight in self.scorers:
+            wanted = wanted + np.float32(weight) * scorer.bounds(nodes)
         row, unit = np.nonzero(wanted > needed[:, None])
-        if not len(row):
-            return row, row, estimated[:0], scores[:0]
-        owner, grown = utterance[row], scores[row] + log_probabilities[row, unit]
-        added, estimated = self.fusion.ahead(nodes[row], unit, estimated[row])
-        best = best_of_each(owner, grown + added, least, width)
-        found, before = self.tree.children(nodes[row[best]], unit[best])
-        if self.tree.size > before:
-            self.fusion.extend(before)
-        estimated = estimated[best]
-        self.fusion.settle(found[~estimated])
-        return owner[best], found, estimated, grown[best]
+        grown = found[row]
+        grown["score"] += log_probabilities[row, unit]
+        added, estimated = np.zeros(len(row)), np.zeros(len(row), dtype=bool)
+        for scorer, weight in self.scorers if len(row) else ():
+            ahead, is_estimate = scorer.ahead(nodes[row], unit, found["estimated"][row])
+            added += weight * ahead
+            estimated |= is_estimate
+        best = best_of_each(utterance[row], grown["score"] + added, least, width)
+        grown, row = grown[best], row[best]
+        grown["node"], before = self.tree.children(nodes[row], unit[best])
+        grown["estimated"] = estimated[best]
+        self.states.extend()
+        for scorer, _ in self.scorers if len(row) else ():
+            if self.tree.size > before:
+                scorer.extend(before)
+            scorer.settle(grown["node"][~grown["estimated"]])
+        return utterance[row], grown
 
     def _cut(self, done: EndedHypotheses, *, settles: bool) -> None:
         """Retain the best hypotheses that have emitted blank: the beams of the next frame."""
         width = self.settings.beam_width
-        if settles and done.estimated.any():
-            done.take(best_columns(self._totals(done), _SETTLED_BEAMS * width))
-            self.fusion.settle(done.nodes[done.estimated])
-            done.estimated[:] = False
-        done.take(best_columns(self._totals(done), width))
+        if settles and done.beams["estimated"].any():
+            done.take(best_columns(self._totals(done.beams), _SETTLED_BEAMS * width))
+            for scorer, _ in self.scorers:
+                scorer.settle(done.beams["node"][done.beams["estimated"]])
+            done.beams["estimated"] = False
+        done.take(best_columns(self._totals(done.beams), width))
 
-    def _totals(self, done: EndedHypotheses) -> np.ndarray:
-        return (done.scores + self._added(done)) / (self.tree.length[done.nodes] + 2)
+    def _totals(self, beams: np.ndarray) -> np.ndarray:
+        return (beams["score"] + self._added(beams)) / (self.tree.length[beams["node"]] + 2)
 
-    def _added(self, done: EndedHypotheses) -> np.ndarray:
-        return self.fusion.values(done.nodes.ravel(), done.estimated.ravel()).reshape(done.nodes.shape)
+    def _added(self, beams: np.ndarray) -> np.ndarray:
+        """Weighted sum of the scorers for each hypothesis."""
+        nodes, estimated = beams["node"].ravel(), beams["estimated"].ravel()
+        added = (weight * scorer.values(nodes, estimated) for scorer, weight in self.scorers)
+        return sum(added, np.zeros(len(nodes))).reshape(beams.shape)
 
     def _ended(self) -> list[list[Hypothesis]]:
-        places = np.nonzero(self.scores > -np.inf)
-        nodes, transducer = self.nodes[places], self.scores[places]
-        added, parts = self.fusion.end(nodes)
+        utterance, column = np.nonzero(self.beams["score"] > -np.inf)
+        nodes, transducer = self.beams["node"][utterance, column], self.beams["score"][utterance, column]
+        parts = {name: scorer.end(nodes) for name, (scorer, _) in self.fusion.items()}
+        added = sum((weight * parts[name] for name, (_, weight) in self.fusion.items()), np.zeros(len(nodes)))
         totals = (transducer + added) / (self.tree.length[nodes] + 2)
         hypotheses: list[list[Hypothesis]] = [[] for _ in self.lengths]
-        for index in np.lexsort((-totals, places[0])).tolist():
-            of_utterance = hypotheses[places[0][index]]
+        for index in np.lexsort((-totals, utterance)).tolist():
+            of_utterance = hypotheses[utterance[index]]
             if len(of_utterance) < self.settings.nbest:
                 units = self.tree.sequence(int(nodes[index]))
                 found = {name: float(values[index]) for name, values in parts.items()}

@@ -1,6 +1,6 @@
-"""Outputs and states of the transducer's predictor: one row for each unit sequence that was ever expanded.
+"""Outputs and states of the transducer's predictor for each node of a prefix tree.
 
-A hypothesis that leaves the beam often returns a frame later; its row is still there.
+A hypothesis that leaves the beam often returns a frame later; its output and state are still there.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
+from tasks.language_model.sequence_tree import SequenceTree, padded
 
 if TYPE_CHECKING:
     from torchaudio.models import RNNT
@@ -18,50 +18,46 @@ _FIRST_CAPACITY = 1024
 
 
 class PredictorStates:
-    """Rows of predictor outputs and states by the nodes of a prefix tree."""
+    """Tables of outputs and states with a row for each node."""
 
     def __init__(self, model: "RNNT", blank: int, tree: SequenceTree) -> None:
         self._model, self._tree = model, tree
         self._device = next(model.parameters()).device
-        self._row = np.full(_FIRST_CAPACITY, -1, dtype=np.int64)
         # Blank is the start symbol, as in torchaudio's search and in training.
         output, _, state = model.predict(torch.tensor([[blank]], device=self._device), self._ones(1), None)
-        self._outputs = self._table(output[:, 0])
-        self._states = [[self._table(part) for part in layer] for layer in state]
-        self._row[ROOT] = 0
-        self.rows = 1
+        self._depth = len(state[0])
+        self._tables = [
+            part.new_zeros(_FIRST_CAPACITY, part.shape[1]) for part in (output[:, 0], *(p for s in state for p in s))
+        ]
+        self.size = 0
+        self._write(output[:, 0], state, 1)
         self._gates = _gates_of_units(model)
 
     def _ones(self, count: int) -> Tensor:
         return torch.ones(count, dtype=torch.int64, device=self._device)
 
-    def _table(self, first: Tensor) -> Tensor:
-        table = first.new_zeros(_FIRST_CAPACITY, first.shape[1])
-        table[:1] = first
-        return table
+    def _write(self, output: Tensor, state: list[list[Tensor]], count: int) -> None:
+        """Add the first ``count`` rows to all tables."""
+        begin, end = self.size, self.size + count
+        for number, rows in enumerate((output, *(part for layer in state for part in layer))):
+            table = self._tables[number]
+            if end > len(table):
+                self._tables[number] = table = torch.cat([table, table.new_zeros(end, table.shape[1])])
+            table[begin:end] = rows[:count]
+        self.size = end
 
-    def ensure(self, nodes: np.ndarray) -> None:
-        """Run the predictor for all ``nodes`` without a row; their parents must have one."""
-        if self._tree.size > len(self._row):
-            grown = np.full(max(2 * len(self._row), self._tree.size), -1, dtype=np.int64)
-            grown[: len(self._row)] = self._row
-            self._row = grown
-        missing = np.unique(nodes[self._row[nodes] < 0])
-        if not len(missing):
+    def extend(self) -> None:
+        """Run the predictor for the new nodes of the tree, whose parents are older."""
+        new = np.arange(self.size, self._tree.size)
+        if not len(new):
             return
-        nodes = padded(missing)
-        parents = torch.from_numpy(self._row[self._tree.parent[nodes]]).to(self._device)
-        units = torch.from_numpy(self._tree.unit[nodes]).to(self._device)
-        state = [[part.index_select(0, parents) for part in layer] for layer in self._states]
-        output, state = self._step(units, state)
-        begin, end = self.rows, self.rows + len(missing)
-        self._outputs = _written(self._outputs, begin, output[: len(missing)])
-        self._states = [
-            [_written(table, begin, part[: len(missing)]) for table, part in zip(tables, parts, strict=True)]
-            for tables, parts in zip(self._states, state, strict=True)
-        ]
-        self._row[missing] = np.arange(begin, end)
-        self.rows = end
+        nodes = padded(new)
+        parents, units = (
+            torch.from_numpy(each[nodes]).to(self._device) for each in (self._tree.parent, self._tree.unit)
+        )
+        parts = [table.index_select(0, parents) for table in self._tables[1:]]
+        state = [parts[begin : begin + self._depth] for begin in range(0, len(parts), self._depth)]
+        self._write(*self._step(units, state), len(new))
 
     def _step(self, units: Tensor, state: list[list[Tensor]]) -> tuple[Tensor, list[list[Tensor]]]:
         """Outputs (M, D) and states after one more unit (M,)."""
@@ -81,8 +77,8 @@ class PredictorStates:
         return predictor.output_layer_norm(predictor.linear(hidden)), states
 
     def outputs(self, nodes: np.ndarray) -> Tensor:
-        """Predictor outputs (N, D) of nodes with a row."""
-        return self._outputs.index_select(0, torch.from_numpy(self._row[nodes]).to(self._device))
+        """Predictor outputs (N, D) of nodes."""
+        return self._tables[0].index_select(0, torch.from_numpy(nodes).to(self._device))
 
     def join(self, encodings: Tensor, outputs: Tensor) -> Tensor:
         """The joiner's scores of all symbols (N, V) for encoded frames (N, D) and predictor outputs (N, D)."""
@@ -100,14 +96,3 @@ def _gates_of_units(model: "RNNT") -> Tensor | None:
     if predictor is None:
         return None
     return predictor.lstm_layers[0].x2g(predictor.input_layer_norm(predictor.embedding.weight))
-
-
-def _written(table: Tensor, begin: int, rows: Tensor) -> Tensor:
-    """The table with ``rows`` from row ``begin`` on; enlarged if there is no room."""
-    end = begin + len(rows)
-    if end > len(table):
-        larger = table.new_zeros(max(2 * len(table), end), table.shape[1])
-        larger[:begin] = table[:begin]
-        table = larger
-    table[begin:end] = rows
-    return table

@@ -12,16 +12,19 @@ error rate. The file of partial results has a line for each utterance, with the 
 """
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.corpora.text_lines import write_lines
+import numpy as np
+
+from tasks.corpora.text_lines import finite_number, write_lines
 from tasks.language_model.normalisation import normalise
 from tasks.speech.audio.utterance_lines import read_records
-from tasks.speech.word_errors.word_errors import mixed_units
+from tasks.speech.rescoring.settings import WordErrorSettings
+from tasks.speech.word_errors.error_counts_file import mean_with_interval, measure_errors
+from tasks.speech.word_errors.word_errors import WordGroups, count_errors, mixed_units
 
 
 class Partial(NamedTuple):
@@ -39,10 +42,9 @@ def partial(seconds: float, text: str) -> Partial:
 
 def held_back(partials: Sequence[Partial], words: int | None) -> list[Partial]:
     """Partial results as shown: all but the last without their last ``words``; ``None``: empty until the last."""
-    ends = [0 if words is None else max(len(each.words) - words, 0) for each in partials]
-    return [each._replace(words=each.words[:end]) for each, end in zip(partials[:-1], ends, strict=False)] + [
-        partials[-1]
-    ]
+    *before, last = partials
+    shown = [each.words[: 0 if words is None else max(len(each.words) - words, 0)] for each in before]
+    return [*(each._replace(words=of) for each, of in zip(before, shown, strict=True)), last]
 
 
 def committed(shown: Sequence[Partial]) -> list[Partial]:
@@ -57,12 +59,8 @@ def committed(shown: Sequence[Partial]) -> list[Partial]:
 
 def _common(first: Sequence[str], second: Sequence[str]) -> int:
     """Length of the common prefix in words."""
-    same = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        same += 1
-    return same
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(first), len(second)))
 
 
 def erased_words(shown: Sequence[Partial]) -> int:
@@ -97,6 +95,33 @@ def average_lag(shown: Sequence[Partial]) -> float | None:
     return sum(lags) / len(lags)
 
 
+def held_back_numbers(
+    partials: Mapping[str, Sequence[Partial]],
+    words: int | None,
+    references: Mapping[str, str],
+    groups: WordGroups,
+    settings: WordErrorSettings,
+) -> dict[str, Any]:
+    """Changes and lag if so many last words are held back, and the errors if no shown word is taken back."""
+    shown = [held_back(each, words) for each in partials.values()]
+    stable = [committed(each) for each in shown]
+    found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
+    erased, final = np.array(list(map(erased_words, shown))), np.array([len(each[-1].words) for each in shown])
+    return {
+        **mean_with_interval("normalised_erasure", erased, final, settings),
+        **_lag(shown, settings),
+        "nothing_taken_back": {
+            **measure_errors(count_errors(references, found, groups), settings),
+            **_lag(stable, settings),
+        },
+    }
+
+
+def _lag(shown: Sequence[Sequence[Partial]], settings: WordErrorSettings) -> dict[str, Any]:
+    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
+    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
+
+
 Texts = tuple[tuple[float, str], ...]
 """Seconds heard and text of each partial result."""
 
@@ -112,14 +137,15 @@ def read_partials(path: str | Path) -> dict[str, Texts]:
 def _parse(record: dict[str, Any]) -> Texts | list[str]:
     """Seconds and texts; a problem if a part is missing or if time decreases."""
     partials = record.get("partials")
-    found: tuple[tuple[Any, Any], ...] = ()
-    if isinstance(partials, list) and all(isinstance(each, dict) for each in partials):
-        found = tuple((each.get("seconds"), each.get("text")) for each in partials)
-    if not all(type(s) in (int, float) and math.isfinite(s) and s >= 0 and isinstance(t, str) for s, t in found):
-        found = ()
-    if not found or list(found) != sorted(found, key=lambda each: each[0]):
-        return ["'partials' needs objects with 'seconds', which do not fall, and 'text'"]
-    return found
+    found: list[tuple[float, str]] = []
+    for each in partials if isinstance(partials, list) else ():
+        seconds, text = (each.get(name) if isinstance(each, dict) else None for name in ("seconds", "text"))
+        number = finite_number(seconds)
+        if number is None or number < (found[-1][0] if found else 0) or not isinstance(text, str):
+            found.clear()
+            break
+        found.append((number, text))
+    return tuple(found) or ["'partials' needs objects with 'seconds', which do not fall, and 'text'"]
 
 
 def write_partials(path: str | Path, partials: Mapping[str, Sequence[tuple[float, str]]]) -> None:

@@ -2,23 +2,13 @@
 
 A live recogniser decodes all audio so far again and again (setting step_seconds). So words are
 shown, and may be taken back later. If the last k words are held back (setting held_back), less is
-taken back, and all words come later. The report has for each k:
+taken back, and all words come later. The report has for each k, with confidence intervals: the
+normalised erasure (words taken back, divided by words of the final results), the average lag in
+seconds, and word errors and lag if no shown word is taken back. --sidecar adds recognition by the
+distance to a masked word, the setting word_errors.languages by the distance to a switch of language.
 
-- normalised erasure: words taken back, divided by words of the final results.
-- average lag in seconds.
-- word errors and lag if no shown word is taken back.
-
-Each of these figures has its confidence interval. --sidecar adds recognition by the distance to a
-masked word. The setting word_errors.languages adds recognition by the distance to a switch of
-language.
-
-The partial results come from one of two sources:
-
-- --partials: a file of any recogniser, with a JSON line for each utterance.
-- --recogniser and --encoded: speech that 'palimpsest encode-speech' encoded. The command decodes
-  longer and longer beginnings of it, as the encoder would hear them.
-
-A line of --partials has this form, with the result of the whole utterance last:
+The partial results are those of any recogniser (--partials), with the result of the whole utterance
+last, or of speech that 'palimpsest encode-speech' encoded (--recogniser and --encoded):
 
   {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, ...]}
 
@@ -27,7 +17,7 @@ examples:
   palimpsest stream --partials partials.jsonl --references test/manifest.jsonl --set 'word_errors.languages=[en, es]'
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -45,7 +35,7 @@ from tasks.speech.word_errors.word_error_rate_command import ErrorFiles, listing
 if TYPE_CHECKING:
     from tasks.speech.recogniser.encoded_speech import EncodedSpeech
     from tasks.speech.recogniser.recogniser import Recogniser
-    from tasks.speech.streaming.partial_results import Partial, Texts
+    from tasks.speech.streaming.partial_results import Texts
 
 SUMMARY = "measure partial results while speech is being spoken: changes, lag and word errors"
 ALL = "all"
@@ -80,10 +70,9 @@ class StreamFiles(ErrorFiles):
 
 def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Decode, hold back words and measure; ``--counts`` has the errors of the whole results."""
-    from tasks.speech.streaming.partial_results import committed, held_back, partial, read_partials, write_partials
+    from tasks.speech.streaming.partial_results import held_back_numbers, partial, read_partials, write_partials
     from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors
     from tasks.speech.word_errors.references import read_references
-    from tasks.speech.word_errors.word_errors import count_errors
 
     if bool(files.partials) == bool(files.recogniser and files.encoded):
         raise ParameterError("give --partials, or --recogniser and --encoded: one source of partial results is needed")
@@ -106,18 +95,13 @@ def stream(settings: StreamSettings, files: StreamFiles, cell: Cell, resources: 
     ends = {name: of[-1][1] for name, of in texts.items()}
     whole = measure_errors(files.count(references, ends, groups, listing_path(files.output)), settings.word_errors)
     partials = {name: [partial(*each) for each in of] for name, of in texts.items()}
-    by_words: dict[str, Any] = {}
-    for words in (*settings.held_back, None):
-        shown = [held_back(of, words) for of in partials.values()]
-        stable = [committed(each) for each in shown]
-        found = {name: " ".join(each[-1].words) for name, each in zip(partials, stable, strict=True)}
-        by_words[ALL if words is None else str(words)] = {
-            **_changes(shown, settings.word_errors),
-            "nothing_taken_back": {
-                **measure_errors(count_errors(references, found, groups), settings.word_errors),
-                **_lag(stable, settings.word_errors),
-            },
-        }
+    limits = (*settings.held_back, None)
+    by_words = {
+        ALL if words is None else str(words): held_back_numbers(
+            partials, words, references, groups, settings.word_errors
+        )
+        for words in limits
+    }
     measured = {**whole, "synthetic_speech": synthetic, "held_back": by_words}
     report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(by_words)))
     if synthetic:
@@ -130,11 +114,7 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
     from tasks.speech.search.beam_search import recognise
 
     beginnings = [
-        (name, seconds, frames)
-        for name in speech.utterance_ids
-        for seconds, frames in _heard(
-            recogniser, speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
-        )
+        (name, *heard) for name in speech.utterance_ids for heard in _heard(recogniser, speech, name, settings)
     ]
     encoded = [speech.frames(name)[:frames] for name, _, frames in beginnings]
     best = settings.search.model_copy(update={"nbest": 1})
@@ -144,10 +124,13 @@ def _decoded(recogniser: "Recogniser", speech: "EncodedSpeech", settings: Stream
     return found
 
 
-def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -> list[tuple[float, int]]:
+def _heard(
+    recogniser: "Recogniser", speech: "EncodedSpeech", name: str, settings: StreamSettings
+) -> list[tuple[float, int]]:
     """Seconds heard and numbers of encoded frames at these times: whole segments of the encoder whose right context was
     heard too, and all frames at the end."""
     architecture, features = recogniser.settings.architecture, recogniser.settings.features
+    seconds, frames, step = speech.seconds[name], len(speech.tensors[name]), settings.step_seconds
     found = []
     for number in range(1, int(seconds / step) + 1):
         samples = number * step * features.sample_rate - features.window_samples // 2
@@ -155,27 +138,6 @@ def _heard(recogniser: "Recogniser", seconds: float, frames: int, step: float) -
         segments = max(known // architecture.segment_frames, 0)
         found.append((number * step, min(segments * architecture.segment_frames // architecture.reduction, frames)))
     return [each for each in found if each[0] < seconds] + [(seconds, frames)]
-
-
-def _changes(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
-    import numpy as np
-
-    from tasks.speech.streaming.partial_results import erased_words
-    from tasks.speech.word_errors.error_counts_file import mean_with_interval
-
-    words = np.array([len(each[-1].words) for each in shown])
-    erased = np.array([erased_words(each) for each in shown])
-    return {**mean_with_interval("normalised_erasure", erased, words, settings), **_lag(shown, settings)}
-
-
-def _lag(shown: "Sequence[Sequence[Partial]]", settings: WordErrorSettings) -> dict[str, Any]:
-    import numpy as np
-
-    from tasks.speech.streaming.partial_results import average_lag
-    from tasks.speech.word_errors.error_counts_file import mean_with_interval
-
-    lags = np.array([lag for each in shown if (lag := average_lag(each)) is not None])
-    return mean_with_interval("average_lag_seconds", lags, np.ones(len(lags)), settings)
 
 
 def _lines(by_words: Mapping[str, Any]) -> list[str]:
@@ -188,16 +150,10 @@ def _lines(by_words: Mapping[str, Any]) -> list[str]:
     rows = [
         ("words held back", "normalised erasure", "average lag, s", "lag, nothing taken back", "its word error rate")
     ]
-    rows += [
-        (
-            words,
-            number(found, "normalised_erasure"),
-            number(found, "average_lag_seconds"),
-            number(found["nothing_taken_back"], "average_lag_seconds"),
-            shown_rate(found["nothing_taken_back"]),
-        )
-        for words, found in by_words.items()
-    ]
+    for words, found in by_words.items():
+        stable = found["nothing_taken_back"]
+        numbers = number(found, "normalised_erasure"), number(found, "average_lag_seconds")
+        rows.append((words, *numbers, number(stable, "average_lag_seconds"), shown_rate(stable)))
     return ["".join(f"{cell:<25}" for cell in row).rstrip() for row in rows]
 
 

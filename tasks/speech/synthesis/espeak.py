@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 SAMPLE_RATE = 22050
 """Sample rate of eSpeak NG in Hz."""
-RATE_LIMITS = (80, 450)
-"""Slowest and fastest speech of eSpeak NG in words a minute."""
 
 _SYNCHRONOUS = 2
 _DO_NOT_EXIT = 0x8000

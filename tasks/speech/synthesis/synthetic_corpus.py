@@ -12,10 +12,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy
 import soundfile
@@ -111,6 +111,8 @@ TIMBRES: dict[VoiceSet, tuple[str, ...]] = {
 """Files of ``voices/!v``."""
 
 ENGLISH = "en"
+_RATE = (140, 200)
+"""Slowest and fastest speech, in words a minute."""
 _PITCH, _PITCH_RANGE = (35, 65), (30, 70)
 """Lowest and highest, on eSpeak NG's scale from 0 to 99: shift of a voice's pitch, and range of the pitch."""
 
@@ -131,7 +133,7 @@ def draw_voices(
     voice = Voice(
         accent=str(generator.choice(accents[first])),
         timbre=str(generator.choice(TIMBRES[settings.voice_set])),
-        rate=int(generator.integers(settings.minimum_rate, settings.maximum_rate, endpoint=True)),
+        rate=int(generator.integers(*_RATE, endpoint=True)),
         pitch=int(generator.integers(*_PITCH, endpoint=True)),
         pitch_range=int(generator.integers(*_PITCH_RANGE, endpoint=True)),
     )
@@ -262,112 +264,91 @@ def spoken_text(text: str) -> str:
 MANIFEST_NAME = "manifest.jsonl"
 
 
-@dataclass
-class SynthesisTally:
-    """Counts of all lines; utterances and the numbers of ``left_out`` add up to ``lines``."""
-
-    lines: int = 0
-    utterances: int = 0
-    words: int = 0
-    """Words of the spoken sentences."""
-    seconds: float = 0.0
-    """Of audio."""
-    speakers: set[str] = field(default_factory=set)
-    left_out: Counter[Reason] = field(default_factory=lambda: Counter(dict.fromkeys(get_args(Reason), 0)))
-
-
-def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> SynthesisTally:
-    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all.
+def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisSettings) -> dict[str, Any]:
+    """Write a FLAC file per sentence and ``manifest.jsonl`` into a folder, complete or not at all; returns counts.
 
     Utterances are named by the voice set and the number of their line. Voice and noise of a line depend on the seed
     and that number only, so a line sounds the same whatever else is spoken. With several languages, the language of
     each word is inferred from all sentences. Raises ``SpeechError`` if no sentence is usable, or if ``output`` is a
     folder with other contents.
     """
-    synthesiser = Synthesiser()
-    _check_output(Path(output))
-    tally = SynthesisTally()
-    sentences = list(_chosen(text, settings, tally))
-    languages: Iterator[list[str] | None] = repeat(None, len(sentences))
-    if settings.languages:
-        languages = spoken_languages(settings.languages, [sentence for _, sentence in sentences])
-    with atomic_folder(output, private=True) as folder:
-        utterances = []
-        bar = tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False)
-        for (number, sentence), of_words in zip(bar, languages, strict=True):
-            name = f"{settings.voice_set}-{number:07d}"
-            spoken = _speak(sentence, of_words, number, settings, folder / f"{name}.flac", synthesiser)
-            if spoken is None:
-                tally.left_out["not_spoken"] += 1
-                continue
-            speaker, seconds = spoken
-            audio = folder / f"{name}.flac"
-            utterances.append(
-                Utterance(
-                    name, audio, sentence, speaker, synthetic=True, languages=tuple(of_words) if of_words else None
-                )
-            )
-            tally.utterances += 1
-            tally.words += len(normalise(sentence))
-            tally.seconds += seconds
-            tally.speakers.add(speaker)
-        if not utterances:
-            raise SpeechError(f"text {str(text)!r}: none of {tally.lines} lines can be spoken ({_listed(tally)})")
-        write_manifest(folder / MANIFEST_NAME, utterances)
-    return tally
-
-
-def _listed(tally: SynthesisTally) -> str:
-    found = [f"{reason} {count}" for reason, count in tally.left_out.items() if count]
-    return ", ".join(found) or "the text is empty"
-
-
-def _check_output(output: Path) -> None:
+    synthesiser, output = Synthesiser(), Path(output)
     if output.is_file() or (output.is_dir() and any(output.iterdir()) and not (output / MANIFEST_NAME).is_file()):
         raise SpeechError(
             f"output {str(output)!r} exists and is no folder of recordings; name a new or an empty folder"
         )
+    left_out: Counter[str] = Counter(dict.fromkeys(get_args(Reason), 0))
+    lines = list(read_lines(text))
+    sentences = _chosen(lines, settings, left_out)
+    languages: Iterator[list[str] | None] = repeat(None, len(sentences))
+    if settings.languages:
+        languages = spoken_languages(settings.languages, [sentence for _, sentence in sentences])
+    utterances, samples_written = [], 0
+    with atomic_folder(output, private=True) as folder:
+        bar = tqdm(sentences, desc="speaking", unit=" sentences", disable=None, leave=False)
+        for (number, sentence), of_words in zip(bar, languages, strict=True):
+            generator = numpy.random.default_rng((settings.seed, number))
+            samples, speaker = speak_drawn(sentence, of_words, settings, generator, synthesiser)
+            if not len(samples):
+                left_out["not_spoken"] += 1
+                continue
+            name = f"{settings.voice_set}-{number:07d}"
+            audio = folder / f"{name}.flac"
+            soundfile.write(audio, samples.numpy(), settings.sample_rate, format="FLAC", subtype="PCM_16")
+            audio.chmod(PRIVATE_MODE)
+            of_tokens = tuple(of_words) if of_words else None
+            utterances.append(Utterance(name, audio, sentence, speaker, synthetic=True, languages=of_tokens))
+            samples_written += len(samples)
+        if not utterances:
+            found = ", ".join(f"{reason} {count}" for reason, count in left_out.items() if count)
+            raise SpeechError(
+                f"text {str(text)!r}: none of {len(lines)} lines can be spoken ({found or 'the text is empty'})"
+            )
+        write_manifest(folder / MANIFEST_NAME, utterances)
+    return {
+        "synthetic": True,
+        "synthetic_utterances": len(utterances),
+        "lines": len(lines),
+        "utterances": len(utterances),
+        "words": sum(len(normalise(utterance.text)) for utterance in utterances),
+        "audio_seconds": round(samples_written / settings.sample_rate, 3),
+        "speakers": len({utterance.speaker for utterance in utterances}),
+        "left_out": dict(left_out),
+    }
 
 
-def _chosen(text: str | Path, settings: SynthesisSettings, tally: SynthesisTally) -> Iterator[tuple[int, str]]:
+def _chosen(lines: Sequence[str], settings: SynthesisSettings, left_out: Counter[str]) -> list[tuple[int, str]]:
     """Line numbers, from 1, and sentences, in the order of the text."""
     suitable = []
-    for number, line in enumerate(read_lines(text), start=1):
-        tally.lines += 1
+    for number, line in enumerate(lines, start=1):
         reason = why_not_spoken(line, settings.minimum_words, settings.maximum_words)
         if reason is None:
             suitable.append((number, line))
         else:
-            tally.left_out[reason] += 1
+            left_out[reason] += 1
     wanted = len(suitable) if settings.sentences is None else min(settings.sentences, len(suitable))
-    tally.left_out["not_drawn"] += len(suitable) - wanted
+    left_out["not_drawn"] += len(suitable) - wanted
     drawn = numpy.random.default_rng(settings.seed).permutation(len(suitable))[:wanted]
-    for index in sorted(drawn.tolist()):
-        yield suitable[index]
+    return [suitable[index] for index in sorted(drawn.tolist())]
 
 
-def _speak(
+def speak_drawn(
     sentence: str,
     languages: Sequence[str] | None,
-    number: int,
     settings: SynthesisSettings,
-    path: Path,
+    generator: numpy.random.Generator,
     synthesiser: Synthesiser,
-) -> tuple[str, float] | None:
-    """Speaker and length in seconds of the recording, or ``None`` if nothing could be spoken."""
-    generator = numpy.random.default_rng((settings.seed, number))
-    voices, noise = draw_voices(settings, generator, synthesiser), draw_noise(settings, generator)
+    *,
+    is_quiet: bool = False,
+) -> tuple[torch.Tensor, str]:
+    """A sentence by a drawn speaker with drawn noise (``synthesise``), and the speaker's name.
+
+    ``languages``: of each white-space word, if there are several. ``is_quiet``: without noise.
+    """
+    voices = draw_voices(settings, generator, synthesiser)
+    noise = None if is_quiet else draw_noise(settings, generator)
     first = next(iter(voices.values()))
-    samples = synthesise(
-        sentence,
-        first if languages is None else [voices[language] for language in languages],
-        noise,
-        generator,
-        sample_rate=settings.sample_rate,
-        synthesiser=synthesiser,
-    )
-    if not len(samples):
-        return None
-    soundfile.write(path, samples.numpy(), settings.sample_rate, format="FLAC", subtype="PCM_16")
-    path.chmod(PRIVATE_MODE)
-    return first.name, len(samples) / settings.sample_rate
+    of_words = first if languages is None else [voices[language] for language in languages]
+    rate = settings.sample_rate
+    samples = synthesise(sentence, of_words, noise, generator, sample_rate=rate, synthesiser=synthesiser)
+    return samples, first.name

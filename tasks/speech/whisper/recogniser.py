@@ -1,20 +1,39 @@
-"""Loads a Whisper model for decoding, from the hub, a folder or a package."""
+"""A Whisper model (Radford et al. 2022) and its transcripts with scores, by transformers' beam search.
 
-from collections.abc import Iterable
+The log-probability of a transcript is the sum over its pieces and the end of the text, in nats. Forbidden pieces
+(marks, non-speech, and those of the settings) retain their probability, so a score does not depend on them.
+
+Whisper often stops after a sentence, and by plain sums the shortest transcripts win. So the search ranks transcripts by
+the mean over their pieces, like the code of Whisper's authors. Each mean is multiplied by the length of the best
+transcript. So scores of different utterances have the scale of log-probabilities: the score of the best transcript is
+its sum.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from tasks.errors import ModelError, ParameterError
 from tasks.model_source import locate_model, unreachable
-from tasks.speech.whisper.beam_search import SearchSpace
+from tasks.speech.rescoring.settings import WhisperSettings
 from tasks.spelling import nearest
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 if TYPE_CHECKING:
-    from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizer
+    from transformers import (
+        GenerationConfig,
+        WhisperFeatureExtractor,
+        WhisperForConditionalGeneration,
+        WhisperTokenizer,
+    )
 
+SAMPLE_RATE = 16_000
+_SAMPLES_OF_A_FRAME = 320
+"""Samples of one frame of the encoder's output."""
+_MOST_PIECES = 224
+"""Maximum of word pieces in one window of 30 s, as in Whisper's own code."""
 _READ_ALOUD = "%$&+=#@€£¥¢§°½¼¾²³"
 """Signs that are read as words but that the normalisation treats as punctuation."""
 
@@ -24,9 +43,48 @@ def has_digits(text: str) -> bool:
     return any(character.isdigit() or character in _READ_ALOUD for character in text)
 
 
-SAMPLE_RATE = 16_000
-_SAMPLES_OF_A_FRAME = 320
-"""Samples of one frame of the encoder's output."""
+class PieceHypothesis(NamedTuple):
+    """One transcript of a window."""
+
+    pieces: tuple[int, ...]
+    score: float
+    """In nats, corrected for the length."""
+    finished: bool
+    """Whether the end was reached within the allowed number of pieces."""
+
+
+@torch.inference_mode()
+def beam_search(
+    model: "WhisperForConditionalGeneration", encoded: torch.Tensor, prompt: Sequence[int], search: "GenerationConfig"
+) -> list[PieceHypothesis]:
+    """Transcripts of a window, the best first, as many as the beam is wide; ``encoded`` (S, D): the encoder's output.
+
+    ``prompt``: input of the decoder before the first piece. If no transcript has ended within the allowed number of
+    pieces, the best unfinished ones are returned.
+    """
+    from transformers.generation import GenerationMixin
+    from transformers.modeling_outputs import BaseModelOutput
+
+    # Whisper's own ``generate`` looks for time stamps, cuts long recordings, and does not return scores of all beams.
+    generated: Any = GenerationMixin.generate(
+        model,  # type: ignore[arg-type]  # the type of a model of transformers is no model of its own mixin
+        encoder_outputs=BaseModelOutput(encoded[None]),
+        decoder_input_ids=torch.tensor([prompt], device=encoded.device),
+        generation_config=search,
+        num_return_sequences=search.num_beams,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    end = search.eos_token_id
+    found = []
+    for ids, mean in zip(
+        generated.sequences[:, len(prompt) :].tolist(), generated.sequences_scores.tolist(), strict=True
+    ):
+        pieces = tuple(ids[: ids.index(end)] if end in ids else ids)
+        found.append(PieceHypothesis(pieces, mean, end in ids))
+    found = [one for one in found if one.finished] or found
+    scale = (len(found[0].pieces) + found[0].finished) ** search.length_penalty
+    return [one._replace(score=one.score * scale) for one in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +99,6 @@ class WhisperRecogniser:
     """Commit on the hub, for a model from there."""
 
     @property
-    def end(self) -> int:
-        """Id of the end of the text; ordinary pieces have lower ids, and marks have higher ones."""
-        config: Any = self.model.config
-        return int(config.eos_token_id)
-
-    @property
     def longest(self) -> int:
         """Samples of one window: 30 s."""
         return int(self.model.config.max_source_positions) * _SAMPLES_OF_A_FRAME
@@ -55,13 +107,6 @@ class WhisperRecogniser:
         """The text of ordinary pieces; invalid UTF-8 becomes U+FFFD."""
         return str(self.tokenizer.decode(list(pieces), clean_up_tokenization_spaces=False)).strip()
 
-    def pieces_with_digits(self) -> list[int]:
-        """Ids of the pieces with a digit or a sign that is read aloud.
-
-        A sign of several bytes (€) may be split over two pieces, which are not among them.
-        """
-        return [piece for piece in range(self.end) if has_digits(self.text_of([piece]))]
-
     @torch.inference_mode()
     def encode(self, samples: torch.Tensor) -> torch.Tensor:
         """The encoder's output (S, D) for a recording (samples,) of at most ``longest`` samples."""
@@ -69,34 +114,39 @@ class WhisperRecogniser:
         features = found["input_features"].to(self.model.device, self.model.dtype)  # (1, bands, frames)
         return self.model.model.encoder(features).last_hidden_state[0]
 
-    def search_space(self, language: str, *, no_digits: bool = False) -> SearchSpace:
-        """Prompt and forbidden tokens to decode a language without time stamps.
+    def search(self, settings: WhisperSettings) -> "tuple[list[int], GenerationConfig]":
+        """Prompt and search to decode a language without time stamps.
 
         Raises ``ParameterError`` for a language that the model does not have.
         """
-        generation: Any = self.model.generation_config
-        end = self.end
-        prompt = [generation.decoder_start_token_id]
-        if getattr(generation, "is_multilingual", False):
-            languages = {name.strip("<|>"): number for name, number in generation.lang_to_id.items()}
-            if language not in languages:
-                raise ParameterError(
-                    f"language {language!r} is not known to this model{nearest(language, languages)}; "
-                    f"known: {', '.join(sorted(languages))}"
-                )
-            prompt += [languages[language], generation.task_to_id["transcribe"]]
-        elif language != "en":
-            raise ParameterError(f"language {language!r} is not allowed: this model knows English ('en') only")
-        prompt.append(generation.no_timestamps_token_id)
-        size = int(self.model.config.vocab_size)
-        forbidden = {*(generation.suppress_tokens or []), *range(end + 1, size)} - {end}
-        if no_digits:
-            forbidden.update(self.pieces_with_digits())
-        return SearchSpace(
-            prompt=tuple(prompt),
-            end=end,
-            forbidden=tuple(sorted(piece for piece in forbidden if 0 <= piece < size)),
-            forbidden_first=tuple(sorted(piece for piece in generation.begin_suppress_tokens or [] if piece < size)),
+        from transformers import GenerationConfig
+
+        config: Any = self.model.config
+        own: Any = self.model.generation_config
+        prompt = [own.decoder_start_token_id]
+        if getattr(own, "is_multilingual", False):
+            languages = {name.strip("<|>"): number for name, number in own.lang_to_id.items()}
+            if settings.language not in languages:
+                known = f"{nearest(settings.language, languages)}; known: {', '.join(sorted(languages))}"
+                raise ParameterError(f"language {settings.language!r} is not known to this model{known}")
+            prompt += [languages[settings.language], own.task_to_id["transcribe"]]
+        elif settings.language != "en":
+            raise ParameterError(f"language {settings.language!r} is not allowed: this model knows English ('en') only")
+        prompt.append(own.no_timestamps_token_id)
+        # Ordinary pieces have lower ids than the end of the text, and marks have higher ones.
+        end, size = int(config.eos_token_id), int(config.vocab_size)
+        forbidden = {*(own.suppress_tokens or []), *range(end + 1, size)} - {end}
+        if settings.no_digits:
+            # A sign of several bytes may be divided over two pieces, which are not among these.
+            forbidden.update(piece for piece in range(end) if has_digits(self.text_of([piece])))
+        return prompt, GenerationConfig(
+            num_beams=settings.beam_width,
+            length_penalty=settings.length_penalty,
+            max_new_tokens=min(_MOST_PIECES, int(config.max_target_positions) - len(prompt)),
+            suppress_tokens=sorted(piece for piece in forbidden if 0 <= piece < size),
+            begin_suppress_tokens=sorted(piece for piece in own.begin_suppress_tokens or [] if piece < size),
+            eos_token_id=end,
+            pad_token_id=end,
         )
 
 
@@ -114,13 +164,14 @@ def load_whisper(model: str) -> WhisperRecogniser:
     source = locate_model(model)
     try:
         config = AutoConfig.from_pretrained(source)
-    except Exception as error:
-        raise unreachable(model, error) from None
-    if config.model_type != "whisper":
-        raise ModelError(f"model {model!r} is of the kind {config.model_type!r}; this command needs a Whisper model")
-    try:
+        if config.model_type != "whisper":
+            raise ModelError(
+                f"model {model!r} is of the kind {config.model_type!r}; this command needs a Whisper model"
+            )
         loaded = WhisperForConditionalGeneration.from_pretrained(source, dtype=torch.float32).eval()
         tokenizer = WhisperTokenizer.from_pretrained(source)
+    except ModelError:
+        raise
     except Exception as error:
         raise unreachable(model, error) from None
     generation = loaded.generation_config

@@ -14,8 +14,7 @@ from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
-from tasks.speech.whisper.beam_search import beam_search
-from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, has_digits
+from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, beam_search, has_digits
 
 _FRAME_SECONDS = 0.02
 _SMOOTHED_FRAMES = 15
@@ -68,20 +67,14 @@ class Transcripts:
     tally: Counter[str] = field(default_factory=Counter)
     """Changes to recordings (``read_audio``)."""
 
-    @property
-    def with_digits(self) -> int:
-        """Best hypotheses with digits or signs that are read aloud."""
-        return sum(1 for one in self.lists if one.hypotheses and has_digits(one.best.text))
-
-    @property
-    def references_with_digits(self) -> int:
-        """References with digits or signs that are read aloud."""
-        return sum(has_digits(one.reference) for one in self.lists)
-
-    @property
-    def abbreviations(self) -> int:
-        """Abbreviated titles in the best hypotheses, each an error if the reference spells it out."""
-        return sum(len(_ABBREVIATION.findall(one.best.text)) for one in self.lists if one.hypotheses)
+    def counts(self) -> dict[str, int]:
+        """Texts that may not be spelled as the references are; digits include signs that are read aloud."""
+        best = [one.best.text for one in self.lists if one.hypotheses]
+        return {
+            "best_with_digits": sum(map(has_digits, best)),
+            "references_with_digits": sum(has_digits(one.reference) for one in self.lists),
+            "abbreviated_titles": sum(len(_ABBREVIATION.findall(text)) for text in best),
+        }
 
 
 def transcribe(
@@ -92,38 +85,26 @@ def transcribe(
     Before decoding, raises ``SpeechError`` that lists unreadable or too long recordings, as far as headers show. Raises
     ``ParameterError`` for a language that the model does not have.
     """
-    space = recogniser.search_space(settings.language, no_digits=settings.no_digits)
-    seconds = recording_seconds(utterances, settings.maximum_seconds)
+    search = recogniser.search(settings)
+    limit = settings.maximum_seconds
+    seconds = recording_seconds(utterances, limit)
     transcripts = Transcripts(audio_seconds=sum(seconds))
-    room = int(recogniser.model.config.max_target_positions) - len(space.prompt)
-    most = min(settings.maximum_pieces, room)
     started = time.perf_counter()
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
         for utterance, length in zip(utterances, seconds, strict=True):
-            samples = read_audio(
-                utterance.audio, SAMPLE_RATE, maximum_seconds=settings.maximum_seconds, tally=transcripts.tally
-            )
+            samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=transcripts.tally)
             windows = windows_of(samples, recogniser.longest, SAMPLE_RATE)
-            found = [
-                beam_search(
-                    recogniser.model,
-                    recogniser.encode(window),
-                    space,
-                    settings.beam_width,
-                    most,
-                    settings.length_penalty,
-                )
-                for window in windows
-            ]
             if len(windows) > 1:
                 transcripts.windowed.append(utterance.utterance_id)
-            if any(not one.finished for of_window in found for one in of_window):
+            joined, finished = [ScoredHypothesis("", 0.0)], True
+            for window in windows:
+                found = beam_search(recogniser.model, recogniser.encode(window), *search)
+                finished &= all(one.finished for one in found)
+                texts = merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in found)
+                joined = join_windows(joined, texts, settings.beam_width)
+            if not finished:
                 transcripts.unfinished.append(utterance.utterance_id)
-            texts = [
-                merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in of_window)
-                for of_window in found
-            ]
-            merged = merge_spellings(join_windows(texts, settings.beam_width))[: settings.nbest]
+            merged = merge_spellings(joined)[: settings.nbest]
             rounded = tuple(ScoredHypothesis(one.text, round(one.score, _SCORE_DIGITS)) for one in merged)
             transcripts.lists.append(NbestList(utterance.utterance_id, utterance.text, rounded))
             bar.update(round(length))
@@ -131,17 +112,12 @@ def transcribe(
     return transcripts
 
 
-def join_windows(windows: Sequence[Sequence[ScoredHypothesis]], at_most: int) -> list[ScoredHypothesis]:
-    """The best hypotheses of a whole recording from its windows: texts are concatenated, scores added."""
-    joined = list(windows[0])
-    for following in windows[1:]:
-        pairs = [
-            ScoredHypothesis(f"{before.text} {after.text}".strip(), before.score + after.score)
-            for before in joined
-            for after in following
-        ]
-        joined = sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
-    return joined
+def join_windows(
+    before: Sequence[ScoredHypothesis], after: Sequence[ScoredHypothesis], at_most: int
+) -> list[ScoredHypothesis]:
+    """The best hypotheses of two successive parts of a recording: texts are concatenated, scores added."""
+    pairs = [ScoredHypothesis(f"{a.text} {b.text}".strip(), a.score + b.score) for a in before for b in after]
+    return sorted(pairs, key=lambda hypothesis: -hypothesis.score)[:at_most]
 
 
 def merge_spellings(hypotheses: Iterable[ScoredHypothesis]) -> list[ScoredHypothesis]:

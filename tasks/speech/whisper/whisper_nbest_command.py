@@ -1,28 +1,21 @@
-"""Decode recordings with Whisper, and write n-best lists of hypotheses.
+"""Decode recordings with Whisper, and write n-best lists of hypotheses for 'palimpsest rescore'.
 
-'palimpsest rescore' chooses among the hypotheses with a language model. --model names Whisper in
-one of these forms:
-
-- openai/whisper-tiny.en: a name on the hub.
-- FOLDER: a folder with a model.
-- package:NAME/PATH: a folder in an installed package.
-
-Scores are log-probabilities in nats, corrected for length as in Whisper's own code. A score is the
-mean over the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that
-differ only in case and punctuation count as one.
+--model is a name on the hub, a folder, or package:NAME/PATH, a folder in an installed package.
+Scores are log-probabilities in nats, corrected for length as in Whisper's own code: the mean over
+the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that differ
+only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
 out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut at
 quiet places, and the report names them. The lists are private (mode 0600).
 
-examples:
-  palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --output test.jsonl.gz
+example:
   palimpsest whisper-nbest --manifest test/manifest.jsonl --model openai/whisper-tiny.en --set no_digits=true \\
       --output test.jsonl.gz
 """
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.options import READ, READ_MODEL, WRITE
@@ -30,9 +23,6 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import WhisperSettings
-
-if TYPE_CHECKING:
-    from tasks.speech.whisper.transcription import Transcripts
 
 SUMMARY = "decode recordings with Whisper, and write n-best lists"
 _NAMED = 10
@@ -61,66 +51,51 @@ def whisper_nbest(settings: WhisperSettings, files: WhisperFiles, cell: Cell, re
     from tasks.speech.whisper.transcription import transcribe
 
     recogniser = load_whisper(files.model)
-    transcripts = transcribe(recogniser, utterances, settings)
-    write_nbest(files.output, transcripts.lists)
+    found = transcribe(recogniser, utterances, settings)
+    write_nbest(files.output, found.lists)
     synthetic = any(utterance.synthetic for utterance in utterances)
-    hypotheses = sum(len(one.hypotheses) for one in transcripts.lists)
+    hypotheses, counts = sum(len(one.hypotheses) for one in found.lists), found.counts()
     report = Report().measure(
-        utterances=len(transcripts.lists),
+        utterances=len(found.lists),
         hypotheses=hypotheses,
-        windowed=len(transcripts.windowed),
-        unfinished=len(transcripts.unfinished),
-        best_with_digits=transcripts.with_digits,
-        references_with_digits=transcripts.references_with_digits,
-        abbreviated_titles=transcripts.abbreviations,
-        mixed_down=transcripts.tally["mixed_down"],
-        resampled=transcripts.tally["resampled"],
+        windowed=len(found.windowed),
+        unfinished=len(found.unfinished),
+        **counts,
+        mixed_down=found.tally["mixed_down"],
+        resampled=found.tally["resampled"],
         synthetic=synthetic,
         model_parameters=sum(weights.numel() for weights in recogniser.model.parameters()),
         model_commit=recogniser.commit,
-        audio_seconds=round(transcripts.audio_seconds, 3),
-        decode_seconds=round(transcripts.decode_seconds, 3),
-        real_time_factor=transcripts.decode_seconds / transcripts.audio_seconds,
+        audio_seconds=round(found.audio_seconds, 3),
+        decode_seconds=round(found.decode_seconds, 3),
+        real_time_factor=found.decode_seconds / found.audio_seconds,
         threads=resources.threads,
     )
-    for warning in [*_warnings(transcripts), *(["the speech is synthetic"] if synthetic else [])]:
-        report.warn(warning)
+    for names, what in (
+        (found.windowed, "recordings are longer than one window and were cut"),
+        (found.unfinished, "utterances did not end within the pieces that are allowed"),
+    ):
+        if names:
+            more = ", ..." if len(names) > _NAMED else ""
+            report.warn(f"{len(names)} {what}: {', '.join(names[:_NAMED])}{more}")
+    if counts["best_with_digits"] and not counts["references_with_digits"]:
+        report.warn(
+            f"{counts['best_with_digits']} best hypotheses have digits or signs such as %, and no reference has: "
+            "no_digits spells them out"
+        )
+    if titles := counts["abbreviated_titles"]:
+        report.warn(
+            f"{titles} titles are abbreviated (Mr., Dr.); each counts as an error where the reference spells it out"
+        )
+    if synthetic:
+        report.warn("the speech is synthetic")
     print(
-        f"whisper-nbest: {len(transcripts.lists):,} utterances, {hypotheses / len(transcripts.lists):.1f} hypotheses "
-        f"each, {transcripts.audio_seconds / 60:.1f} minutes of {'synthetic ' if synthetic else ''}speech, real-time "
-        f"factor {transcripts.decode_seconds / transcripts.audio_seconds:.3f}; {files.output}",
+        f"whisper-nbest: {len(found.lists):,} utterances, {hypotheses / len(found.lists):.1f} hypotheses each, "
+        f"{found.audio_seconds / 60:.1f} minutes of {'synthetic ' if synthetic else ''}speech, real-time factor "
+        f"{found.decode_seconds / found.audio_seconds:.3f}; {files.output}",
         file=sys.stderr,
     )
     return report
-
-
-def _warnings(transcripts: "Transcripts") -> list[str]:
-    warnings = []
-    if transcripts.windowed:
-        warnings.append(
-            f"{len(transcripts.windowed)} recordings are longer than one window and were cut: "
-            f"{_named(transcripts.windowed)}"
-        )
-    if transcripts.unfinished:
-        warnings.append(
-            f"{len(transcripts.unfinished)} utterances did not end within the pieces that are allowed: "
-            f"{_named(transcripts.unfinished)}"
-        )
-    if transcripts.with_digits and not transcripts.references_with_digits:
-        warnings.append(
-            f"{transcripts.with_digits} best hypotheses have digits or signs such as %, and no reference has: "
-            "no_digits spells them out"
-        )
-    if transcripts.abbreviations:
-        warnings.append(
-            f"{transcripts.abbreviations} titles are abbreviated (Mr., Dr.); each counts as an error where the "
-            "reference spells it out"
-        )
-    return warnings
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
 
 
 COMMAND = StageCommand(

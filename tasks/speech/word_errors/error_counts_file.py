@@ -1,23 +1,25 @@
-"""Files of a system's errors: a table of numbers by utterance id, to compare systems later, and a listing to read.
+"""Reports and files of a system's errors: rates with intervals, counts by utterance id, and a listing to read.
 
-The table is separated by tabs: the utterances in the order of their ids, with two columns for each group of words, such
-as ``all:units`` and ``all:errors``.
+The file of counts is separated by tabs: the utterances in the order of their ids, with two columns for each group of
+words, such as ``all:units`` and ``all:errors``.
 
 The listing shows reference and hypothesis one above the other, utterance by utterance.
 
     84-121123-0001  4 errors in 7 words
-      ref  the quilter *** is [anna] not here
-      hyp  the quilt   her is ann    not ****
-               S       I      S          D
+      REF: the quilter *** is [anna] not here
+      HYP: the   quilt her is    ann not ****
+                     S   I         S        D
 
 Correct utterances are left out. Words that a technique masks are in brackets. The listing has the spoken words, so it
 is private.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jiwer
 import numpy as np
 
 from tasks.corpora.text_lines import line_writer, read_lines, write_lines
@@ -30,16 +32,12 @@ from tasks.speech.word_errors.word_errors import (
     ALL,
     BEHIND,
     CHARACTERS,
-    DELETE,
-    EQUAL,
-    INSERT,
     LANGUAGE,
     MASKED,
     MIXED_UNITS,
     REST,
     ErrorCounts,
     ErrorTable,
-    Stretch,
     UtteranceErrors,
     WordGroups,
     align_words,
@@ -64,16 +62,12 @@ def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict
         **_rate(errors, settings, MIXED_UNITS, "mixed_error_rate"),
         "masked_words": {technique: _masked(errors, settings, technique) for technique in errors.named(MASKED)},
         "by_language": {name: _group(errors, settings, f"{LANGUAGE}:{name}") for name in errors.named(LANGUAGE)},
-        "signature": _signature(errors),
+        # The protocol in one line; only numbers with an equal protocol are comparable.
+        "signature": (
+            f"wer|unit=word|norm={normalisation_name()}|alignment=fewest_edits|missing=deleted"
+            f"|utterances={len(errors.utterance_ids)}|empty_references={errors.empty_references}"
+        ),
     }
-
-
-def _signature(errors: UtteranceErrors) -> str:
-    """The protocol in one line; only numbers with an equal protocol are comparable."""
-    return (
-        f"wer|unit=word|norm={normalisation_name()}|alignment=fewest_edits|missing=deleted"
-        f"|utterances={len(errors.utterance_ids)}|empty_references={errors.empty_references}"
-    )
 
 
 def _masked(errors: UtteranceErrors, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
@@ -159,12 +153,11 @@ def error_lines(measured: Mapping[str, Any]) -> list[str]:
         )
     if measured["mixed_error_rate"] is not None:
         lines.append(f"  mixed error rate {shown_rate(measured, 'mixed_error_rate')}")
-    for name, group in measured["by_language"].items():
-        if group["words"]:
-            lines.append(
-                f"  {name}: {group['words']:,} words, {group['recall']:.1%} recognised, word error rate "
-                f"{shown_rate(group)}"
-            )
+    lines += [
+        f"  {name}: {group['words']:,} words, {group['recall']:.1%} recognised, word error rate {shown_rate(group)}"
+        for name, group in measured["by_language"].items()
+        if group["words"]
+    ]
     return lines
 
 
@@ -194,8 +187,6 @@ def read_errors(path: str | Path) -> ErrorTable:
 
 
 _WIDTH = 110
-_MARKS = {EQUAL: "", DELETE: "D", INSERT: "I"}
-_SUBSTITUTED = "S"
 
 
 def write_listing(
@@ -206,51 +197,24 @@ def write_listing(
     groups: WordGroups | None = None,
 ) -> None:
     """Write the utterances with errors, the worst first; mode 0600."""
-    wrong = [index for index in np.argsort(-errors.errors, kind="stable") if errors.errors[index]]
-    names = [errors.utterance_ids[index] for index in wrong]
-    spoken = [normalise(references[name]) for name in names]
-    heard = [normalise(hypotheses.get(name, "")) for name in names]
+    wrong, words = int(errors.errors.sum()), int(errors.words.sum())
     with line_writer(path, private=True) as stream:
-        stream.write(_heading(errors))
-        alignments = align_words(spoken, heard)
-        for index, name, said, got, stretches in zip(wrong, names, spoken, heard, alignments, strict=True):
+        stream.write(
+            f"{wrong:,} errors in {words:,} words ({wrong / words:.2%}): {errors.insertions.sum():,} insertions (I), "
+            f"{errors.deletions.sum():,} deletions (D), {errors.substitutions.sum():,} substitutions (S)\n"
+        )
+        for index in np.argsort(-errors.errors, kind="stable").tolist():
+            name, count = errors.utterance_ids[index], int(errors.errors[index])
+            if not count:
+                break
+            said = normalise(references[name])
             missing = ", no hypothesis" if errors.missing[index] else ""
-            count = int(errors.errors[index])
             stream.write(f"\n{name}  {count} {'error' if count == 1 else 'errors'} in {len(said)} words{missing}\n")
             brackets = np.zeros(len(said), dtype=bool)
             for group, places in (groups or {}).items():
                 if said and group.startswith(f"{MASKED}:"):
                     brackets |= places[name]
             shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]
-            stream.writelines(f"  {line}\n" for line in _rows(shown, got, stretches))
-
-
-def _heading(errors: UtteranceErrors) -> str:
-    wrong, words = int(errors.errors.sum()), int(errors.words.sum())
-    return (
-        f"{wrong:,} errors in {words:,} words ({wrong / words:.2%}): {errors.insertions.sum():,} insertions (I), "
-        f"{errors.deletions.sum():,} deletions (D), {errors.substitutions.sum():,} substitutions (S)\n"
-    )
-
-
-def _columns(said: list[str], heard: list[str], stretches: Iterable[Stretch]) -> Iterator[tuple[str, str, str]]:
-    for stretch in stretches:
-        mark = _MARKS.get(stretch.kind, _SUBSTITUTED)
-        above = [said[place] for place in stretch.reference]
-        below = [heard[place] for place in stretch.hypothesis]
-        for place in range(max(len(above), len(below))):
-            one = above[place] if above else "*" * len(below[place])
-            other = below[place] if below else "*" * len(above[place])
-            yield one, other, mark
-
-
-def _rows(said: list[str], heard: list[str], stretches: Iterable[Stretch]) -> Iterator[str]:
-    """Three rows for each ``_WIDTH`` characters of an alignment."""
-    rows = ["ref  ", "hyp  ", "     "]
-    for column in _columns(said, heard, stretches):
-        width = max(map(len, column))
-        if len(rows[0]) + width > _WIDTH:
-            yield from (row.rstrip() for row in rows)
-            rows = ["ref  ", "hyp  ", "     "]
-        rows = [f"{row}{cell:<{width}} " for row, cell in zip(rows, column, strict=True)]
-    yield from (row.rstrip() for row in rows)
+            aligned = replace(align_words([said], [normalise(hypotheses.get(name, ""))]), references=[shown])
+            _, _, *lines = jiwer.visualize_alignment(aligned, show_measures=False, line_width=_WIDTH).splitlines()
+            stream.writelines(f"  {line.rstrip()}\n" for line in lines if line.strip())

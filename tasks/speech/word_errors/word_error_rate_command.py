@@ -1,26 +1,18 @@
 """Measure the word error rate of a recogniser, with its confidence interval.
 
-References and hypotheses are paired by utterance id. References are in a manifest or in n-best
-lists. Hypotheses are in JSON lines {"utterance_id", "text"}, or in n-best lists, where the highest
-score counts. Both are normalised as the text of the language model is.
+References are in a manifest or in n-best lists. Hypotheses are in JSON lines {"utterance_id",
+"text"}, or in n-best lists, where the highest score counts. They are paired by utterance id, and
+normalised as the text of the language model is. docs/word_error_rate.md defines the numbers.
 
-Two options divide the words, and measure each group:
-
-- --sidecar: words that each technique masks.
-- --set 'languages=[en, es]': words of each language, words at a switch of language, and words after
-  a switch.
-
-A manifest may give the languages of the words ("languages": a letter or code for each word).
-Otherwise they are inferred from all references together. docs/word_error_rate.md defines the
-numbers.
+--sidecar measures the words that each technique masks. --set 'languages=[en, es]' measures the
+words of each language, at a switch of language, and after a switch. The languages are those of the
+manifest ("languages": a letter or code for each word), or are inferred from all references.
 
 examples:
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl
-  palimpsest word-error-rate --references lists.jsonl.gz --hypotheses lists.jsonl.gz --report -
   palimpsest reference-text --references test/manifest.jsonl --output test.txt
   palimpsest mask --technique entity_tagger --input test.txt --output masked.txt --sidecar sidecars/entity_tagger.jsonl
   palimpsest word-error-rate --references test/manifest.jsonl --hypotheses found.jsonl --sidecar sidecars
-  palimpsest word-error-rate --references test.jsonl --hypotheses found.jsonl --set 'languages=[en, es]'
 """
 
 from collections.abc import Mapping

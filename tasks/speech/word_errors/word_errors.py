@@ -6,6 +6,7 @@ References and hypotheses are paired by utterance id, and both are normalised as
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jiwer
 import numpy as np
@@ -15,59 +16,14 @@ from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio
 from tasks.language_model.normalisation import normalise
 from tasks.languages.segmentation import UNSPACED
 
-EQUAL, SUBSTITUTE, DELETE, INSERT = "equal", "substitute", "delete", "insert"
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Adjacent units with the same kind of result."""
-
-    kind: str
-    """``EQUAL``, ``SUBSTITUTE`` (as many on both sides), ``DELETE`` or ``INSERT``."""
-    reference: range
-    """Positions in the reference; empty where words were inserted, before its start."""
-    hypothesis: range
-    """Positions in the hypothesis; empty where words were deleted."""
-
-
-def align_words(
-    references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
-) -> list[list[Stretch]]:
-    """The alignment of each pair of normalised words; stretches are in order and cover both sides.
-
-    ``characters``: of the characters of the words, with one blank between two words.
-    """
-    if not references:
-        return []
-    units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
-    # Normalised words have no blanks, so joining and splitting them again changes nothing.
-    output = jiwer.process_words(
-        [" ".join(words) for words in references],
-        [" ".join(words) for words in hypotheses],
-        reference_transform=units,
-        hypothesis_transform=units,
-    )
-    return [
-        [
-            Stretch(
-                chunk.type, range(chunk.ref_start_idx, chunk.ref_end_idx), range(chunk.hyp_start_idx, chunk.hyp_end_idx)
-            )
-            for chunk in chunks
-        ]
-        for chunks in output.alignments
-    ]
-
-
 ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
 MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
+EQUAL, SUBSTITUTE, DELETE, INSERT = KINDS = ("equal", "substitute", "delete", "insert")
+"""Kinds of an alignment's chunks, named by jiwer."""
 _IDS_SHOWN = 10
 
-Difference = tuple[float, float | None, float | None]
-"""A number and the ends of its interval; ``None`` where there is none."""
 
-
-@dataclass(frozen=True)
-class ErrorCounts:
+class ErrorCounts(NamedTuple):
     """Units of the references and their errors, by utterance: arrays (U,), int64."""
 
     units: np.ndarray
@@ -147,6 +103,19 @@ def mixed_units(words: Sequence[str]) -> list[str]:
     return [unit for word in words for unit in _UNITS.findall(word)]
 
 
+def align_words(
+    references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
+) -> jiwer.WordOutput:
+    """The alignment of each of at least one pair of normalised words; chunks are in order and cover both sides.
+
+    ``characters``: of the characters of the words, with one blank between two words.
+    """
+    units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
+    # Normalised words have no blanks, so joining and splitting them again changes nothing.
+    said, heard = [" ".join(words) for words in references], [" ".join(words) for words in hypotheses]
+    return jiwer.process_words(said, heard, reference_transform=units, hypothesis_transform=units)
+
+
 def count_errors(
     references: Mapping[str, str], hypotheses: Mapping[str, str], groups: WordGroups | None = None
 ) -> UtteranceErrors:
@@ -162,29 +131,29 @@ def count_errors(
         raise SpeechError(
             f"none of the {len(references)} references holds a word after normalisation; give the words that were said"
         )
-    recognised = [normalise(hypotheses.get(name, "")) for name in spoken]
-    alignments = align_words(list(spoken.values()), recognised)
-    of_characters = align_words(list(spoken.values()), recognised, characters=True)
-    counts = {ALL: _counts(alignments), CHARACTERS: _counts(of_characters)}
-    of_units = alignments
-    if any(_IS_UNSPACED.search(word) for words in spoken.values() for word in words):
-        of_units = align_words(list(map(mixed_units, spoken.values())), list(map(mixed_units, recognised)))
-        counts[MIXED_UNITS] = _counts(of_units)
+    said, heard = list(spoken.values()), [normalise(hypotheses.get(name, "")) for name in spoken]
+    aligned = align_words(said, heard)
+    of_kind = _of_kind(aligned)
+    counts = {ALL: _counts(of_kind), CHARACTERS: _counts(_of_kind(align_words(said, heard, characters=True)))}
+    of_units = aligned
+    if any(_IS_UNSPACED.search(word) for words in said for word in words):
+        of_units = align_words(list(map(mixed_units, said)), list(map(mixed_units, heard)))
+        counts[MIXED_UNITS] = _counts(_of_kind(of_units))
     for group, places in (groups or {}).items():
-        aligned = of_units if group.startswith(f"{LANGUAGE}:") else alignments
+        alignments = (of_units if group.startswith(f"{LANGUAGE}:") else aligned).alignments
         rows = [
-            _on_group(stretches, places[name] if words else np.zeros(0, dtype=bool))
-            for (name, words), stretches in zip(spoken.items(), aligned, strict=True)
+            _on_group(chunks, places[name] if words else np.zeros(0, dtype=bool))
+            for (name, words), chunks in zip(spoken.items(), alignments, strict=True)
         ]
         counts[group] = ErrorCounts(*np.array(rows, dtype=np.int64).T)
     return UtteranceErrors(
         utterance_ids=tuple(spoken),
         groups=counts,
-        insertions=_total(alignments, INSERT),
-        deletions=_total(alignments, DELETE),
-        substitutions=_total(alignments, SUBSTITUTE),
+        insertions=of_kind[INSERT],
+        deletions=of_kind[DELETE],
+        substitutions=of_kind[SUBSTITUTE],
         missing=np.array([bool(words) and name not in hypotheses for name, words in spoken.items()], dtype=bool),
-        empty_references=sum(not words for words in spoken.values()),
+        empty_references=sum(not words for words in said),
     )
 
 
@@ -196,40 +165,42 @@ def refuse_unknown_ids(found: Collection[str], references: Mapping[str, str], wh
         raise SpeechError(f"{len(unknown)} of {len(found)} {what}: {shown}; give the references of this test set")
 
 
-def _total(alignments: Sequence[Sequence[Stretch]], kind: str) -> np.ndarray:
-    """Units of one kind in each alignment (U,): of the hypothesis for insertions, else of the reference."""
-    return np.array(
-        [
-            sum(len(s.hypothesis) if kind == INSERT else len(s.reference) for s in stretches if s.kind == kind)
-            for stretches in alignments
-        ],
-        dtype=np.int64,
-    )
+def _of_kind(aligned: jiwer.WordOutput) -> dict[str, np.ndarray]:
+    """Units of each kind in each alignment (U,): of the hypothesis for insertions, else of the reference."""
+    found = {kind: np.zeros(len(aligned.alignments), dtype=np.int64) for kind in KINDS}
+    for row, chunks in enumerate(aligned.alignments):
+        for chunk in chunks:
+            units = chunk.ref_end_idx - chunk.ref_start_idx or chunk.hyp_end_idx - chunk.hyp_start_idx
+            found[chunk.type][row] += units
+    return found
 
 
-def _counts(alignments: Sequence[Sequence[Stretch]]) -> ErrorCounts:
-    hits, wrong = _total(alignments, EQUAL), _total(alignments, DELETE) + _total(alignments, SUBSTITUTE)
-    return ErrorCounts(hits + wrong, _total(alignments, INSERT) + wrong, hits)
+def _counts(of_kind: Mapping[str, np.ndarray]) -> ErrorCounts:
+    wrong = of_kind[DELETE] + of_kind[SUBSTITUTE]
+    return ErrorCounts(of_kind[EQUAL] + wrong, of_kind[INSERT] + wrong, of_kind[EQUAL])
 
 
-def _on_group(stretches: Sequence[Stretch], group: np.ndarray) -> tuple[int, int, int]:
+def _on_group(chunks: Sequence[jiwer.AlignmentChunk], group: np.ndarray) -> tuple[int, int, int]:
     """Words of a group, errors on them, and recognised words among them.
 
     Inserted words belong to a group if a directly adjacent word of the group was not recognised: a name recognised as
     two words is a substitution and an insertion, both counted for the name. Other insertions belong to the rest.
     """
     wrong = np.zeros(len(group) + 2, dtype=bool)  # of the group, with a position before and one after
-    for stretch in stretches:
-        if stretch.kind in (SUBSTITUTE, DELETE):
-            places = slice(stretch.reference.start, stretch.reference.stop)
-            wrong[places.start + 1 : places.stop + 1] = group[places]
-    errors = int(wrong.sum())
-    hits = int(group.sum()) - errors
-    for stretch in stretches:
-        place = stretch.reference.start
-        if stretch.kind == INSERT and (wrong[place] or wrong[place + 1]):
-            errors += len(stretch.hypothesis)
-    return int(group.sum()), errors, hits
+    for chunk in chunks:
+        if chunk.type in (SUBSTITUTE, DELETE):
+            begin, end = chunk.ref_start_idx, chunk.ref_end_idx
+            wrong[begin + 1 : end + 1] = group[begin:end]
+    words, errors = int(group.sum()), int(wrong.sum())
+    hits = words - errors
+    for chunk in chunks:
+        if chunk.type == INSERT and wrong[chunk.ref_start_idx : chunk.ref_start_idx + 2].any():
+            errors += chunk.hyp_end_idx - chunk.hyp_start_idx
+    return words, errors, hits
+
+
+Difference = tuple[float, float | None, float | None]
+"""A number and the ends of its interval; ``None`` where there is none."""
 
 
 def mean_over_seeds(
@@ -240,8 +211,7 @@ def mean_over_seeds(
     With several systems the bootstrap resamples utterances and seeds (see ``bootstrap.paired_ratios``). If the group
     has no word the mean is NaN.
     """
-    counts = [system.of(group) for system in errors]
-    _check_same(errors, group)
+    counts = _same_units(errors, group)
     return mean_of(np.stack([count.errors for count in counts], axis=1), counts[0].units, samples, confidence, seed)
 
 
@@ -257,9 +227,9 @@ def paired_difference_over_seeds(
     Both are resampled alike, over utterances and seeds, so an interval without 0 shows a difference. Raises
     ``SpeechError`` if they were not measured on the same references.
     """
-    _check_same([system for pair in pairs for system in pair], group)
-    sums = np.stack([first.of(group).errors - second.of(group).errors for first, second in pairs], axis=1)
-    return mean_of(sums, pairs[0][0].of(group).units, samples, confidence, seed)
+    counts = _same_units([system for pair in pairs for system in pair], group)
+    sums = [first.errors - second.errors for first, second in zip(counts[::2], counts[1::2], strict=True)]
+    return mean_of(np.stack(sums, axis=1), counts[0].units, samples, confidence, seed)
 
 
 def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float, seed: int) -> Difference:
@@ -270,16 +240,18 @@ def mean_of(sums: np.ndarray, units: np.ndarray, samples: int, confidence: float
     means = resampled_means(
         sums[:, None, :].astype(np.float64), units[:, None].astype(np.float64), samples, confidence, seed
     )
-    interval = percentile_interval(means[:, 0], confidence)
-    return (rate, *interval) if interval else (rate, None, None)  # type: ignore[return-value]
+    low, high = percentile_interval(means[:, 0], confidence) or (None, None)
+    return rate, low, high
 
 
-def _check_same(systems: Sequence[ErrorTable], group: str) -> None:
-    first = systems[0]
-    for other in systems[1:]:
-        same = first.utterance_ids == other.utterance_ids
-        if not same or not np.array_equal(first.of(group).units, other.of(group).units):
+def _same_units(systems: Sequence[ErrorTable], group: str) -> list[ErrorCounts]:
+    """The counts of the group by system; ``SpeechError`` if utterances or numbers of units differ."""
+    counts = [system.of(group) for system in systems]
+    for system, of_group in zip(systems, counts, strict=True):
+        same = system.utterance_ids == systems[0].utterance_ids
+        if not same or not np.array_equal(of_group.units, counts[0].units):
             raise SpeechError(
-                f"the systems were not measured on the same references ({len(first.utterance_ids)} and "
-                f"{len(other.utterance_ids)} utterances); count the errors of both with the same references"
+                f"the systems were not measured on the same references ({len(systems[0].utterance_ids)} and "
+                f"{len(system.utterance_ids)} utterances); count the errors of both with the same references"
             )
+    return counts

@@ -107,6 +107,8 @@ def test_a_model_of_the_recognisers_units_is_estimated_and_fused(speech, tmp_pat
     fused = measured(*command(speech, tmp_path, "--model", f"{tmp_path}/units"))
     assert fused["model_vocabulary_hash"] == written["vocabulary_hash"]
     assert any(point["lm_weight"] for point in fused["dev"]["decoded"])
+    internal = measured(*command(speech, tmp_path, "--set", "fusion.internal_lm=zero_encoder"))
+    assert any(point["internal_lm_weight"] for point in internal["dev"]["decoded"])
 
 
 def test_models_of_units_that_cannot_be(speech, tmp_path, refusal):
@@ -160,14 +162,3 @@ def test_what_is_not_counted_is_said(speech, tmp_path, capsys):
         "warning: 1 development references hold no word; words recognised there are insertions",
         "warning: 1 development references have no encoded speech; they are left out",
     ]
-
-
-def test_an_internal_model_has_a_weight(speech, tmp_path, measured):
-    found = measured(*command(speech, tmp_path, "--set", "fusion.internal_lm=zero_encoder"))
-    assert any(point["internal_lm_weight"] for point in found["dev"]["decoded"])
-
-
-def test_what_the_model_saw_of_the_test_is_measured(speech, tmp_path, measured):
-    """All five references are lines of the training text."""
-    overlap = measured(*command(speech, tmp_path, "--training-text", f"{speech}/text.txt"))["overlap"]
-    assert overlap == {"references": 5, "shared_sentences": 5, "shared_sentence_share": 1.0}

@@ -5,10 +5,10 @@ import torch
 from tiny_recogniser import Pieces
 
 from tasks.errors import ModelError
-from tasks.speech.fusion.scorers import weighted
+from tasks.speech.fusion.fusion_weights import weighted
 from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
 from tasks.speech.rescoring.settings import SearchSettings
-from tasks.speech.rescoring.weight_grid import INTERNAL, WORD_COUNT
+from tasks.speech.rescoring.tuning import BONUS, INTERNAL
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.search.scorer import sentence_scores
 
@@ -39,22 +39,22 @@ def transducer():
 def test_zero_encoder_is_predictor_and_joiner_without_blank(transducer):
     (found,) = sentence_scores(ZeroEncoder(), [(1, 2)], transducer, BLANK)
     rows = torch.log_softmax(transducer.weight[:, :BLANK], 1)  # the row of a unit is what stands behind it
-    assert found == pytest.approx((rows[BLANK, 1] + rows[1, 2]).item(), abs=1e-5)
+    assert found == pytest.approx(-(rows[BLANK, 1] + rows[1, 2]).item(), abs=1e-5)
 
 
 def test_search_adds_what_the_parts_say(transducer):
     frames = [torch.randn(length, 6, generator=torch.Generator().manual_seed(length)) for length in (5, 3)]
     settings = SearchSettings(beam_width=4, nbest=4, step_max_symbols=3)
-    scorers = {WORD_COUNT: WordCounts(SpelledUnits(UNITS)), INTERNAL: ZeroEncoder()}
-    fusion = weighted(scorers, {WORD_COUNT: 0.7, INTERNAL: -0.4})
+    scorers = {BONUS: WordCounts(SpelledUnits(UNITS)), INTERNAL: ZeroEncoder()}
+    fusion = weighted(scorers, {BONUS: 0.7, INTERNAL: 0.4})
     found = [hypothesis for of_one in beam_search(transducer, BLANK, frames, settings, fusion) for hypothesis in of_one]
     of_units = sentence_scores(ZeroEncoder(), [h.units for h in found], transducer, BLANK)
     assert [h.parts[INTERNAL] for h in found] == pytest.approx(of_units.tolist(), abs=1e-4)
     for h in found:
-        assert h.parts[WORD_COUNT] == len(UNITS.decode(h.units).split())
-        total = h.transducer + 0.7 * h.parts[WORD_COUNT] - 0.4 * h.parts[INTERNAL]
+        assert h.parts[BONUS] == len(UNITS.decode(h.units).split())
+        total = h.transducer + 0.7 * h.parts[BONUS] + 0.4 * h.parts[INTERNAL]
         assert h.score == pytest.approx(total / (len(h.units) + 2), abs=1e-9)
-    assert any(h.parts[WORD_COUNT] for h in found)
+    assert any(h.parts[BONUS] for h in found)
 
 
 def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(transducer, tmp_path):

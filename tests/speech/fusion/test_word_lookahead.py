@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-import torch
 from tiny_recogniser import Pieces
 
 from tasks.language_model.encoded_text import encode_text
@@ -13,8 +12,8 @@ from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.opening import open_language_model
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
-from tasks.language_model.vocabulary import SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
+from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
+from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
 
@@ -101,18 +100,6 @@ def test_score_of_a_sentence_is_the_language_models_own(kind, units, text, reque
     (found,), _ = fused_score(path, [units])
     assert UNITS.decode(units).split() == text.split()
     assert found == pytest.approx(own_score(path, text, tmp_path), abs=1e-4)
-
-
-def test_look_ahead_is_the_sum_over_the_words_that_begin_so(folder, tmp_path):
-    _, ((_, found),) = fused_score(folder, [spelled("\u2581a")])
-    total = 0.0
-    for word in ("a", "an", "ann", "and", "ants"):
-        (tmp_path / "text.txt").write_text(word + "\n")
-        total += np.exp(open_language_model(folder).score_text(tmp_path / "text.txt")[0].log_probability[0])
-    model, _ = load_model(folder)
-    with torch.no_grad():
-        unknown = torch.log_softmax(model.logits(torch.tensor([[2]]))[0, 0], 0)[UNKNOWN_ID].item()
-    assert found == pytest.approx(np.log(total + np.exp(unknown + UNKNOWN_LOG_SHARE)), abs=1e-5)
 
 
 def test_no_unit_raises_the_score(folder):

@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from tasks.speech.recogniser.network import greedy_decode
 from tasks.speech.recogniser.recogniser import log_mel, make_model, transcribe
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 
@@ -24,35 +23,6 @@ def test_an_utterance_is_encoded_the_same_whatever_stands_beside_it(model):
             short, long = torch.randn(frames, 20, generator=generator), torch.randn(longest, 20, generator=generator)
             alone, together = transcribe(model, [short], SMALL)[0], transcribe(model, [short, long], SMALL)[0]
             torch.testing.assert_close(alone, together, rtol=0, atol=ROUNDING)
-
-
-def _decode_one(model, blank: int, encoded: torch.Tensor) -> list[int]:
-    """The same, utterance by utterance and step by step."""
-    one = torch.tensor([1], dtype=torch.int32)
-    predicted, _, state = model.predict(torch.tensor([[blank]]), one, None)
-    found: list[int] = []
-    for frame in encoded:
-        for _ in range(10):
-            scores, _, _ = model.join(frame[None, None], one, predicted, one)
-            best = int(scores.argmax())
-            if best == blank:
-                break
-            found.append(best)
-            predicted, _, state = model.predict(torch.tensor([[best]]), one, state)
-    return found
-
-
-@torch.no_grad()
-def test_greedy_decoding_of_a_batch_equals_one_utterance_after_the_other():
-    model = make_model(SMALL, FEATURES, 17, seed=2).eval()
-    # New weights hardly ever emit the blank: make it the best in about every second step.
-    model.joiner.linear.weight.mul_(5)
-    model.joiner.linear.bias[16] = 2.0
-    generator = torch.Generator().manual_seed(4)
-    encoded = [torch.randn(frames, 32, generator=generator) for frames in (12, 0, 3, 7)]
-    found = greedy_decode(model, 16, encoded)
-    assert found == [_decode_one(model, 16, frames) for frames in encoded]
-    assert [len(units) > 0 for units in found] == [True, False, True, True]
 
 
 def test_features_are_those_of_torchaudios_pipeline():

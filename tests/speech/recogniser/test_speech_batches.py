@@ -5,12 +5,7 @@ import pytest
 import torch
 
 from tasks.speech.recogniser.recogniser import FeatureStatistics
-from tasks.speech.recogniser.settings import (
-    AugmentationSettings,
-    FeatureSettings,
-    RecogniserArchitecture,
-    RecogniserTraining,
-)
+from tasks.speech.recogniser.settings import FeatureSettings, TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
 from tasks.training.ranks import ALONE, RankPlan
 
@@ -37,13 +32,12 @@ class _OneUnitALetter:
 
 
 PLAIN = FeatureStatistics(torch.zeros(2), torch.ones(2))
-NO_MASKS = AugmentationSettings(frequency_masks=0, time_masks=0)
 
 
 def _batches(count: int = 50, plan: RankPlan = ALONE, **training) -> SpeechBatches:
-    settings = RecogniserTraining(**{"batch_seconds": 8.0, **training})
-    architecture = RecogniserArchitecture()
-    return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, architecture, settings, NO_MASKS, plan)  # type: ignore[arg-type]
+    no_masks = {"frequency_masks": 0, "time_masks": 0}
+    settings = TrainedRecogniser(training={"batch_seconds": 8.0, **training}, augmentation=no_masks)
+    return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, settings, plan)
 
 
 def test_every_utterance_comes_once_an_epoch_in_batches_of_about_the_seconds_that_were_asked_for():
@@ -63,12 +57,6 @@ def test_short_ones_come_first_and_only_in_the_first_epoch():
     assert first < 0.75 * second
 
 
-def test_a_fraction_of_an_epoch():
-    whole, half = _batches(epochs=1.0), _batches(epochs=0.5)
-    assert len(half) == round(0.5 * len(whole))
-    assert [step.rows.tolist() for step in half.steps] == [rows.tolist() for rows in whole.order(0)[: len(half)]]
-
-
 def test_ranks_share_a_step():
     alone = list(_batches(20))
     ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
@@ -78,20 +66,6 @@ def test_ranks_share_a_step():
         assert [divisor for _, divisor in parts] == [targets / 3] * 3
         assert sum(int(part.target_lengths.sum() * part.weight) for part, _ in parts) == targets
         assert sum(part.seconds for part, _ in parts) == pytest.approx(whole[0].seconds)
-
-
-def test_going_on_in_the_middle_gives_the_same_batches():
-    batches = _batches(epochs=2.0)
-    whole = list(batches)
-    assert [step.epochs_done for step in batches.steps if step.ends_epoch] == [1.0, 2.0]
-    assert batches.steps[-1].ends_epoch
-    rest = _batches(epochs=2.0)
-    position = len(rest.order(0)) + 1
-    rest.load_state_dict({"done": position})
-    for (expected, step), (found, same) in zip(whole[position:], rest, strict=True):
-        assert torch.equal(expected.features, found.features)
-        assert torch.equal(expected.targets, found.targets)
-        assert step == same
 
 
 def test_an_utterance_that_says_nothing_is_passed_over():

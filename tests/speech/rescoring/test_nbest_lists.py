@@ -1,4 +1,4 @@
-"""N-best lists: reading, what is wrong with them, and writing; overlap of training text with references, by hand."""
+"""N-best lists: reading, what is wrong with them, and writing."""
 
 import gzip
 import json
@@ -8,7 +8,6 @@ import pytest
 from tasks.cli import main
 from tasks.errors import SpeechError
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, read_nbest, write_nbest
-from tasks.speech.word_errors.references import measure_overlap
 
 
 def record(name="u1", reference="what was said", scores=(-1.0, -2.0), **more):
@@ -39,14 +38,6 @@ def test_compressed_lists_are_read_and_written_alike(tmp_path):
     first = (tmp_path / "lists.jsonl.gz").read_bytes()
     write_nbest(tmp_path / "again.jsonl.gz", lists)
     assert (tmp_path / "again.jsonl.gz").read_bytes() == first
-
-
-def test_overlap_is_the_share_of_references_that_are_lines_of_the_training_texts(tmp_path):
-    train = tmp_path / "train.txt"
-    train.write_text("yes\nzero one\nno such thing\n", encoding="utf-8")
-    overlap = measure_overlap(["Yes!", "one two", "", "no such thing here"], [train])
-    assert overlap == {"references": 3, "shared_sentences": 1, "shared_sentence_share": 1 / 3}
-    assert measure_overlap(["..."], [train])["shared_sentence_share"] is None
 
 
 @pytest.mark.parametrize("line", ["u1-1 WHAT WAS SAID", '{"utt_id": "u", "nbest": []}', '["what was said"]'])

@@ -1,4 +1,7 @@
-"""Weights of fusion: their tuning on dev, and their file, for use with other language models.
+"""Scorers of a fusion and their weights: the tuning on dev, and a file of weights for other language models.
+
+score = transducer + insertion_bonus x words + lm_weight x language model - internal_lm_weight x internal model.
+The score of blank is unchanged.
 
 Language models are compared with one set of weights. Weights that each model tunes on few utterances differ by chance,
 and the word error rates then differ by that chance too.
@@ -13,8 +16,7 @@ used.
 import itertools
 import json
 import time
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,34 +26,56 @@ from rapidfuzz.distance import Levenshtein
 
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError, SpeechError
+from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.normalisation import normalise
+from tasks.language_model.opening import open_language_model
 from tasks.settings.base import Settings
 from tasks.settings.checks import check_settings
-from tasks.speech.fusion.scorers import Scorers, weighted
+from tasks.speech.fusion.completed_words import CompletedWords
+from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, is_of_units
+from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
-from tasks.speech.recogniser.units import Units
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
-from tasks.speech.rescoring.weight_grid import INTERNAL, LM, WORD_COUNT, at_edge, mean_of_best, winners
-from tasks.speech.search.beam_search import Hypothesis, recognise
-from tasks.speech.search.scorer import sentence_scores
+from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, tune
+from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
+from tasks.speech.search.scorer import Scorer, sentence_scores
 
 NBEST = 20
 """Maximum of hypotheses of each dev utterance that a decoding adds to the lists."""
 _DIGITS = 2
 """Decimals of a mean weight: the deviation over resamples is larger than the third decimal."""
 
-Point = tuple[float, float, float]
-"""Weights of the language model, of each word (bonus), and of the internal language model, which is subtracted."""
-NAMES = ("lm_weight", "insertion_bonus", "internal_lm_weight")
+Point = tuple[float, ...]
+"""Weights in the order of ``NAMES``."""
+NAMES = (LM, BONUS, INTERNAL)
 ALONE: Point = (0.0, 0.0, 0.0)
-CountErrors = Callable[[int, tuple[int, ...]], int]
-"""Word errors of a hypothesis, by the index of its utterance and its units."""
 
 
-def parts_of(point: Point) -> dict[str, float]:
-    """The weights by the names of ``Scorers``."""
-    return {LM: point[0], WORD_COUNT: point[1], INTERNAL: -point[2]}
+Scorers = Mapping[str, Scorer]
+"""Scorers by the names of their weights."""
+
+
+def fusion_scorers(model: str, internal: InternalModel, recogniser: Recogniser) -> tuple[Scorers, str | None]:
+    """The scorers for a recogniser's beam search, and the hash of the language model's vocabulary."""
+    language_model = open_language_model(model)
+    words, units = language_model.next_words(), SpelledUnits(recogniser.units)
+    scorer: Scorer
+    if isinstance(words, WholeWords):
+        scorer = CompletedWords(words, units)
+    elif is_of_units(words.vocabulary):
+        scorer = UnitModel(words, recogniser.units.pieces)
+    else:
+        scorer = WordLookahead(words, units)
+    found: dict[str, Scorer] = {BONUS: WordCounts(units), LM: scorer}
+    if internal == "zero_encoder":
+        found[INTERNAL] = ZeroEncoder()
+    return found, language_model.vocabulary_hash
+
+
+def weighted(scorers: Scorers, weights: Mapping[str, float]) -> Fusion:
+    """The scorers that the search adds up. Words are always counted; others need a weight."""
+    return {name: (scorer, weights[name]) for name, scorer in scorers.items() if weights[name] or name == BONUS}
 
 
 class FusionWeights(Settings):
@@ -64,9 +88,9 @@ class FusionWeights(Settings):
     recogniser_hash: str
 
     @property
-    def point(self) -> Point:
+    def by_name(self) -> dict[str, float]:
         """The weights alone."""
-        return self.lm_weight, self.insertion_bonus, self.internal_lm_weight
+        return {name: getattr(self, name) for name in NAMES}
 
     def write(self, path: str | Path) -> None:
         """Write a private file of one line of JSON."""
@@ -85,14 +109,13 @@ def read_weights(path: str | Path, settings: TuneFusionSettings, recogniser: Rec
     except (OSError, ValueError) as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else "is no file of fusion weights"
         raise ParameterError(f"--weights: {str(path)!r} {reason}; 'palimpsest tune-fusion' writes one") from None
-    for name, tuned, asked in (
-        ("recogniser", found.recogniser_hash[:12], recogniser.hash[:12]),
-        ("fusion.internal_lm", found.internal_lm, settings.fusion.internal_lm),
-    ):
-        if tuned != asked:
+    tuned = {"recogniser": found.recogniser_hash[:12], "fusion.internal_lm": found.internal_lm}
+    asked = {"recogniser": recogniser.hash[:12], "fusion.internal_lm": settings.fusion.internal_lm}
+    for name in tuned:
+        if tuned[name] != asked[name]:
             raise ParameterError(
-                f"--weights: {str(path)!r} was tuned with {name} {tuned!r}, and here it is {asked!r}; tune again by "
-                "'palimpsest tune-fusion'"
+                f"--weights: {str(path)!r} was tuned with {name} {tuned[name]!r}, and here it is {asked[name]!r}; tune "
+                "again by 'palimpsest tune-fusion'"
             )
     return found
 
@@ -106,8 +129,7 @@ def axes_of(settings: FusionSettings) -> dict[str, list[float]]:
 
 def grid_of(settings: FusionSettings) -> list[Point]:
     """All points of the grid; if the language model has weight 0, no internal model is subtracted either."""
-    weights, bonuses, internal = axes_of(settings).values()
-    return [point for point in itertools.product(weights, bonuses, internal) if point[0] or not point[2]]
+    return [point for point in itertools.product(*axes_of(settings).values()) if point[0] or not point[2]]
 
 
 def middle_of(settings: FusionSettings) -> Point:
@@ -116,26 +138,15 @@ def middle_of(settings: FusionSettings) -> Point:
     return weight, bonus, internal if weight else 0.0
 
 
-def error_counter(references: Sequence[Sequence[str]], units: Units) -> CountErrors:
-    """A function that counts word errors, each hypothesis once; ``references`` are normalised words."""
-
-    @cache
-    def errors(index: int, found: tuple[int, ...]) -> int:
-        return Levenshtein.distance(references[index], normalise(units.decode(found)))
-
-    return errors
-
-
 class DevLists:
     """The distinct hypotheses of every dev utterance, with parts of scores and word errors."""
 
     def __init__(self, scorers: Scorers, recogniser: Recogniser, dev: TranscribedSpeech) -> None:
         self._scorers, self._recogniser, self._frames = scorers, recogniser, dev.frames
-        references = [normalise(dev.references[name]) for name in dev.encoded.utterance_ids]
-        self._count_errors = error_counter(references, recogniser.units)
-        self._entries: list[dict[tuple[int, ...], Hypothesis]] = [{} for _ in references]
-        self.words = sum(map(len, references))
-        self.empty_references = sum(not reference for reference in references)
+        self._references = [normalise(dev.references[name]) for name in dev.encoded.utterance_ids]
+        self._entries: list[dict[tuple[int, ...], tuple[Hypothesis, int]]] = [{} for _ in self._references]
+        self.words = sum(map(len, self._references))
+        self.empty_references = sum(not reference for reference in self._references)
 
     def decode(self, point: Point, settings: TuneFusionSettings) -> int:
         """Decode dev, add its lists, and return the word errors.
@@ -144,33 +155,39 @@ class DevLists:
         their weight is 0, are computed.
         """
         wide = settings.search.model_copy(update={"nbest": settings.search.beam_width})
-        lists = recognise(self._recogniser, self._frames, wide, weighted(self._scorers, parts_of(point)))
-        for entries, hypotheses in zip(self._entries, lists, strict=True):
-            for found in hypotheses[:NBEST]:
-                if found.units not in entries or entries[found.units].transducer < found.transducer:
-                    entries[found.units] = found
-        every = [found for entries in self._entries for found in entries.values()]
-        model, blank = self._recogniser.model, self._recogniser.units.blank
+        fusion = weighted(self._scorers, dict(zip(NAMES, point, strict=True)))
+        lists = recognise(self._recogniser, self._frames, wide, fusion)
+        units = self._recogniser.units
+        total = 0
+        for reference, entries, hypotheses in zip(self._references, self._entries, lists, strict=True):
+            for place, found in enumerate(hypotheses[:NBEST]):
+                known, errors = entries.get(found.units, (None, -1))
+                if known is None:
+                    errors = Levenshtein.distance(reference, normalise(units.decode(found.units)))
+                if known is None or known.transducer < found.transducer:
+                    entries[found.units] = found, errors
+                total += 0 if place else errors
+        every = [found for entries in self._entries for found, _ in entries.values()]
         for name, scorer in self._scorers.items():
             if lacking := [found for found in every if name not in found.parts]:
-                scores = sentence_scores(scorer, [found.units for found in lacking], model, blank)
+                sequences = [found.units for found in lacking]
+                scores = sentence_scores(scorer, sequences, self._recogniser.model, units.blank)
                 for found, score in zip(lacking, scores.tolist(), strict=True):
                     found.parts[name] = score
-        return sum(self._count_errors(index, found[0].units) for index, found in enumerate(lists))
+        return total
 
-    def errors(self, points: Sequence[Point]) -> np.ndarray:
-        """Word errors (P, U) of the winning hypothesis at each point, by utterance."""
+    def hypotheses(self) -> ScoredHypotheses:
+        """All hypotheses so far (U, H)."""
         shape = len(self._entries), max(map(len, self._entries))
         score, divisor, errors = np.full(shape, -np.inf), np.ones(shape), np.zeros(shape, dtype=np.int64)
-        parts = {name: np.zeros(shape) for name in parts_of(ALONE)}
+        parts = {name: np.zeros(shape) for name in self._scorers}
         for index, entries in enumerate(self._entries):
-            for place, found in enumerate(entries.values()):
+            for place, (found, wrong) in enumerate(entries.values()):
                 score[index, place], divisor[index, place] = found.transducer, len(found.units) + 2
-                errors[index, place] = self._count_errors(index, found.units)
+                errors[index, place] = wrong
                 for name, value in found.parts.items():
                     parts[name][index, place] = value
-        best = np.stack([winners(score, parts, parts_of(point), divisor) for point in points])  # (P, U)
-        return errors[np.arange(len(errors)), best]
+        return ScoredHypotheses(score=score, errors=errors, parts=parts, divisor=divisor)
 
 
 def tuned_weights(
@@ -186,32 +203,33 @@ def tuned_weights(
     if not lists.words:
         raise SpeechError("none of the references of --dev-manifest holds a word; give the words that were said")
     decoded = {point: lists.decode(point, settings) for point in dict.fromkeys((ALONE, middle_of(fusion)))}
-    points = grid_of(fusion)
+    grid = axes_of(fusion), grid_of(fusion), fusion.resamples, _DIGITS
     for _ in range(fusion.tuning_rounds):
-        mean, deviation = mean_of_best(np.array(points), lists.errors(points), fusion.resamples, _DIGITS)
-        chosen: Point = (mean[0], mean[1], mean[2])
+        tuned = tune(lists.hypotheses(), *grid)
+        chosen = tuple(tuned.weights.values())
         if chosen in decoded:
             break
         decoded[chosen] = lists.decode(chosen, settings)
-    promised = lists.errors(points).sum(axis=1)
+    promised = tune(lists.hypotheses(), *grid)
     best = chosen if decoded[chosen] < decoded[ALONE] else ALONE
     weights = FusionWeights(
         **dict(zip(NAMES, best, strict=True)), internal_lm=fusion.internal_lm, recogniser_hash=recogniser.hash
     )
-
-    def shown(point: Point, errors: int) -> dict[str, float]:
-        return dict(zip((*NAMES, "wer"), (*point, errors / lists.words), strict=True))
-
     return weights, {
         "wer": decoded[best] / lists.words,
         "wer_alone": decoded[ALONE] / lists.words,
-        "deviations": dict(zip(NAMES, deviation, strict=True)),
+        "deviations": tuned.deviation,
         "utterances": len(dev.encoded.utterance_ids),
         "words": lists.words,
-        "at_edge_of_grid": at_edge(axes_of(fusion), points[int(promised.argmin())]),
+        "at_edge_of_grid": promised.at_edge,
         "empty_references": lists.empty_references,
         "not_encoded": len(dev.references) - len(dev.encoded.utterance_ids),
-        "grid": [shown(point, int(errors)) for point, errors in zip(points, promised, strict=True)],
-        "decoded": [shown(point, errors) for point, errors in decoded.items()],
+        "grid": [
+            {**point, "wer": errors / lists.words}
+            for point, errors in zip(promised.points, promised.errors, strict=True)
+        ],
+        "decoded": [
+            {**dict(zip(NAMES, point, strict=True)), "wer": errors / lists.words} for point, errors in decoded.items()
+        ],
         "tuning_seconds": time.perf_counter() - started,
     }

@@ -1,0 +1,117 @@
+"""Tuning of the weights of fusion and of rescoring on dev.
+
+score = recogniser's + lm_weight * log P_lm + insertion_bonus * words + ...
+
+Each hypothesis of dev has the parts of its score and its word errors, as arrays. So a point of the grid of weights is
+one pass over arrays. Many points have nearly as few errors as the best one, so the best point depends on chance. On
+real lists the language model's weight moved between 0.2 and 0.4, for models that hardly differ. So the utterances are
+drawn many times with replacement. The weights are the mean of the points with the fewest errors on each draw (Breiman
+1996, "Bagging predictors").
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+LM, BONUS, INTERNAL, UNKNOWN = "lm_weight", "insertion_bonus", "internal_lm_weight", "unknown_word_bonus"
+"""Names of weights, and of the parts of a score that they multiply."""
+Weights = Mapping[str, float]
+"""Weights by name."""
+_SEED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredHypotheses:
+    """Utterances by hypotheses (U, H); shorter lists are padded."""
+
+    score: np.ndarray
+    """The recogniser's score (U, H), float64; minus infinity for padding."""
+    errors: np.ndarray
+    """Fewest edits from the reference (U, H), int64; for an empty list, all words of the reference."""
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Parts of the score (U, H) by the name of their weight, float64; 0 for padding."""
+    divisor: np.ndarray | float = 1.0
+    """Number (U, H) by which a sum is divided before sums are compared."""
+
+    def choice(self, weights: Weights) -> np.ndarray:
+        """Index of the hypothesis with the highest weighted sum for each utterance (U,); the first of equal ones."""
+        total = self.score
+        for name, weight in weights.items():
+            if weight:
+                total = total + weight * self.parts[name]
+        return (total / self.divisor).argmax(axis=1)
+
+    def errors_of(self, weights: Weights) -> np.ndarray:
+        """Errors of the choice for each utterance (U,), int64."""
+        return np.take_along_axis(self.errors, self.choice(weights)[:, None], axis=1)[:, 0]
+
+    def error_count(self, weights: Weights) -> int:
+        """Sum of the errors of all choices."""
+        return int(self.errors_of(weights).sum())
+
+
+@dataclass(frozen=True)
+class TunedWeights:
+    """Weights by name, and how they were found."""
+
+    weights: dict[str, float]
+    deviation: dict[str, float]
+    """Standard deviation of each weight over the resamples; 0 without resamples."""
+    points: list[dict[str, float]]
+    """The grid."""
+    errors: list[int]
+    """Errors of all utterances at each point."""
+    at_edge: list[str]
+    """Weights of the best point at an end of their axis, except 0: the grid may be too narrow."""
+
+
+def tune(
+    hypotheses: ScoredHypotheses,
+    axes: Mapping[str, Sequence[float]],
+    points: Sequence[tuple[float, ...]],
+    resamples: int,
+    digits: int,
+) -> TunedWeights:
+    """The mean of the best ``points`` of a grid on resamples of the utterances, rounded to ``digits``.
+
+    ``axes`` has the values of each weight. Of points with equally many errors, the first one counts.
+    """
+    named = [dict(zip(axes, point, strict=True)) for point in points]
+    errors = np.stack([hypotheses.errors_of(weights) for weights in named])  # (P, U)
+    mean, deviation = mean_of_best(np.array(points), errors, resamples, digits)
+    totals = errors.sum(axis=1)
+    return TunedWeights(
+        weights=dict(zip(axes, mean, strict=True)),
+        deviation=dict(zip(axes, deviation, strict=True)),
+        points=named,
+        errors=totals.tolist(),
+        at_edge=at_edge(axes, named[int(totals.argmin())]),
+    )
+
+
+def mean_of_best(
+    points: np.ndarray, errors: np.ndarray, resamples: int, digits: int
+) -> tuple[list[float], list[float]]:
+    """The mean of the ``points`` (P, N) with the fewest ``errors`` (P, U) on draws of the utterances, rounded, and its
+    standard deviation; of points with equally many errors, the first one counts.
+
+    The draws are the same for all systems with as many utterances. Without resamples, returns the point with the fewest
+    errors on the utterances as they are.
+    """
+    utterances = errors.shape[1]
+    if not resamples:
+        best = points[errors.sum(axis=1).argmin()]
+        return best.tolist(), [0.0] * len(best)
+    generator = np.random.default_rng(_SEED)
+    draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples)  # (R, U)
+    # Whole numbers below 2**53: the products in float64 are exact.
+    chosen = points[(draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)]  # (R, N)
+    return chosen.mean(axis=0).round(digits).tolist(), chosen.std(axis=0).round(digits).tolist()
+
+
+def at_edge(axes: Mapping[str, Sequence[float]], best: Weights) -> list[str]:
+    """Weights of the best point at an end of their axis, except 0."""
+    return [
+        name for name, axis in axes.items() if best[name] and len(axis) > 1 and best[name] in (min(axis), max(axis))
+    ]
