@@ -20,7 +20,7 @@ from tasks.records.cells import (
 )
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
-from tasks.results.origin.lock_entries import LockEntries, agrees, keep_entries, read_lock
+from tasks.results.origin.lock_entries import entries_of, keep_entries, read_lock
 from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tracking.curve import TRAINING, curve_points, numbers, numbers_over_seeds
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
@@ -80,14 +80,14 @@ def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> list[
     The part of ``dvc.lock`` for the numbers is copied into the clone's private folder. Raises ``CorpusError`` if the
     summary is of another state than the reports.
     """
-    lock = LockEntries(read_lock())
+    lock = read_lock()
     made_up = made_up_texts(reports)
     records = []
     for row in rows:
         record = run_record(row, reports)
         record.made_up = made_up.get(record.cell, "")
         evaluation = Path(reports) / evaluation_report(record.cell)
-        entries = lock.chain(record.tags["dvc_stage"]) if agrees(lock, evaluation) else {}
+        entries = entries_of(record.tags["dvc_stage"], evaluation, lock)
         if entries:
             record.tags["dvc_lock"] = keep_entries(entries)
         records.append(record)
