@@ -9,7 +9,6 @@ from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.results.measure import PAGE
 from tasks.results.measures import ENTRY_POINTS, MEASURES, measures, measures_of
-from tasks.results.tracking.curve import cell_metrics
 
 TITLE = "Fills that a line has twice, %"
 ROW = f"""
@@ -39,11 +38,9 @@ def install(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(folder)
         monkeypatch.delitem(__import__("sys").modules, "outside", raising=False)
         measures.cache_clear()
-        cell_metrics.cache_clear()
 
     yield install
     measures.cache_clear()
-    cell_metrics.cache_clear()
 
 
 def measure_in_the_stage(folder):

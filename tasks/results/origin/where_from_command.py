@@ -35,7 +35,6 @@ from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import (
     KEY_TAG,
     RETIRED_KEY_TAG,
-    check_exists,
     locked_store,
     shown_uri,
     tracking_uri,
@@ -138,9 +137,8 @@ def tracked_run(*, run_id: str | None = None, key: str = "") -> "Run | None":
     settings = _tracking()
     if run_id is None and not re.fullmatch(r"[\w/.-]+#[0-9a-f]+", key):
         return None
-    check_exists(settings)
-    with locked_store(settings) as store:
-        runs = store.runs(f"attributes.run_id = '{run_id}'" if run_id else f"tags.`{KEY_TAG}` = '{key}'")
+    with locked_store(settings, made=False) as store:
+        runs = store.runs(f"attributes.run_id = '{run_id}'") if run_id else store.runs_of_key(key)
     return next((run for run in runs if {KEY_TAG, RETIRED_KEY_TAG} & run.data.tags.keys()), None)
 
 
