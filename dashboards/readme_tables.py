@@ -17,7 +17,7 @@ from tasks.results.grid import markdown
 from tasks.results.leakage import attacked
 from tasks.results.measure import Row
 from tasks.results.measures import measure, measures
-from tasks.results.summary.estimate import estimate
+from tasks.results.summary.estimate import direction, estimate
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
@@ -102,7 +102,7 @@ def speech(run: Mapping[str, Any]) -> str:
     for label, rows in _labelled(table, "wer", table.techniques):
         numbers = [number_text(each.estimate(rows), each.digits) for each in shown]
         lines.append(f"| {label} | {' | '.join(numbers)} |")
-        if rows[0]["technique"] and (way := shown[2].references[0].way(rows)):
+        if rows[0]["technique"] and (way := direction(rows, shown[2].name, 0.0)):
             differ.append(f"{label} {SIGNS[way]}")
     named = ", ".join(differ) or "none"
     return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock
 
-from dashboards.services.service import HOST, PORT_VARIABLES, STATE_FOLDER, TITLES, Service
+from dashboards.services.service import HOST, KINDS, STATE_FOLDER, Service
 from tasks.errors import ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
@@ -38,7 +38,6 @@ class RunningService:
     pid: int
     mark: str
     port: int
-    health: str
 
     @property
     def address(self) -> str:
@@ -57,7 +56,7 @@ class RunningService:
         """Whether the service is ready."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
-            connection.request("GET", self.health)
+            connection.request("GET", KINDS[self.name].health)
             return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
@@ -71,16 +70,8 @@ class RunningService:
     def stop(self, folder: Path) -> bool:
         """End its processes and remove its file; return whether there was a process to end."""
         family = self.family()
-        for process in family:
-            if process.pid == self.pid:
-                with suppress(psutil.NoSuchProcess):
-                    process.terminate()
-                psutil.wait_procs([process], timeout=STOP_SECONDS)
-        left = self.family()
-        for process in left:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left, timeout=STOP_SECONDS)
+        _end([process for process in family if process.pid == self.pid], psutil.Process.terminate)
+        _end(self.family(), psutil.Process.kill)
         record_path(folder, self.name).unlink(missing_ok=True)
         return bool(family)
 
@@ -89,6 +80,13 @@ class RunningService:
             return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark
         except (psutil.Error, OSError):
             return False
+
+
+def _end(processes: Sequence[psutil.Process], end: Callable[[psutil.Process], None]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            end(process)
+    psutil.wait_procs(processes, timeout=STOP_SECONDS)
 
 
 def start_services(folder: Path, services: Sequence[Service], seconds: float = START_SECONDS) -> list[str]:
@@ -103,10 +101,9 @@ def start_services(folder: Path, services: Sequence[Service], seconds: float = S
         missing = [service for service in services if service.name not in running]
         for service in missing:
             _check_port(service)
-        started = []
+        started: list[RunningService] = []
         try:
-            for service in missing:
-                started.append(_start(service, folder))
+            started += (_start(service, folder) for service in missing)
             for waited in [*started, *(running[service.name] for service in services if service.name in running)]:
                 _wait_until_ready(waited, seconds)
         except BaseException:
@@ -162,7 +159,7 @@ def _start(service: Service, folder: Path) -> RunningService:
         )
     finally:
         os.close(log)
-    running = RunningService(service.name, process.pid, mark, service.port, service.health)
+    running = RunningService(service.name, process.pid, mark, service.port)
     with atomic_writer(record_path(folder, service.name), private=True) as stream:
         json.dump(asdict(running), stream)
     return running
@@ -173,9 +170,9 @@ def _wait_until_ready(service: RunningService, seconds: float) -> None:
     while not service.answers:
         late = time.monotonic() > deadline
         if late or not service.alive:
-            what = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
+            failure = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
             raise ResourceError(
-                f"{TITLES[service.name]} {what}; its output is in {str(_log(Path(), service.name))!r}. "
+                f"{KINDS[service.name].title} {failure}; its output is in {str(_log(Path(), service.name))!r}. "
                 "The services that this call started are stopped again; 'make down' stops the others"
             )
         time.sleep(0.1)
@@ -189,8 +186,8 @@ def _check_port(service: Service) -> None:
             probe.bind((HOST, service.port))
         except OSError as error:
             raise ResourceError(
-                f"port {service.port} of {TITLES[service.name]} is in use ({error.strerror}); stop the program that "
-                f"has it, or choose another port: make up {PORT_VARIABLES[service.name]}=NUMBER"
+                f"port {service.port} of {KINDS[service.name].title} is in use ({error.strerror}); stop the program "
+                f"that has it, or choose another port: make up {KINDS[service.name].variable}=NUMBER"
             ) from None
 
 

@@ -181,14 +181,10 @@ def entry(measure: Measure, rows: Sequence[Row]) -> Entry:
         return number_entry(number, measure.digits, sign=sign)
     way = reference.way(rows)
     shown = number_entry(number, measure.digits, sign=measure.mark(rows))
-    return replace(shown, said=reference.said(way), sign_kind=judgement(measure, way)) if way else shown
-
-
-def judgement(measure: Measure, way: int) -> str:
-    """``good`` or ``bad`` by the side of a number; ``alike`` for neither."""
-    if not way or measure.better is None:
-        return "alike"
-    return "good" if (way < 0) == (measure.better == "lower") else "bad"
+    if not way:
+        return shown
+    said = f"{reference.sides[way > 0]} {reference.name}"
+    return replace(shown, said=said, sign_kind="good" if (way < 0) == (measure.better == "lower") else "bad")
 
 
 def measure_grid(table: Table, measure: Measure, caption: str = "") -> Grid:

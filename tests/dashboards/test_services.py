@@ -57,7 +57,7 @@ def place(tmp_path, monkeypatch):
 def small(name="mlflow", *options, code=SERVER):
     """A small server in the place of a real one."""
     port = ports_by_setting()[name]
-    return Service(name, port, "/health", [sys.executable, "-c", code, str(port), *options])
+    return Service(name, port, [sys.executable, "-c", code, str(port), *options])
 
 
 def alive(pid):
@@ -106,7 +106,7 @@ def test_a_process_that_has_got_the_number_is_left_alone(place):
     try:
         path = record_path(place, "mlflow")
         path.parent.mkdir(parents=True)
-        record = {"name": "mlflow", "pid": foreign.pid, "mark": "0" * 32, "port": 1, "health": ""}
+        record = {"name": "mlflow", "pid": foreign.pid, "mark": "0" * 32, "port": 1}
         path.write_text(json.dumps(record), encoding="utf-8")
         assert stop_services(place, TITLES) == []
         assert not path.exists()

@@ -63,14 +63,7 @@ def summary_rows(
     rows = [_row(cell, reader, recognised, audited, concluded, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
-    comparisons = Comparisons(
-        cells,
-        recognised,
-        scores,
-        evaluation,
-        comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
-        measured_separately=lambda cell: cell.technique in by_cell[cell]["masked_words"],
-    )
+    comparisons = Comparisons(by_cell, recognised, scores, evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
