@@ -21,6 +21,7 @@ from tasks.results.findings.findings_comparison import PERPLEXITIES, Condition, 
 from tasks.results.leakage import meets
 from tasks.results.measure import follows_protocol
 from tasks.results.report_index import ReportIndex
+from tasks.results.summary.summary_file import summarised_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Choice:
 
     def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: Limits) -> None:
         self.dataset, self._experiment, self._reports, self.limits = dataset, experiment, index.reports, limits
-        mine = [each for each in experiment.by_condition if each.dataset == dataset]
-        mine = [each for each in mine if follows_protocol(experiment.rows(each))]
+        mine = [each for each in experiment.rows if each.dataset == dataset]
+        mine = [each for each in mine if follows_protocol(experiment.rows[each])]
         self.baselines = {each.technique: each for each in mine if each.method == "baseline1"}
         self.references = {each.method: each for each in mine if each.technique is None}
         known = [each for each in mine if each.is_filled]
@@ -57,12 +58,11 @@ class Choice:
 
     def cell(self, condition: Condition) -> Cell:
         """The condition's cell with its first seed."""
-        seed = next(iter(self._experiment.by_condition[condition]))
-        return Cell(condition.dataset, condition.technique, condition.method, condition.filler, seed)
+        return summarised_cell(self.rows(condition)[0])
 
-    def rows(self, condition: Condition) -> list[Mapping[str, Any]]:
+    def rows(self, condition: Condition) -> Sequence[Mapping[str, Any]]:
         """The rows of its seeds."""
-        return self._experiment.rows(condition)
+        return self._experiment.rows[condition]
 
     def report(self, path: Path | None) -> Mapping[str, Any] | None:
         """The report at a path in the folder of reports; ``None`` if there is none."""
@@ -97,7 +97,7 @@ class Choice:
 
     def ranked(self, conditions: Sequence[Condition], *, known: bool) -> list[Condition]:
         """The conditions, lowest perplexity first, over in-vocabulary words (``known``) or all words."""
-        return [condition for _, condition in self._experiment.ranking(conditions, PERPLEXITIES[known]).ranked]
+        return self._experiment.ranked(conditions, PERPLEXITIES[known])
 
     def number(self, condition: Condition, known: bool | None = None) -> float:
         """Its perplexity; by default over in-vocabulary words if every cell has that."""

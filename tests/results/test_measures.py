@@ -70,12 +70,6 @@ def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys)
     assert '25.0 <span class="interval-text">20.0–31.2<' in page.partition("</table>")[0]
 
 
-def test_a_report_without_the_measure_is_named(few, install, capsys):
-    install(ROW)
-    assert main(["summarise"]) == 1
-    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "module",
     [

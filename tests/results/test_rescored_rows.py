@@ -1,7 +1,7 @@
 """Rows of a data set with n-best lists of another recogniser."""
 
 import pytest
-from handmade_experiment import FEW, make_experiment
+from handmade_experiment import make_experiment
 
 from tasks.cli import main
 from tasks.results.summary.summary_document import document
@@ -39,11 +39,3 @@ def test_the_summary_says_what_the_lists_allow(rows):
     text = document(rows)
     assert "### Word error rate in per cent, recorded speech" in text
     assert "an insertion bonus alone gives 17.5%, the best hypothesis of every list 10.0%; 40.0% of the lists" in text
-
-
-def test_fused_data_sets_have_none_of_them(tmp_path, monkeypatch):
-    monkeypatch.chdir(make_experiment(tmp_path, speech_datasets=["chat"], **FEW))
-    assert main(["summarise"]) == 0
-    rows = read_summary("results/summary.json")
-    assert {row["wer_best_of_lists"] for row in rows} == {None}
-    assert "best hypothesis" not in document(rows)

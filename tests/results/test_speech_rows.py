@@ -50,18 +50,6 @@ def test_each_cell_has_its_rate_and_its_differences(rows):
     assert top_k["synthetic_speech"] is True
 
 
-def test_techniques_without_speech_have_no_word_errors(tmp_path):
-    few = FEW | {"techniques": ["allow_list", "entity_tagger"]}
-    folder = make_experiment(tmp_path, speech_datasets=["chat"], speech_techniques=["allow_list"], **few)
-    found = rows_of(folder)
-    assert {(row["technique"], row["wer"] is not None) for row in found} == {
-        (None, True),
-        ("allow_list", True),
-        ("entity_tagger", False),
-    }
-    assert "| Top-K | 14.0 [13.0, 15.0] ▼ | – |" in document(found)
-
-
 def test_seeds_are_put_together(tmp_path):
     folder = make_experiment(tmp_path, speech_datasets=["chat"], seeds=[1, 2], **FEW)
     together = next(row for row in rows_of(folder) if row["method"] == "top_k")["over_seeds"]

@@ -23,7 +23,6 @@ from tasks.results.titles import technique_name
 
 CONFIRMED, NOT_CONFIRMED, CONTRADICTED = "confirmed", "not confirmed", "contradicted"
 _LLAMA = re.compile(r"llama|smollm", re.IGNORECASE)
-_NO_COMMON_SEED = "it has no seed in common with the other fills"
 
 Pairs = Callable[[Experiment, str], Iterator[Paired]]
 """The comparisons of a claim, by the experiment and the column of perplexities."""
@@ -97,7 +96,7 @@ def _some(names: Sequence[str]) -> str:
 def _fills(experiment: Experiment, *starts: str) -> list[Condition]:
     """The paper's fills, Top-1 and Top-K by a filler; all, or those of a method."""
     starts = starts or ("top_1", "top_k")
-    return [each for each in experiment.by_condition if each.filler is not None and each.method.startswith(starts)]
+    return [each for each in experiment.rows if each.filler is not None and each.method.startswith(starts)]
 
 
 def _place(condition: Condition) -> tuple[str, str | None]:
@@ -110,7 +109,7 @@ def _with(other_of: Callable[[Experiment, Condition], Condition | None], *starts
     def pairs(experiment: Experiment, field: str) -> Iterator[Paired]:
         for fill in _fills(experiment, *starts):
             other = other_of(experiment, fill)
-            if other is not None and other != fill and other in experiment.by_condition:
+            if other is not None and other != fill and other in experiment.rows:
                 yield experiment.compare(fill, other, field=field)
 
     return pairs
@@ -129,7 +128,7 @@ def _allow_list(experiment: Experiment, field: str) -> Iterator[Paired]:
     """Comparisons of fills: Oracle is equal for both, so the ratio of gaps is the ratio of perplexities."""
     for fill in _fills(experiment):
         other = replace(fill, technique="allow_list")
-        if other != fill and other in experiment.by_condition:
+        if other != fill and other in experiment.rows:
             yield experiment.compare(other, fill, "above", field=field)
 
 
@@ -156,32 +155,24 @@ def _llama(experiment: Experiment, field: str) -> Iterator[Paired]:
     for fill in compared:
         yield experiment.compare(fill, replace(fill, method="baseline1", filler=None), field=field)
     for fill, mine in compared.items():
-        comparable = [other for other in mine if follows_protocol(experiment.rows(other))]
-        ranking = experiment.ranking(comparable, field, [fill])
-        if ranking.ranked:
-            yield experiment.compare(fill, ranking.ranked[0][1], "above", field=field, seeds=ranking.seeds)
-        yield from (Paired(fill, other, reason=_NO_COMMON_SEED) for other in ranking.left_out)
+        comparable = [other for other in mine if follows_protocol(experiment.rows[other])]
+        for best in experiment.ranked(comparable, field)[:1]:
+            yield experiment.compare(fill, best, "above", field=field)
         for other in mine:
             if other not in comparable:
                 yield Paired(fill, other, reason="it follows another protocol than Oracle")
 
 
 def _best_rate(experiment: Experiment, reference: str, limit: float, technique: str | None = None) -> Iterator[Paired]:
-    """The fill with the lowest word error rate of each technique, or of one, with a reference. It covers the
-    seeds that the fills and the reference have."""
-    fills = [fill for fill in _fills(experiment) if experiment.seeds_with(fill, "wer")]
+    """The fill with the lowest word error rate of each technique, or of one, with a reference."""
+    fills = [fill for fill in _fills(experiment) if experiment.number(fill, "wer") is not None]
     places = dict.fromkeys(map(_place, fills))
     for place in places if technique is None else [(dataset, technique) for dataset in _spoken(experiment)]:
-        other = Condition(place[0], None, reference, None)
-        mine = [fill for fill in fills if _place(fill) == place]
+        other, mine = Condition(place[0], None, reference, None), [fill for fill in fills if _place(fill) == place]
+        for best in experiment.ranked(mine, "wer")[:1]:
+            yield experiment.compare(best, other, limit=limit, field="wer")
         if not mine:
-            best = Condition(*place, "top_k", None)
-            yield Paired(best, other, reason="no fill of this technique has a rate")
-            continue
-        ranking = experiment.ranking(mine, "wer", [other] if other in experiment.by_condition else [])
-        if ranking.ranked:
-            yield experiment.compare(ranking.ranked[0][1], other, limit=limit, field="wer", seeds=ranking.seeds)
-        yield from (Paired(fill, other, reason=_NO_COMMON_SEED) for fill in ranking.left_out)
+            yield Paired(Condition(*place, "top_k", None), other, reason="no fill of this technique has a rate")
 
 
 def _adapted_rates(experiment: Experiment, _: str) -> Iterator[Paired]:
@@ -198,8 +189,8 @@ def _best_rates(experiment: Experiment, _: str) -> Iterator[Paired]:
 
 def _spoken(experiment: Experiment) -> list[str]:
     """Data sets with word error rates of an adapted model."""
-    adapted = [*_fills(experiment), *(each for each in experiment.by_condition if each.method == "oracle")]
-    return list(dict.fromkeys(each.dataset for each in adapted if experiment.seeds_with(each, "wer")))
+    adapted = [*_fills(experiment), *(each for each in experiment.rows if each.method == "oracle")]
+    return list(dict.fromkeys(each.dataset for each in adapted if experiment.number(each, "wer") is not None))
 
 
 CLAIMS = (

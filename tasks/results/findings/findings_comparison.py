@@ -9,12 +9,11 @@ divided by ``sqrt(n)``, since all seeds are tested on the same sentences.
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
@@ -27,7 +26,6 @@ from tasks.results.titles import cell_label, group_of
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
 Outcome = Literal["for", "against", "open"]
-Seeds = Sequence[int | None]
 _Ratio = tuple[float, float | None, float | None]
 """A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
@@ -87,15 +85,6 @@ class Paired:
         return "for" if (self.high < self.limit) == (self.expected == "below") else "against"
 
 
-class Ranking(NamedTuple):
-    """Conditions by one number over the seeds that all of them have, the lowest first."""
-
-    seeds: Seeds
-    ranked: Sequence[tuple[float, Condition]]
-    left_out: Sequence[Condition]
-    """Conditions with no seed in common with the ranked ones, or with their references."""
-
-
 class Experiment:
     """The rows of a summary, by condition and seed, and the sentence scores from which they were measured."""
 
@@ -106,67 +95,34 @@ class Experiment:
         self._confidence = evaluation.confidence
         self._checked = cache(_refuse_other_scores)
         self._compared = cache(partial(_paired_ratio, evaluation))
-        self.by_condition: dict[Condition, dict[int | None, Row]] = {}
+        self.rows: dict[Condition, list[Row]] = {}
+        """The rows of each condition, one a seed."""
         for row in rows:
             condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
-            self.by_condition.setdefault(condition, {})[row["seed"]] = row
+            self.rows.setdefault(condition, []).append(row)
         if self._scores is not None:
             _refuse_missing_scores([row for row in rows if row["perplexity"] is not None], self._scores)
 
     def pretrained(self, condition: Condition) -> Condition | None:
         """The same fill by the pretrained filler of this one's tuning; ``None`` if the filler was not tuned."""
-        row = next(iter(self.by_condition[condition].values()))
-        return replace(condition, filler=row["filler_base"]) if row["filler_base"] else None
+        base = self.rows[condition][0]["filler_base"]
+        return replace(condition, filler=base) if base else None
 
-    def seeds_with(self, condition: Condition, field: str) -> list[int | None]:
-        """The seeds for which a column has a number."""
-        return [seed for seed, row in self.by_condition[condition].items() if row.get(field) is not None]
-
-    def common_seeds(self, conditions: Sequence[Condition], field: str) -> list[int | None]:
-        """The seeds for which a column has a number for all; a reference without a seed matches any."""
-        seeded = [condition for condition in conditions if not self._without_seed(condition)] or conditions
-        had = [self.seeds_with(condition, field) for condition in seeded]
-        everywhere = all(self.seeds_with(condition, field) for condition in conditions)
-        return [seed for seed in had[0] if all(seed in seeds for seeds in had)] if everywhere else []
-
-    def rows(self, condition: Condition, seeds: Seeds | None = None) -> list[Row]:
-        """The rows of all seeds or of these, or the one row of a reference without a seed."""
-        rows = self.by_condition[condition]
-        if seeds is None or self._without_seed(condition):
-            return list(rows.values())
-        return [rows[seed] for seed in seeds]
-
-    def _without_seed(self, condition: Condition) -> bool:
-        return not condition.is_filled and list(self.by_condition[condition]) == [None]
-
-    def number(self, condition: Condition, field: str, seeds: Seeds | None = None) -> float | None:
-        """The mean of a column over the seeds, all or these: the geometric mean for logarithmic measures.
+    def number(self, condition: Condition, field: str) -> float | None:
+        """The mean of a column over the seeds: the geometric mean for logarithmic measures.
 
         ``None`` if a seed has no number.
         """
-        values = [row.get(field) for row in self.rows(condition, seeds)]
+        values = [row.get(field) for row in self.rows[condition]]
         found = [value for value in values if value is not None]
-        if not found or len(found) < len(values):
+        if len(found) < len(values):
             return None
         return (statistics.geometric_mean if measure(field).logarithmic else statistics.fmean)(found)
 
-    def ranking(self, conditions: Sequence[Condition], field: str, references: Sequence[Condition] = ()) -> Ranking:
-        """Conditions ranked by a column, over the seeds that they and the ``references`` with the column all have.
-
-        Means over different seeds do not compare. If no seed is common to all, the ranking is over the seed that most
-        have, and all others that these share. Conditions without a number are not ranked.
-        """
-        references = [other for other in references if self.seeds_with(other, field)]
-        common = {c: self.common_seeds([c, *references], field) for c in conditions if self.seeds_with(c, field)}
-        shared_by = Counter(seed for seeds in common.values() for seed in seeds)
-        if not shared_by:
-            return Ranking((), (), list(common))
-        most = max(shared_by, key=lambda seed: shared_by[seed])
-        together = [condition for condition, seeds in common.items() if most in seeds]
-        seeds = [seed for seed in common[together[0]] if all(seed in common[c] for c in together)]
-        numbers = [(number, c) for c in together if (number := self.number(c, field, seeds)) is not None]
-        left_out = [condition for condition in common if condition not in together]
-        return Ranking(seeds, sorted(numbers, key=lambda pair: pair[0]), left_out)
+    def ranked(self, conditions: Sequence[Condition], field: str) -> list[Condition]:
+        """The conditions with a number by their mean of a column, the lowest first."""
+        numbers = [(number, each) for each in conditions if (number := self.number(each, field)) is not None]
+        return [each for _, each in sorted(numbers, key=lambda pair: pair[0])]
 
     def compare(
         self,
@@ -176,24 +132,21 @@ class Experiment:
         limit: float = 1.0,
         *,
         field: str = "perplexity",
-        seeds: Seeds | None = None,
     ) -> Paired:
-        """The ratio of two conditions' perplexities or word error rates (``field``) by common seed.
+        """The ratio of two conditions' perplexities or word error rates (``field``), seed by seed.
 
-        ``seeds`` replaces the common seeds. Raises ``CorpusError`` if the scores are not those of the rows.
+        A second condition without a seed is the same for each. Raises ``CorpusError`` if the scores are not those of
+        the rows.
         """
         for condition in (first, second):
-            if condition not in self.by_condition:
+            if condition not in self.rows:
                 return Paired(first, second, reason=f"{condition.label} is not in the summary")
-        if not (self.seeds_with(first, field) and self.seeds_with(second, field)):
+        mine, others = self.rows[first], self.rows[second]
+        if any(row.get(field) is None for row in (*mine, *others)):
             absent = "word error rate" if field == "wer" else "perplexity"
             return Paired(first, second, reason=f"one of them has no {absent}")
-        seeds = self.common_seeds([first, second], field) if seeds is None else seeds
-        if not seeds:
-            return Paired(first, second, reason="they have no seed in common")
-        mine, others = self.rows(first, seeds), self.rows(second, seeds)
-        # A second condition without a seed is the same for each.
-        pairs = list(zip(mine, others * len(mine), strict=False))
+        by_seed = {row["seed"]: row for row in others}
+        pairs = [(row, by_seed.get(row["seed"], others[0])) for row in mine]
         if field == "wer":
             found = _ratio_of_rates(mine, others, second.method)
         elif any(row.get("signature") != other.get("signature") for row, other in pairs):
