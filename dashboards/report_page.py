@@ -16,7 +16,7 @@ from tasks.page_templates import page_environment
 from tasks.results.findings.findings_claims import findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
-from tasks.results.grid import Grid, Heading, html, plain_grid
+from tasks.results.grid import Grid, Heading, plain_grid
 from tasks.results.leakage import attacked
 from tasks.results.measure import PAGE, Measure, Row
 from tasks.results.measures import LEAKAGE, measure, measures_of
@@ -74,7 +74,6 @@ def report_page(
     index = index.of_datasets({row["dataset"] for row in all_rows})
     environment = page_environment(_FOLDER)
     environment.filters["drawing"] = Markup
-    environment.filters["table"] = html
     found = tables(all_rows)
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]

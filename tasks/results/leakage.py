@@ -42,7 +42,7 @@ def leak_entry(measure: Measure, rows: Sequence[Row]) -> Entry:
     if number is None or blind is None:
         return shown
     chance = f"chance {blind.value:.{measure.digits}f}"
-    detail = ", ".join(part for part in (shown.interval.strip("[]").replace(", ", "–"), chance) if part)
+    detail = ", ".join(part for part in (shown.note, chance) if part)
     shown = replace(shown, interval=f"{shown.interval} ({chance})".strip(), detail=detail)
     if number.low is None or number.low <= blind.value:
         return shown
