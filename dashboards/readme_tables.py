@@ -113,10 +113,18 @@ def _table(run: Mapping[str, Any]) -> Table:
 def with_table(page: str, name: str, table: str) -> str:
     """A page with a table between its marks; ``ValueError`` if the marks are missing."""
     begin, end = f"<!-- table: {name} -->", f"<!-- end of table: {name} -->"
-    if page.count(begin) != 1 or page.count(end) != 1:
+    found = between(page, begin, end, table)
+    if found is None:
         raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
+    return found
+
+
+def between(page: str, begin: str, end: str, text: str) -> str | None:
+    """A page with a text between two marks; ``None`` if it does not have both once, in this order."""
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(end) < page.index(begin):
+        return None
     before, _, rest = page.partition(begin)
-    return f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
 
 
 def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:

@@ -134,24 +134,21 @@ def _run_record(
 def _state_tags(
     cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, str]:
+    """The tags of a state of a cell; an absent value has none."""
     code = evaluation["code"]
-    tags = {
+    known = {
         "dvc_stage": evaluation["dvc_stage"] or stage_name(cell, "evaluate"),
         CURRENT_TAG: "true",
+        "protocol": row["signature"],
+        "commit": code["commit"],
+        "mlflow.source.git.commit": code["commit"],
+        "dirty": str(bool(code["dirty"])).lower() if code["commit"] else None,
+        # Keyed digits: the name of a file in this clone, without information on its content.
+        "changes": code.get("changes") if code["commit"] else None,
+        "model": ", ".join(training["outputs"]) if cell.method != NO_LANGUAGE_MODEL else None,
+        "flow_run": evaluation.get("flow_run"),
     }
-    if row["signature"]:
-        tags["protocol"] = row["signature"]
-    if code["commit"]:
-        tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
-        tags["dirty"] = str(bool(code["dirty"])).lower()
-        if code.get("changes"):
-            # Keyed digits: the name of a file in this clone, without information on its content.
-            tags["changes"] = code["changes"]
-    if cell.method != NO_LANGUAGE_MODEL:
-        tags["model"] = ", ".join(training["outputs"])
-    if evaluation.get("flow_run"):
-        tags["flow_run"] = evaluation["flow_run"]
-    return tags
+    return {name: value for name, value in known.items() if value}
 
 
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
