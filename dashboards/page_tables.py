@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tasks.corpora.masked_text import MARKER_PATTERN
 from tasks.records.cells import word_error_report
@@ -18,9 +18,6 @@ from tasks.results.summary.summary_file import summarised_cell
 from tasks.results.tables import Table, number_entry
 from tasks.results.titles import cell_label, technique_name
 from tasks.results.verdict import Verdict
-
-Piece = tuple[str, bool]
-"""A piece of a sentence, and whether masking or filling wrote it."""
 
 
 def readings_grid(verdict: Verdict) -> Grid:
@@ -134,35 +131,23 @@ def examples_of(dataset: str, index: ReportIndex) -> dict[str, list[Grid]]:
 
 def _sentence(place: int, raw: str, technique: str, entries: Sequence[Mapping[str, Any]], *, several: bool) -> Grid:
     """One sentence, raw, masked and filled; a control is the same for every filler, and has one row."""
-    forms: dict[str, list[Piece]] = {"raw": [(raw, False)], "masked": _markers(entries[0]["masked"][place])}
-    controls: dict[str, list[Piece]] = {}
+    masked = MARKER_PATTERN.sub(r"<mark>\g<0></mark>", str(escape(entries[0]["masked"][place])))
+    forms: dict[str, str] = {"raw": raw, "masked": Markup(masked)}
+    controls: dict[str, str] = {}
     for entry in entries:
         for fill in entry["filled"]:
-            pieces = filled_pieces(entry["masked"][place], fill["lines"][place])
             kind = controls if fill["filler"] is None else forms
-            kind.setdefault(cell_label(fill["method"], fill["filler"] if several else None), pieces)
-    rows = [(label, _marked(pieces)) for label, pieces in {**forms, **controls}.items()]
+            label = cell_label(fill["method"], fill["filler"] if several else None)
+            kind.setdefault(label, _filled(entry["masked"][place], fill["lines"][place]))
+    rows = list({**forms, **controls}.items())
     return plain_grid(f"Sentence {place + 1}, {technique}", ["", *words("")], rows, kind="plain text examples")
 
 
-def _marked(pieces: Sequence[Piece]) -> Markup:
-    return Markup("").join(Markup("<mark>{}</mark>").format(text) if marked else text for text, marked in pieces)
-
-
-def _markers(line: str) -> list[Piece]:
-    pieces: list[Piece] = []
-    position = 0
-    for match in MARKER_PATTERN.finditer(line):
-        pieces += [(line[position : match.start()], False), (match.group(), True)]
-        position = match.end()
-    return [piece for piece in [*pieces, (line[position:], False)] if piece[0]]
-
-
-def filled_pieces(masked: str, filled: str) -> list[Piece]:
+def _filled(masked: str, filled: str) -> Markup:
     """A filled line, with the words that replace mask tokens marked."""
     before, after = (re.findall(r"\[\w+(?::\w+)?\]|\w+|\W", line) for line in (masked, filled))
-    pieces: list[Piece] = []
+    pieces = []
     for kind, _, _, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if text := "".join(after[start:end]):
-            pieces.append((text, kind != "equal"))
-    return pieces
+        text = "".join(after[start:end])
+        pieces.append(Markup("<mark>{}</mark>").format(text) if text and kind != "equal" else escape(text))
+    return Markup("").join(pieces)
