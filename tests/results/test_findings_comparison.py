@@ -90,11 +90,13 @@ def test_scores_of_another_evaluation_are_refused(tmp_path):
         Experiment([rows[1], {**rows[0], "signature": "another"}], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
 
 
-def test_an_absent_condition_is_no_comparison():
+def test_an_absent_condition_or_seed_is_no_comparison():
     experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)], None, EVALUATION)
     found = experiment.compare(TOP_K, TOP_1, "below")
     # Without scores there is a ratio and no interval.
     assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], None, EVALUATION)
+    assert experiment.compare(TOP_K, TOP_1, "below").reason == "their seeds differ"
     absent = replace(TOP_1, filler="bert")
     assert experiment.compare(TOP_K, absent, "below").reason == "Top-1 fill with bert is not in the summary"
 

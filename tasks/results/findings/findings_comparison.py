@@ -146,7 +146,9 @@ class Experiment:
             absent = "word error rate" if field == "wer" else "perplexity"
             return Paired(first, second, reason=f"one of them has no {absent}")
         by_seed = {row["seed"]: row for row in others}
-        pairs = [(row, by_seed.get(row["seed"], others[0])) for row in mine]
+        pairs = [(row, other) for row in mine if (other := by_seed.get(row["seed"]) or by_seed.get(None))]
+        if len(pairs) < len(mine):
+            return Paired(first, second, reason="their seeds differ")
         if field == "wer":
             found = _ratio_of_rates(mine, others, second.method)
         elif any(row.get("signature") != other.get("signature") for row, other in pairs):
