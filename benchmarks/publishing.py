@@ -15,8 +15,9 @@ from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
 from benchmarks.frame import check_same, speed, wall
 from tasks.records.cell import Cell
+from tasks.results.measure import MLFLOW
+from tasks.results.measures import measures_of
 from tasks.results.tracking import publication
-from tasks.results.tracking.curve import numbers
 from tasks.results.tracking.run_record import RunRecord, TrackedInput
 from tasks.results.tracking.settings import TrackingSettings
 from tasks.results.tracking.tracking_store import cell_tags, locked_store
@@ -76,7 +77,11 @@ def record(number: int) -> RunRecord:
         key=key,
         tags={**cell_tags(cell, key), "dvc_stage": "evaluate", "commit": "0" * 40, "palimpsest.current": "true"},
         parameters={f"adapt.setting_{each}": str(each) for each in range(35)},
-        metrics={name + end: float(number) for name in numbers()[:21] for end in ("", "_low", "_high")},
+        metrics={
+            name + end: float(number)
+            for name in [each.name for each in measures_of(MLFLOW)][:21]
+            for end in ("", "_low", "_high")
+        },
         measured_at=1_000_000,
         inputs=[TrackedInput(f"data/{each}/{number // 9}", "0123456789", "training") for each in range(6)],
         curve={(name, step * 10): 5.0 - step / 10 for name in ("train_loss", "learning_rate") for step in range(25)}

@@ -61,16 +61,16 @@ def run(_: Options) -> None:
 
 def _document(text: str) -> str:
     """The page's text with new tables between the two marks; a new page has nothing else."""
-    block = f"{BEGIN}\n\n{text}\n\n{END}"
+    from dashboards.readme_tables import between
+
     if not Path(PAGE).exists():
-        return f"{block}\n"
-    own = Path(PAGE).read_text(encoding="utf-8")
-    if own.count(BEGIN) != 1 or own.count(END) != 1 or own.index(END) < own.index(BEGIN):
+        return f"{BEGIN}\n\n{text}\n\n{END}\n"
+    found = between(Path(PAGE).read_text(encoding="utf-8"), BEGIN, END, text)
+    if found is None:
         raise CorpusError(
             f"{PAGE!r} is there already and has no place for the tables; put the lines '{BEGIN}' and '{END}' into it"
         )
-    before, _, rest = own.partition(BEGIN)
-    return before + block + rest.partition(END)[2]
+    return found
 
 
 COMMAND = Command(Options, run)

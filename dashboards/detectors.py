@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dashboards.plots import Axis, Point, figure, standalone
 from tasks.errors import CorpusError
 from tasks.masking.every_tagger import EVERY_TAGGER
 from tasks.results.grid import ABSENT, Grid, markdown, plain_grid
-from tasks.results.summary.estimate import Estimate
+from tasks.results.measure import at_path
+from tasks.results.summary.estimate import Estimate, estimate
 from tasks.results.titles import technique_name
 
 STAGE = "evaluate_masking"
@@ -28,41 +28,19 @@ _LEGEND = (
 )
 
 
-@dataclass(frozen=True)
-class DetectorResult:
+class DetectorResult(NamedTuple):
     """One technique on one gold set."""
 
     technique: str
     """Name for people; with the model if several results have one name."""
+    gold_set: str
+    """The labelled text of the evaluation."""
+    f2: Estimate | None
+    """F2 over words, with its interval if there is one."""
     machine: str
     """Processor and threads."""
     measured: Mapping[str, Any]
     """Measurements of the report; null is undefined."""
-
-    @property
-    def gold_set(self) -> str:
-        """The labelled text of the evaluation."""
-        return str(self.measured["gold_set"])
-
-    @property
-    def f2(self) -> Estimate | None:
-        """F2 over words, with its interval if there is one."""
-        token = self.measured["token"]
-        low, high = token["f2_ci"] or (None, None)
-        return None if token["f2"] is None else Estimate(token["f2"], low, high, None, 1)
-
-
-def _rate(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.1%}"
-
-
-def _rounded(value: float) -> str:
-    """A speed with three digits."""
-    return f"{float(f'{value:.3g}'):,.0f}"
 
 
 def _size(size: float) -> str:
@@ -70,14 +48,14 @@ def _size(size: float) -> str:
 
 
 _COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "token F2": ("token.f2", _rate),
-    "in scope": ("token_in_scope.f2", _rate),
-    "recall": ("token.recall", _rate),
-    "precision": ("token.precision", _rate),
-    "span F2": ("span.f2", _rate),
-    "document recall": ("document.recall", _rate),
-    "over-masking": ("lines_without_private_words.masked_share", _share),
-    "words/s": ("words_per_second", _rounded),
+    "token F2": ("token.f2", "{:.3f}".format),
+    "in scope": ("token_in_scope.f2", "{:.3f}".format),
+    "recall": ("token.recall", "{:.3f}".format),
+    "precision": ("token.precision", "{:.3f}".format),
+    "span F2": ("span.f2", "{:.3f}".format),
+    "document recall": ("document.recall", "{:.3f}".format),
+    "over-masking": ("lines_without_private_words.masked_share", "{:.1%}".format),
+    "words/s": ("words_per_second", lambda speed: f"{float(f'{speed:.3g}'):,.0f}"),
     "peak memory": ("peak_memory_bytes", _size),
     "model": ("model_bytes", _size),
 }
@@ -106,45 +84,36 @@ def detector_results(reports: Iterable[Mapping[str, Any]]) -> list[DetectorResul
     for (name, gold_set), count in Counter((result.technique, result.gold_set) for result in results).items():
         if count > 1:
             raise CorpusError(f"the reports hold {count} evaluations of {name!r} on {gold_set!r}; keep one of them")
-    return sorted(results, key=_order)
-
-
-def _order(result: DetectorResult) -> tuple[str, float, str]:
-    return result.gold_set, -(result.f2.value if result.f2 else 0.0), result.technique
+    return sorted(results, key=lambda each: (each.gold_set, -(each.f2.value if each.f2 else 0.0), each.technique))
 
 
 def _name(report: Mapping[str, Any]) -> str:
     return technique_name(report["measured"]["technique"])
 
 
+def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
+    measured, name = report["measured"], _name(report)
+    return DetectorResult(
+        name + (f" ({_model(report['parameters']['technique'])})" if with_model else ""),
+        str(measured["gold_set"]),
+        estimate([measured["token"]], "f2"),
+        f"{report['environment']['processor']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}",
+        measured,
+    )
+
+
 def _model(settings: Mapping[str, Any]) -> str:
     """Model, list or parts of a technique, to distinguish two of one name."""
-    tagger = settings.get("tagger")
-    if tagger:
-        return _base(tagger["model"])
     if "parts" in settings:
         parts = [part.get("tagger", part)["kind"] for part in settings["parts"]]
         return f"{settings['rule']} of {', '.join(parts)}"
     if settings["kind"] == EVERY_TAGGER:
         return "all that ship"
-    if settings.get("path"):
-        return _base(settings["path"])
-    return str(settings.get("allowed_words", "shipped list"))
-
-
-def _base(model: str) -> str:
-    """A hub name unchanged, of a longer path its last part: the folder on a machine stays private."""
+    model = at_path(settings, ["tagger", "model"]) or settings.get("path")
+    if not model:
+        return str(settings.get("allowed_words", "shipped list"))
+    # A hub name unchanged, of a longer path its last part: the folder on a machine stays private.
     return model if model.count("/") < 2 and not model.startswith((".", "/", "~")) else Path(model).name
-
-
-def _result(report: Mapping[str, Any], *, with_model: bool) -> DetectorResult:
-    measured, settings = report["measured"], report["parameters"]["technique"]
-    threads = measured["threads"]
-    return DetectorResult(
-        technique=_name(report) + (f" ({_model(settings)})" if with_model else ""),
-        machine=f"{report['environment']['processor']}, {threads} thread{'s' if threads > 1 else ''}",
-        measured=measured,
-    )
 
 
 def detector_grids(results: Sequence[DetectorResult], *, bold: bool = False) -> list[Grid]:
@@ -186,27 +155,22 @@ def detector_legend(results: Sequence[DetectorResult]) -> str:
 
 
 def _row(result: DetectorResult, *, bold: bool) -> list[str]:
-    texts = [result.technique]
-    for field, written in _COLUMNS.values():
-        value: Any = result.measured
-        for part in field.split("."):
-            value = value[part]
-        texts.append(ABSENT if value is None else written(value))
+    values = {title: at_path(result.measured, field.split(".")) for title, (field, _) in _COLUMNS.items()}
+    texts = [ABSENT if value is None else _COLUMNS[title][1](value) for title, value in values.items()]
     if bold and result.f2 is not None:
-        texts[1] = f"**{texts[1]}**"
+        texts[0] = f"**{texts[0]}**"
     if result.measured["token"]["f2_ci"]:
-        texts[1] += " [{:.3f}, {:.3f}]".format(*result.measured["token"]["f2_ci"])
-    return texts
+        texts[0] += " [{:.3f}, {:.3f}]".format(*result.measured["token"]["f2_ci"])
+    return [result.technique, *texts]
 
 
 def detector_plot(results: Sequence[DetectorResult]) -> str:
     """An SVG file with F2 against speed, a panel for each gold set, of all results that have both."""
     panels: dict[str, list[Point]] = {}
     for result in results:
-        speed = result.measured["words_per_second"]
-        if result.f2 is not None and speed:
-            point = Point(result.technique, Estimate(speed, None, None, None, 1), result.f2)
-            panels.setdefault(result.gold_set, []).append(point)
+        speed = estimate([result.measured], "words_per_second")
+        if result.f2 is not None and speed is not None and speed.value:
+            panels.setdefault(result.gold_set, []).append(Point(result.technique, speed, result.f2))
     axes = Axis("words per second", 0, logarithmic=True), Axis("token F2", 3)
     return standalone(figure(panels, "Token F2 against speed of masking, by gold set", *axes))
 
@@ -223,13 +187,12 @@ def masked_share_table(reports: Iterable[Mapping[str, Any]]) -> str | None:
             shares.setdefault(cell["dataset"], {})[cell["technique"]] = report["measured"]["masked_fraction"]
     if not shares:
         return None
-    further = sorted({technique for row in shares.values() for technique in row} - set(_TECHNIQUES))
-    techniques = [*_TECHNIQUES, *further]
+    techniques = list(dict.fromkeys([*_TECHNIQUES, *sorted(name for row in shares.values() for name in row)]))
     rows = [
-        [f"{corpus} (paper)", *(f"{share} %" for share in printed), *[ABSENT] * len(further)]
+        [f"{corpus} (paper)", *(f"{share} %" for share in printed), *[ABSENT] * (len(techniques) - len(printed))]
         for corpus, printed in _PAPER.items()
     ]
-    for corpus in sorted(shares):
-        row = [shares[corpus].get(technique) for technique in techniques]
-        rows.append([corpus, *(ABSENT if share is None else f"{100 * share:.1f} %" for share in row)])
+    for corpus, row in sorted(shares.items()):
+        found = [row.get(technique) for technique in techniques]
+        rows.append([corpus, *(ABSENT if share is None else f"{100 * share:.1f} %" for share in found)])
     return markdown(plain_grid("", ["corpus", *map(technique_name, techniques)], rows))

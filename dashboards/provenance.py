@@ -25,26 +25,19 @@ _SOURCES = {
 _HASH_DIGITS = 12
 
 
-def _corpora(index: ReportIndex) -> list[tuple[str, Mapping[str, Any]]]:
-    found = index.reports.items()
-    return [(name.rpartition("/")[2], report) for name, report in found if report["stage"] == "corpora"]
-
-
-def _source(report: Mapping[str, Any]) -> str:
-    kind = report["parameters"].get("kind")
-    return str(_SOURCES.get(kind, kind))
-
-
 def corpora(index: ReportIndex) -> Grid:
     """Every corpus of a stage: source, sentences and words by part, texts left out."""
     rows = []
-    for name, report in _corpora(index):
-        measured, path = report["measured"], report["parameters"].get("source")
-        pinned = Markup("; version pinned by <code>{}</code>").format(path) if path else ""
-        parts = (f"{part} {n:,} ({measured['words'][part]:,})" for part, n in measured["sentences"].items())
-        left_out = (f"{reason.replace('_', ' ')} {n:,}" for reason, n in measured["left_out"].items() if n)
-        digest = _code(next(iter(report["outputs"].values()), "")[:_HASH_DIGITS])
-        rows.append([name, escape(_source(report)) + pinned, _lines(parts), _lines(left_out) or ABSENT, digest])
+    for name, report in index.reports.items():
+        if report["stage"] == "corpora":
+            measured, settings = report["measured"], report["parameters"]
+            source = escape(str(_SOURCES.get(settings.get("kind"), settings.get("kind"))))
+            if path := settings.get("source"):
+                source += Markup("; version pinned by <code>{}</code>").format(path)
+            parts = (f"{part} {n:,} ({measured['words'][part]:,})" for part, n in measured["sentences"].items())
+            left_out = (f"{reason.replace('_', ' ')} {n:,}" for reason, n in measured["left_out"].items() if n)
+            digest = _code(next(iter(report["outputs"].values()), "")[:_HASH_DIGITS])
+            rows.append([name.rpartition("/")[2], source, _lines(parts), _lines(left_out) or ABSENT, digest])
     headings = words("What it is", "Sentences (words) by part", "Left out", "Keyed hash")
     return plain_grid("Corpora", ["Name", *headings], rows, kind="plain text")
 
@@ -63,20 +56,24 @@ def models(index: ReportIndex) -> Grid:
     for name, report in index.reports.items():
         settings, measured = dict(flat(report["parameters"])), report["measured"]
         if report["stage"] == "train_filler":
-            steps = settings.get("train_head.steps")
-            head = (
-                f"its masked-LM head was trained here in {steps:,} steps on the generic corpus" if steps else "as it is"
-            )
+            steps, note = settings.get("train_head.steps"), "as it is"
+            if steps:
+                note = f"its masked-LM head was trained here in {steps:,} steps on the generic corpus"
             if measured.get("valid_perplexity") is not None:
-                head += f"; perplexity of masked generic words {measured['valid_perplexity']:.1f}"
-            found.append((f"filler {name.rpartition('/')[2]}", str(settings.get("model")), head))
+                note += f"; perplexity of masked generic words {measured['valid_perplexity']:.1f}"
+            found.append((f"filler {name.rpartition('/')[2]}", str(settings.get("model")), note))
         elif report["stage"] == "tune_filler":
             found.append(_tuned_filler(report))
         elif report["stage"] == "mask" and "tagger.model" in settings:
             model = f"{settings['tagger.kind']}: {settings['tagger.model']}"
             found.append(("entity tagger", model, "named-entity recogniser, not fine-tuned"))
         elif report["stage"] == "pretrain":
-            found.append(("language model", _architecture(settings), _pretraining(measured)))
+            named = {key.rpartition(".")[2]: value for key, value in settings.items() if ".architecture." in key}
+            parts = [f"{named[part]} {part}" for part in ("layers", "heads") if part in named]
+            parts += [f"width {named['width']}"] if "width" in named else []
+            tokens = measured.get("tokens")
+            note = "pretrained here" + (f" on {tokens:,} tokens of the generic corpus" if tokens else "")
+            found.append(("language model", ", ".join(["word-level Transformer", *parts]), note))
     rows = [(role, _code(model), note) for role, model, note in dict.fromkeys(found)]
     return plain_grid("Models, by their real names", ["Role", *words("Model", "Note")], rows, kind="plain text")
 
@@ -90,19 +87,6 @@ def _tuned_filler(report: Mapping[str, Any]) -> tuple[str, str, str]:
         note += f"; perplexity of held-out unmasked words {before:.1f} before, {after:.1f} after"
     place = ", ".join(str(cell[dimension]).replace("_", " ") for dimension in ("dataset", "technique"))
     return f"filler {cell['filler']} ({place})", str(settings.get("base")), note
-
-
-def _architecture(settings: Mapping[str, Any]) -> str:
-    named = {key.rpartition(".")[2]: value for key, value in settings.items() if ".architecture." in key}
-    parts = [f"{named[name]} {name}" for name in ("layers", "heads") if name in named]
-    if "width" in named:
-        parts.append(f"width {named['width']}")
-    return "word-level Transformer" + (f", {', '.join(parts)}" if parts else "")
-
-
-def _pretraining(measured: Mapping[str, Any]) -> str:
-    tokens = measured.get("tokens")
-    return f"pretrained here on {tokens:,} tokens of the generic corpus" if tokens else "pretrained here"
 
 
 def settings_of_stages(rows: Sequence[Mapping[str, Any]], index: ReportIndex, stage: str) -> Grid:
@@ -124,30 +108,31 @@ def origins(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     """The origin of each number: key, command, commit, and the hashes of its inputs."""
     found = []
     for row in rows:
-        cell = summarised_cell(row)
-        evaluation = index.reports.get(evaluation_report(cell).with_suffix("").as_posix(), {})
-        training = index.reports.get(training_report(cell).with_suffix("").as_posix(), {})
-        commit = evaluation.get("code", {}).get("commit")
-        texts = [digest for path, digest in training.get("inputs", {}).items() if _is_training_text(path)]
-        model = next(iter(training.get("outputs", {}).values()), ABSENT)
+        evaluation, training = (
+            index.reports.get(path_of(summarised_cell(row)).with_suffix("").as_posix(), {})
+            for path_of in (evaluation_report, training_report)
+        )
+        code = evaluation.get("code", {})
+        commit = f"{code['commit'][:8]}{'*' if code['dirty'] else ''}" if code.get("commit") else ABSENT
+        texts = [
+            digest
+            for path, digest in training.get("inputs", {}).items()
+            if path.endswith(".txt") and not path.endswith(("valid.txt", "vocabulary.txt"))
+        ]
+        made = list(training.get("outputs", {}).values())
         found.append(
             [
-                _code(cell.path),
+                _code(summarised_cell(row).path),
                 _code(row["key"].rpartition("#")[2]),
                 f"{row['perplexity']:.2f}" if row["perplexity"] is not None else ABSENT,
                 _code(row["command"]),
-                _code(f"{commit[:8]}{'*' if evaluation['code']['dirty'] else ''}" if commit else ABSENT),
-                _code(texts[0][:_HASH_DIGITS] if texts else ABSENT),
-                _code(model[:_HASH_DIGITS]),
+                _code(commit),
+                *(_code(digests[0][:_HASH_DIGITS] if digests else ABSENT) for digests in (texts, made)),
             ]
         )
     star = "; a star: the checkout had uncommitted changes" if commits(index) else ""
     headings = ["Cell", "Key #", "Perplexity", *words("Command"), "Commit", "Training text", "Model"]
     return plain_grid(f"First digits of keyed hashes{star}", headings, found, kind="plain text")
-
-
-def _is_training_text(path: str) -> bool:
-    return path.endswith(".txt") and not path.endswith(("valid.txt", "vocabulary.txt"))
 
 
 def costs(index: ReportIndex) -> Grid:
@@ -191,12 +176,12 @@ def warnings(index: ReportIndex) -> Grid:
 
 def runs(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
     """Machines with their versions, states of the code, and evaluation protocols."""
-    machines = _distinct(
+    machines = dict.fromkeys(
         f"{entry['processor']}, {entry['cores']} cores, {entry['system']}, Python {entry['python']}, "
         + ", ".join(f"{name} {version}" for name, version in entry["packages"].items() if version)
         for entry in (report["environment"] for report in index.reports.values())
     )
-    protocols = _distinct(row["signature"] for row in rows)
+    protocols = dict.fromkeys(row["signature"] for row in rows)
     lines = [("Machine and versions", text) for text in machines]
     lines += [("Code", _code(text)) for text in commits(index) or ["not a git checkout"]]
     lines += [("Evaluation protocol", _code(text)) for text in protocols]
@@ -205,12 +190,6 @@ def runs(rows: Sequence[Mapping[str, Any]], index: ReportIndex) -> Grid:
 
 def commits(index: ReportIndex) -> list[str]:
     """Every state of the code with which a stage ran."""
-    return _distinct(
-        f"{code['commit']}{' with uncommitted changes' if code['dirty'] else ''}"
-        for code in (report["code"] for report in index.reports.values())
-        if code["commit"]
-    )
-
-
-def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(texts))
+    codes = (report["code"] for report in index.reports.values() if report["code"]["commit"])
+    found = (f"{code['commit']}{' with uncommitted changes' if code['dirty'] else ''}" for code in codes)
+    return list(dict.fromkeys(found))

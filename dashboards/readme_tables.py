@@ -6,18 +6,18 @@ python -m dashboards.readme_tables --results results   # store the run in this f
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dashboards.stored_run import figure, store_run
 from dashboards.threat_table import threat_table
 from tasks.results.default_run import FULL, full_audit, read_run
-from tasks.results.grid import markdown
+from tasks.results.grid import markdown, plain_grid
 from tasks.results.leakage import attacked
 from tasks.results.measure import Row
-from tasks.results.measures import measure, measures
-from tasks.results.summary.estimate import estimate
+from tasks.results.measures import measure
+from tasks.results.summary.estimate import direction
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
@@ -42,11 +42,11 @@ def results(run: Mapping[str, Any]) -> str:
         "reidentified": "masked words recovered, %",
         "membership_lira_auc": "membership inference, AUC",
     }
-    lines = [f"| model, masking | {' | '.join(shown.values())} |", f"|---|{'---:|' * len(shown)}"]
-    for label, rows in _labelled(table, "perplexity", (table.techniques[0], run["recommended"].split("/")[1])):
-        cells = [figure(full_audit(rows) if name in FULL else rows, name, "") for name in shown]
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    return "\n".join(lines) + (
+    lines = [
+        [label, *(figure(full_audit(rows) if name in FULL else rows, name, "") for name in shown)]
+        for label, rows in _labelled(table, "perplexity", (table.techniques[0], run["recommended"].split("/")[1]))
+    ]
+    return markdown(plain_grid("", ["model, masking", *shown.values()], lines)) + (
         "\n\n[95 % intervals], (the same attack where there is nothing to find). The full audit attacked two cells. "
         f"Run of {run['date']}, commit {run['commit'][:7]}, {run['processor']}."
     )
@@ -55,40 +55,32 @@ def results(run: Mapping[str, Any]) -> str:
 def quality(run: Mapping[str, Any]) -> str:
     """Perplexity by method and technique, with the gap that each fill closes."""
     table = _table(run)
-    gaps = []
-    for technique in table.techniques:
-        closed = [
-            f"{line.label} {number_text(number.times(100), 0)} %"
-            for line in table.lines
-            if line.by_technique[technique] and (number := estimate(line.by_technique[technique], "gap_closed_known"))
-        ]
-        gaps += [f"- {technique_name(technique)}: {', '.join(closed)}"] if closed else []
+    gaps: dict[str, list[str]] = {}
+    for one in table.conditions():
+        if one.technique and (number := measure("gap_closed_known").estimate(one.rows)):
+            gaps.setdefault(technique_name(one.technique), []).append(f"{one.line.label} {number_text(number, 0)} %")
     return "\n\n".join(
         (
             markdown(measure_grid(table, measure("perplexity"))),
             "▼ below, ▲ above Baseline1 of the same technique: the paired 95 % interval excludes 1. Run of "
             f"{run['date']}, commit {run['commit'][:7]}, {run['processor']}.",
             "Share of the gap between Baseline1 and Oracle that each fill closes (words of the vocabulary, log scale):",
-            "\n".join(gaps),
+            "\n".join(f"- {name}: {', '.join(closed)}" for name, closed in gaps.items()),
         )
     )
 
 
 def leakage(run: Mapping[str, Any]) -> str:
     """Attacks as rows, attacked cells as columns, with the chance level in brackets."""
-    conditions = attacked(_table(run))
-    headings = [f"{line.label}, {technique_name(name)}" if name else line.label for name, line, _ in conditions]
-    lines = [f"| attack | {' | '.join(headings)} |", f"|---|{'---:|' * len(conditions)}"]
-    titles = {each.name: each.title for each in measures()}
+    conditions, lines = attacked(_table(run)), []
     for audit, names in (("", _LEAKAGE), ("full audit: ", FULL)):
         for name in names:
-            cells = [
-                "" if name in _OF_TEXT and own is None else figure(full_audit(rows) if audit else rows, name)
-                for own, _, rows in conditions
-            ]
-            lines.append(f"| {audit}{titles[name]} | {' | '.join(cells)} |")
+            cells = [figure(full_audit(one.rows) if audit else one.rows, name) for one in conditions]
+            if name in _OF_TEXT:
+                cells = [cell if one.technique else "" for cell, one in zip(cells, conditions, strict=True)]
+            lines.append([f"{audit}{measure(name).title}", *cells])
     return (
-        "\n".join(lines)
+        markdown(plain_grid("", ["attack", *(one.label for one in conditions)], lines))
         + "\n\nIn brackets: the same attack where there is nothing to find. Percentages where the title says so."
     )
 
@@ -97,31 +89,21 @@ def speech(run: Mapping[str, Any]) -> str:
     """Word error rates and their paired difference to Oracle."""
     table = _table(run)
     shown = (measure("wer"), measure("wer_masked"), measure("wer_difference_to_oracle"))
-    lines = [f"| {table.kind_of_speech} | {' | '.join(each.title for each in shown)} |", f"|---|{'---:|' * len(shown)}"]
-    differ = []
+    lines, differ = [], []
     for label, rows in _labelled(table, "wer", table.techniques):
-        numbers = [number_text(each.estimate(rows), each.digits) for each in shown]
-        lines.append(f"| {label} | {' | '.join(numbers)} |")
-        if rows[0]["technique"] and (way := shown[2].references[0].way(rows)):
+        lines.append([label, *(number_text(each.estimate(rows), each.digits) for each in shown)])
+        if rows[0]["technique"] and (way := direction(rows, shown[2].name, 0.0)):
             differ.append(f"{label} {SIGNS[way]}")
+    written = markdown(plain_grid("", [table.kind_of_speech, *(each.title for each in shown)], lines))
     named = ", ".join(differ) or "none"
-    return "\n".join(lines) + f"\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
+    return f"{written}\n\nAdapted models whose paired interval excludes a difference of 0 to Oracle: {named}."
 
 
-def _labelled(table: Table, column: str, techniques: Iterable[str]) -> Iterator[tuple[str, Sequence[Row]]]:
-    """Label and rows of each line that has the column, those of every technique once."""
-    seen: set[str] = set()
-    for technique in techniques:
-        for line in table.all_lines:
-            rows = line.by_technique[technique]
-            label = _label(line.label, technique, rows)
-            if rows and rows[0].get(column) is not None and label not in seen:
-                seen.add(label)
-                yield label, rows
-
-
-def _label(label: str, technique: str, rows: Sequence[Row]) -> str:
-    return f"{label}, {technique_name(technique)}" if rows and rows[0]["technique"] else label
+def _labelled(table: Table, column: str, techniques: Collection[str]) -> Iterator[tuple[str, Sequence[Row]]]:
+    """Label and rows of each line that has the column, under some techniques; references too."""
+    for one in table.conditions(alone=True):
+        if (one.technique is None or one.technique in techniques) and one.rows[0].get(column) is not None:
+            yield one.label, one.rows
 
 
 def _table(run: Mapping[str, Any]) -> Table:
@@ -131,10 +113,18 @@ def _table(run: Mapping[str, Any]) -> Table:
 def with_table(page: str, name: str, table: str) -> str:
     """A page with a table between its marks; ``ValueError`` if the marks are missing."""
     begin, end = f"<!-- table: {name} -->", f"<!-- end of table: {name} -->"
-    if page.count(begin) != 1 or page.count(end) != 1:
+    found = between(page, begin, end, table)
+    if found is None:
         raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
+    return found
+
+
+def between(page: str, begin: str, end: str, text: str) -> str | None:
+    """A page with a text between two marks; ``None`` if it does not have both once, in this order."""
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(end) < page.index(begin):
+        return None
     before, _, rest = page.partition(begin)
-    return f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
 
 
 def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:

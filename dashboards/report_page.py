@@ -16,15 +16,14 @@ from tasks.page_templates import page_environment
 from tasks.results.findings.findings_claims import findings
 from tasks.results.findings.findings_comparison import Experiment
 from tasks.results.forgetting import by_dataset, forgetting_grid, forgetting_legend
-from tasks.results.grid import Grid, Heading, html, plain_grid
+from tasks.results.grid import Grid, Heading, plain_grid
 from tasks.results.leakage import attacked
 from tasks.results.measure import PAGE, Measure, Row
 from tasks.results.measures import LEAKAGE, measure, measures_of
 from tasks.results.readings import MEMBERSHIP
 from tasks.results.report_index import ReportIndex
 from tasks.results.summary.summary_document import lists_note
-from tasks.results.tables import Line, Table, measure_grid, tables
-from tasks.results.titles import technique_name
+from tasks.results.tables import Table, measure_grid, tables
 from tasks.results.verdict import Verdict
 
 _FOLDER = Path(__file__).parent
@@ -75,7 +74,6 @@ def report_page(
     index = index.of_datasets({row["dataset"] for row in all_rows})
     environment = page_environment(_FOLDER)
     environment.filters["drawing"] = Markup
-    environment.filters["table"] = html
     found = tables(all_rows)
     # The recogniser alone has word error rates and nothing else.
     rows = [row for row in all_rows if row["perplexity"] is not None]
@@ -121,7 +119,7 @@ def _quality(table: Table) -> Measure:
 def _answer(verdict: Verdict, found: Sequence[Table], index: ReportIndex) -> _Answer:
     table = next(each for each in found if each.dataset == verdict.dataset)
     leak, points = _trade_off(table, verdict)
-    chance = {leak.chance(rows) for _, _, rows in attacked(table)} if leak else set()
+    chance = {leak.chance(one.rows) for one in attacked(table)} if leak else set()
     levels = {round(each.value, 6) for each in chance if each is not None}
     quality = _quality(table)
     drawing = caption = ""
@@ -139,32 +137,21 @@ def _answer(verdict: Verdict, found: Sequence[Table], index: ReportIndex) -> _An
 
 def _trade_off(table: Table, verdict: Verdict) -> tuple[Measure | None, list[Point]]:
     """The attack that most attacked cells have, and a point for each; else unmasked identifiers of fills."""
-    quality = _quality(table)
-    filled = [line for line in table.lines if line.group in ("fill", "control")]
-    fills: list[tuple[str | None, Line, Sequence[Row]]] = [
-        (name, line, line.by_technique[name]) for line in filled for name in table.techniques
-    ]
+    quality, cell = _quality(table), verdict.cell
     for name in (*MEMBERSHIP, "reidentified", "unmasked_direct"):
-        cells = fills if name == "unmasked_direct" else attacked(table)
-        each = measure(name)
-        points = [
-            Point(_name_of(line, technique, marked), leak, cost, marked)
-            for technique, line, rows in cells
-            if (leak := each.estimate(rows)) is not None and (cost := quality.estimate(rows)) is not None
-            for marked in [(technique, line.method, line.filler) == _condition(verdict)]
-        ]
+        cells = attacked(table)
+        if name == "unmasked_direct":
+            cells = [one for one in table.conditions(by_line=True) if one.line.group in ("fill", "control")]
+        points = []
+        for one in cells:
+            leak, cost = measure(name).estimate(one.rows), quality.estimate(one.rows)
+            if leak is not None and cost is not None:
+                marked = (one.technique, one.line.method, one.line.filler) == (cell.technique, cell.method, cell.filler)
+                label = one.label if one.technique else f"{one.label} (unmasked text)"
+                points.append(Point(f"{label}: recommended" if marked else label, leak, cost, marked))
         if len(points) > 1 and any(point.marked for point in points):
-            return each, points
+            return measure(name), points
     return None, []
-
-
-def _condition(verdict: Verdict) -> tuple[str | None, str | None, str | None]:
-    return verdict.cell.technique, verdict.cell.method, verdict.cell.filler
-
-
-def _name_of(line: Line, technique: str | None, marked: bool) -> str:
-    name = f"{line.label}, {technique_name(technique)}" if technique else f"{line.label} (unmasked text)"
-    return f"{name}: recommended" if marked else name
 
 
 def _parts(table: Table, index: ReportIndex) -> Iterator[Part]:

@@ -6,6 +6,7 @@ from typing import Any
 from dashboards.stored_run import figure
 from tasks.privacy.settings import ReleaseSettings
 from tasks.results.default_run import full_audit
+from tasks.results.grid import markdown, plain_grid, words
 from tasks.results.measures import measures
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -64,17 +65,13 @@ def threat_table(rows: Sequence[Mapping[str, Any]], cell: str | None) -> str:
     limits = {name: f"`release.at_most.{name}`: {limit:g}" for name, limit in release.at_most.items()}
     limits["unmasked_direct"] = f"`release.unmasked_direct`: {release.unmasked_direct:g}"
     shares = {each.name for each in measures() if each.share}
-    lines = [
-        "| adversary | holds | wants | attack | figure: column | limit | default run |",
-        "|---|---|---|---|---|---|---:|",
-    ]
+    lines = []
     for adversary, holds, wants, attack, name in THREATS:
         column = f"`{name}`" + (", %" if name in shares else "") if name else "none"
         shown = figure(full_audit(found) if name.startswith("membership_lira") else found, name)
-        lines.append(
-            f"| {adversary} | {holds} | {wants} | {attack} | {column} | {limits.get(name, 'none')} | {shown} |"
-        )
+        lines.append([adversary, holds, wants, attack, column, limits.get(name, "none"), shown])
+    headings = [*words("adversary", "holds", "wants", "attack", "figure: column", "limit"), "default run"]
     return (
-        "\n".join(lines)
+        markdown(plain_grid("", headings, lines))
         + f"\n\nThe recommended cell is `{cell}`. In brackets: the same attack where there is nothing to find."
     )

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock
 
-from dashboards.services.service import HOST, PORT_VARIABLES, STATE_FOLDER, TITLES, Service
+from dashboards.services.service import HOST, KINDS, STATE_FOLDER, Service
 from tasks.errors import ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
@@ -38,7 +38,6 @@ class RunningService:
     pid: int
     mark: str
     port: int
-    health: str
 
     @property
     def address(self) -> str:
@@ -46,18 +45,11 @@ class RunningService:
         return f"http://{HOST}:{self.port}"
 
     @property
-    def alive(self) -> bool:
-        """Whether the process runs and is the started one."""
-        with suppress(psutil.NoSuchProcess):
-            return self._has_mark(psutil.Process(self.pid))
-        return False
-
-    @property
     def answers(self) -> bool:
         """Whether the service is ready."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
         try:
-            connection.request("GET", self.health)
+            connection.request("GET", KINDS[self.name].health)
             return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
@@ -65,30 +57,33 @@ class RunningService:
             connection.close()
 
     def family(self) -> list[psutil.Process]:
-        """Its process and its child processes, also if they have outlived it."""
-        return [process for process in psutil.process_iter() if self._has_mark(process)]
+        """Its process, if it is the started one, and its child processes, also if they have outlived it."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark:
+                    found.append(process)
+        return found
+
+    @property
+    def alive(self) -> bool:
+        """Whether the started process runs."""
+        return any(process.pid == self.pid for process in self.family())
 
     def stop(self, folder: Path) -> bool:
         """End its processes and remove its file; return whether there was a process to end."""
         family = self.family()
-        for process in family:
-            if process.pid == self.pid:
-                with suppress(psutil.NoSuchProcess):
-                    process.terminate()
-                psutil.wait_procs([process], timeout=STOP_SECONDS)
-        left = self.family()
-        for process in left:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left, timeout=STOP_SECONDS)
+        _end([process for process in family if process.pid == self.pid], psutil.Process.terminate)
+        _end(self.family(), psutil.Process.kill)
         record_path(folder, self.name).unlink(missing_ok=True)
         return bool(family)
 
-    def _has_mark(self, process: psutil.Process) -> bool:
-        try:
-            return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == self.mark
-        except (psutil.Error, OSError):
-            return False
+
+def _end(processes: Sequence[psutil.Process], end: Callable[[psutil.Process], None]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            end(process)
+    psutil.wait_procs(processes, timeout=STOP_SECONDS)
 
 
 def start_services(folder: Path, services: Sequence[Service], seconds: float = START_SECONDS) -> list[str]:
@@ -103,10 +98,9 @@ def start_services(folder: Path, services: Sequence[Service], seconds: float = S
         missing = [service for service in services if service.name not in running]
         for service in missing:
             _check_port(service)
-        started = []
+        started: list[RunningService] = []
         try:
-            for service in missing:
-                started.append(_start(service, folder))
+            started += (_start(service, folder) for service in missing)
             for waited in [*started, *(running[service.name] for service in services if service.name in running)]:
                 _wait_until_ready(waited, seconds)
         except BaseException:
@@ -118,11 +112,8 @@ def start_services(folder: Path, services: Sequence[Service], seconds: float = S
 
 def stop_services(folder: Path, names: Iterable[str]) -> list[str]:
     """Stop the running ones of the services, and return their names."""
-    if not (folder / STATE_FOLDER).is_dir():
-        return []
-    with FileLock(folder / STATE_FOLDER / "lock", mode=0o600):
-        running = running_services(folder)
-        return [name for name in names if name in running and running[name].stop(folder)]
+    running = running_services(folder)
+    return [name for name in names if name in running and running[name].stop(folder)]
 
 
 def running_services(folder: Path) -> dict[str, RunningService]:
@@ -130,14 +121,13 @@ def running_services(folder: Path) -> dict[str, RunningService]:
 
     The children of a killed service are ended, and its file is removed.
     """
-    found = {}
-    for path in sorted((folder / STATE_FOLDER).glob("*.json")):
-        service = RunningService(**json.loads(path.read_text(encoding="utf-8")))
-        if service.alive:
-            found[service.name] = service
-        else:
+    files = sorted((folder / STATE_FOLDER).glob("*.json"))
+    found = [RunningService(**json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    running = {service.name: service for service in found if service.alive}
+    for service in found:
+        if service.name not in running:
             service.stop(folder)
-    return found
+    return running
 
 
 def record_path(folder: Path, name: str) -> Path:
@@ -147,22 +137,21 @@ def record_path(folder: Path, name: str) -> Path:
 
 def _start(service: Service, folder: Path) -> RunningService:
     """Start a service in a session of its own, so that closing the terminal does not end it; return at once."""
-    mark = uuid.uuid4().hex
-    log = os.open(_log(folder, service.name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
+    mark, log = uuid.uuid4().hex, folder / _log(service.name)
+    log.unlink(missing_ok=True)
+    log.touch(mode=0o600)
+    with open(log, "w") as stream:
         process = subprocess.Popen(
             service.program,
             cwd=folder,
             env={**os.environ, **service.environment, MARK: mark},
             stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
+            stdout=stream,
+            stderr=stream,
             start_new_session=True,
             umask=0o077,
         )
-    finally:
-        os.close(log)
-    running = RunningService(service.name, process.pid, mark, service.port, service.health)
+    running = RunningService(service.name, process.pid, mark, service.port)
     with atomic_writer(record_path(folder, service.name), private=True) as stream:
         json.dump(asdict(running), stream)
     return running
@@ -173,9 +162,9 @@ def _wait_until_ready(service: RunningService, seconds: float) -> None:
     while not service.answers:
         late = time.monotonic() > deadline
         if late or not service.alive:
-            what = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
+            failure = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
             raise ResourceError(
-                f"{TITLES[service.name]} {what}; its output is in {str(_log(Path(), service.name))!r}. "
+                f"{KINDS[service.name].title} {failure}; its output is in {str(_log(service.name))!r}. "
                 "The services that this call started are stopped again; 'make down' stops the others"
             )
         time.sleep(0.1)
@@ -189,10 +178,10 @@ def _check_port(service: Service) -> None:
             probe.bind((HOST, service.port))
         except OSError as error:
             raise ResourceError(
-                f"port {service.port} of {TITLES[service.name]} is in use ({error.strerror}); stop the program that "
-                f"has it, or choose another port: make up {PORT_VARIABLES[service.name]}=NUMBER"
+                f"port {service.port} of {KINDS[service.name].title} is in use ({error.strerror}); stop the program "
+                f"that has it, or choose another port: make up {KINDS[service.name].variable}=NUMBER"
             ) from None
 
 
-def _log(folder: Path, name: str) -> Path:
-    return folder / STATE_FOLDER / f"{name}.log"
+def _log(name: str) -> Path:
+    return STATE_FOLDER / f"{name}.log"

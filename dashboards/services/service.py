@@ -1,4 +1,4 @@
-"""The table of services: the start command, address, health path and environment of each."""
+"""The services: title, port and health path of each in a table, and the command and environment that start it."""
 
 import os
 import secrets
@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tasks.errors import ParameterError
@@ -15,11 +16,26 @@ from tasks.spelling import nearest
 
 HOST = "127.0.0.1"
 """The interface that services listen on."""
-TITLES = {"prefect": "Prefect", "mlflow": "MLflow"}
+
+
+class Kind(NamedTuple):
+    """A row of the table of services."""
+
+    title: str
+    port: int
+    """The usual port."""
+    health: str
+    """Path that answers with status 200 when the service is ready."""
+    variable: str
+    """Environment variable that chooses another port."""
+
+
+KINDS = {
+    "prefect": Kind("Prefect", 4200, "/api/health", "PALIMPSEST_PREFECT_PORT"),
+    "mlflow": Kind("MLflow", 5000, "/health", "PALIMPSEST_MLFLOW_PORT"),
+}
 """Services in the order in which they start."""
-_USUAL_PORTS = {"prefect": 4200, "mlflow": 5000}
-PORT_VARIABLES = {name: f"PALIMPSEST_{name.upper()}_PORT" for name in TITLES}
-"""Environment variables that choose another port."""
+TITLES = {name: kind.title for name, kind in KINDS.items()}
 STATE_FOLDER = Path(".palimpsest") / "services"
 """Folder of the services' state in the project; nothing in it is a result."""
 MLFLOW_USER = "admin"
@@ -36,8 +52,6 @@ class Service:
     name: str
     """``prefect`` or ``mlflow``."""
     port: int
-    health: str
-    """Path that answers with status 200 when the service is ready."""
     program: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     """Additions to the environment of this process."""
@@ -75,7 +89,6 @@ def prefect_service(port: int, password: str) -> Service:
     return Service(
         "prefect",
         port,
-        "/api/health",
         [*_PYTHON, "prefect", "server", "start", "--host", HOST, "--port", str(port)],
         {
             # With --port alone the interface would look for the API at 4200.
@@ -104,7 +117,6 @@ def mlflow_service(port: int, store: str, folder: Path, password: str) -> Servic
     return Service(
         "mlflow",
         port,
-        "/health",
         [*_PYTHON, *server, "--workers", "1", "--no-serve-artifacts"],
         {
             "MLFLOW_AUTH_CONFIG_PATH": str(configuration),
@@ -138,13 +150,13 @@ def check_names(names: Sequence[str]) -> list[str]:
 def ports_by_setting(environment: Mapping[str, str] = os.environ) -> dict[str, int]:
     """The port of each service: from its environment variable, or the usual one."""
     ports: dict[str, int] = {}
-    for name, usual in _USUAL_PORTS.items():
-        text = environment.get(PORT_VARIABLES[name]) or str(usual)
+    for name, kind in KINDS.items():
+        text = environment.get(kind.variable) or str(kind.port)
         if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
-            raise ParameterError(f"{PORT_VARIABLES[name]}={text!r} is no port; give a number from 1024 to 65535")
+            raise ParameterError(f"{kind.variable}={text!r} is no port; give a number from 1024 to 65535")
         ports[name] = int(text)
     if ports["prefect"] == ports["mlflow"]:
-        raise ParameterError(f"both services would have port {ports['mlflow']}; set {PORT_VARIABLES['mlflow']}")
+        raise ParameterError(f"both services would have port {ports['mlflow']}; set {KINDS['mlflow'].variable}")
     return ports
 
 

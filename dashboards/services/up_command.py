@@ -50,17 +50,16 @@ def run(options: ServicesOptions) -> None:
 
     names, folder = check_names(options.services), project_folder()
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
-    yours = users_servers(tracking)
+    yours = {name: address for name, address in users_servers(tracking).items() if name in names}
     if "prefect" in names:
         configure_prefect(folder, verbose=True)
-    services = [service for service in table(folder, tracking) if service.name in names and service.name not in yours]
+    services = [each for each in table(folder, tracking) if each.name in names and each.name not in yours]
     started = start_services(folder, services)
     for name, running in running_services(folder).items():
         if name in names:
             print(f"{TITLES[name]:<8} {running.address:<24} {'started' if name in started else 'runs already'}")
     for name, address in yours.items():
-        if name in names:
-            print(f"{TITLES[name]:<8} {address:<24} yours")
+        print(f"{TITLES[name]:<8} {address:<24} yours")
     print(f"passwords are in {FILE.as_posix()}; 'make down' stops the started services")
 
 
@@ -86,14 +85,13 @@ def users_servers(tracking: TrackingSettings) -> dict[str, str]:
     from dashboards.services.service import is_at, is_server, ports_by_setting
     from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
-    ports = ports_by_setting()
-    prefect, store = os.environ.get("PREFECT_API_URL", ""), tracking_uri(tracking)
-    found = {}
-    if is_server(prefect) and not is_at(prefect, ports["prefect"]):
-        found["prefect"] = shown_uri(prefect)
-    if is_server(store) and (is_server(tracking.uri) or not is_at(store, ports["mlflow"])):
-        found["mlflow"] = shown_uri(store)
-    return found
+    addresses = {"prefect": os.environ.get("PREFECT_API_URL", ""), "mlflow": tracking_uri(tracking)}
+    ports, has_database = ports_by_setting(), {"prefect": True, "mlflow": not is_server(tracking.uri)}
+    return {
+        name: shown_uri(address)
+        for name, address in addresses.items()
+        if is_server(address) and not (has_database[name] and is_at(address, ports[name]))
+    }
 
 
 COMMAND = Command(ServicesOptions, run)

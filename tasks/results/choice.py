@@ -19,7 +19,9 @@ from tasks.masking.settings import MANY_MASKED
 from tasks.records.cell import Cell
 from tasks.results.findings.findings_comparison import PERPLEXITIES, Condition, Experiment, Outcome
 from tasks.results.leakage import meets
+from tasks.results.measure import follows_protocol
 from tasks.results.report_index import ReportIndex
+from tasks.results.summary.summary_file import summarised_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,8 @@ class Choice:
 
     def __init__(self, dataset: str, experiment: Experiment, index: ReportIndex, limits: Limits) -> None:
         self.dataset, self._experiment, self._reports, self.limits = dataset, experiment, index.reports, limits
-        mine = [each for each in experiment.by_condition if each.dataset == dataset]
-        mine = [each for each in mine if not experiment.follows_other_protocol(each)]
+        mine = [each for each in experiment.rows if each.dataset == dataset]
+        mine = [each for each in mine if follows_protocol(experiment.rows[each])]
         self.baselines = {each.technique: each for each in mine if each.method == "baseline1"}
         self.references = {each.method: each for each in mine if each.technique is None}
         known = [each for each in mine if each.is_filled]
@@ -56,12 +58,11 @@ class Choice:
 
     def cell(self, condition: Condition) -> Cell:
         """The condition's cell with its first seed."""
-        seed = next(iter(self._experiment.by_condition[condition]))
-        return Cell(condition.dataset, condition.technique, condition.method, condition.filler, seed)
+        return summarised_cell(self.rows(condition)[0])
 
-    def rows(self, condition: Condition) -> list[Mapping[str, Any]]:
+    def rows(self, condition: Condition) -> Sequence[Mapping[str, Any]]:
         """The rows of its seeds."""
-        return list(self._experiment.by_condition[condition].values())
+        return self._experiment.rows[condition]
 
     def report(self, path: Path | None) -> Mapping[str, Any] | None:
         """The report at a path in the folder of reports; ``None`` if there is none."""
@@ -96,7 +97,7 @@ class Choice:
 
     def ranked(self, conditions: Sequence[Condition], *, known: bool) -> list[Condition]:
         """The conditions, lowest perplexity first, over in-vocabulary words (``known``) or all words."""
-        return [condition for _, condition in self._experiment.ranking(conditions, PERPLEXITIES[known]).ranked]
+        return self._experiment.ranked(conditions, PERPLEXITIES[known])
 
     def number(self, condition: Condition, known: bool | None = None) -> float:
         """Its perplexity; by default over in-vocabulary words if every cell has that."""
@@ -106,4 +107,6 @@ class Choice:
 
     def way(self, first: Condition, second: Condition, known: bool | None = None) -> Outcome:
         """Whether a paired interval shows the first below the second (``for``), above it, or neither."""
-        return self._experiment.compare(first, second, known=self.known if known is None else known).outcome
+        return self._experiment.compare(
+            first, second, field=PERPLEXITIES[self.known if known is None else known]
+        ).outcome

@@ -1,10 +1,11 @@
-"""A table of texts in its three forms: terminal, Markdown and HTML. Every table that is shown is a ``Grid``."""
+"""A table of texts, for the terminal and in Markdown. Every table that is shown is a ``Grid``.
+
+``dashboards/report_page.html`` has its form on the page.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from markupsafe import Markup
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,6 +27,11 @@ class Entry:
     """Colour of the sign on the page: ``good`` or ``bad``."""
     detail: str = ""
     """Text on the page instead of the interval."""
+
+    @property
+    def note(self) -> str:
+        """The text after the number on the page: ``430–461``."""
+        return self.detail or self.interval.strip("[]").replace(", ", "–")
 
     def __str__(self) -> str:
         return " ".join(part for part in (self.text, self.interval, self.sign) if part)
@@ -68,14 +74,10 @@ class Grid:
     """Class of the table in the page's style sheet."""
     caption_unseen: bool = False
 
-    def texts(self) -> list[list[str]]:
-        """The entries row by row."""
-        return [[str(entry) for entry in row.entries] for row in self.rows]
-
     @property
     def is_empty(self) -> bool:
         """Whether no entry has a number or word."""
-        return not any(text.strip(f"{ABSENT} ‡") for texts in self.texts() for text in texts)
+        return not any(str(entry).strip(f"{ABSENT} ‡") for row in self.rows for entry in row.entries)
 
 
 def plain_grid(
@@ -100,7 +102,7 @@ def words(*headings: str) -> list[Heading]:
 def markdown(grid: Grid) -> str:
     """The table in Markdown, without its caption."""
     sides = ["---" if place == 0 or heading.words else "---:" for place, heading in enumerate(grid.headings)]
-    rows = [[row.label, *texts] for row, texts in zip(grid.rows, grid.texts(), strict=True)]
+    rows = [[row.label, *map(str, row.entries)] for row in grid.rows]
     lines = [
         "| " + " | ".join(text.replace("|", "\\|") for text in row) + " |"
         for row in [list(map(str, grid.headings)), *rows]
@@ -128,72 +130,3 @@ def terminal_table(grid: Grid) -> "Table":
         ends = following is not None and following.group != row.group
         table.add_row(Text(row.label), *cells, end_section=ends)
     return table
-
-
-def html(grid: Grid) -> Markup:
-    """The table as HTML, in a region that scrolls on a narrow page; all but ``Markup`` is escaped.
-
-    Empty for a table without rows.
-    """
-    if not grid.rows:
-        return Markup("")
-    caption = Markup(
-        '<caption class="unseen">%s</caption>' if grid.caption_unseen else "<caption><span>%s</span></caption>"
-    )
-    parts = [
-        Markup('<div class="scroll" role="region" aria-label="%s" tabindex="0">') % grid.caption,
-        Markup('<table class="%s">') % grid.kind,
-        caption % grid.caption,
-        _head(grid),
-        Markup("<tbody>"),
-    ]
-    for before, row in zip([None, *grid.rows[:-1]], grid.rows, strict=True):
-        begins = before is not None and before.group != row.group
-        cells = _cells(row, grid)
-        parts.append(
-            _element("tr", cells, kind=f"{row.group} first" if begins and grid.kind == "numbers" else row.group)
-        )
-    return Markup("\n").join([*parts, Markup("</tbody></table></div>")])
-
-
-def _element(tag: str, *content: str, kind: str = "", **attributes: str | int) -> Markup:
-    given = {"class": kind, **attributes}
-    written = Markup("").join(
-        Markup(' %s="%s"') % (name.replace("_", "-"), value) for name, value in given.items() if value
-    )
-    return Markup(f"<{tag}%s>%s</{tag}>") % (written, Markup("").join(content))
-
-
-def _head(grid: Grid) -> Markup:
-    if not any(heading.text for heading in grid.headings):
-        return Markup("")
-    cells = [
-        _element(
-            "th",
-            heading.text,
-            _element("span", heading.note, kind="share") if heading.note else "",
-            kind="text" if heading.words else "",
-            scope="col",
-        )
-        for heading in grid.headings
-    ]
-    return _element("thead", _element("tr", *cells))
-
-
-def _cells(row: GridRow, grid: Grid) -> Markup:
-    tag = _element("span", row.tag, kind="kind") if row.tag else ""
-    cells = [_element("th", row.label, tag, scope="row")]
-    for entry, heading in zip(row.entries, grid.headings[1:], strict=True):
-        # Label that the page writes before the entry if it is too narrow for columns.
-        named = {"data_heading": str(heading)}
-        cells.append(_element("td", *_content(entry), kind="text" if heading.words else "", **named))
-    return Markup("").join(cells)
-
-
-def _content(entry: Entry) -> Iterable[Markup | str]:
-    yield entry.text
-    if entry.sign:
-        yield Markup(" ") + _element("span", entry.sign, kind=f"sign {entry.sign_kind}".strip(), aria_hidden="true")
-        yield _element("span", entry.said, kind="unseen") if entry.said else ""
-    if interval := entry.detail or entry.interval.strip("[]").replace(", ", "–"):
-        yield Markup(" ") + _element("span", interval, kind="interval-text")

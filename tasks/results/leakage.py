@@ -1,15 +1,15 @@
 """Leakage of each cell as a table, and conditions within the limits on leakage."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from tasks.errors import ParameterError
 from tasks.results.grid import Entry, Grid, GridRow, Heading
-from tasks.results.measure import DOCUMENT, Measure, Row
+from tasks.results.measure import ABOVE, DOCUMENT, Measure, Row
 from tasks.results.measures import leakage, leaks
 from tasks.results.summary.estimate import estimate
-from tasks.results.tables import Line, Table, number_entry
-from tasks.results.titles import technique_name
+from tasks.results.tables import Table, TechniqueLine, number_entry
 from tasks.spelling import nearest
 
 Meets = Literal["yes", "no", "open", "unknown"]
@@ -19,35 +19,34 @@ Meets = Literal["yes", "no", "open", "unknown"]
 def leak_grid(table: Table) -> Grid | None:
     """Attacked conditions as rows, figures as columns, each with its chance level; ``None`` without any."""
     conditions = attacked(table)
-    columns = [each for each in leakage(DOCUMENT) if any(each.estimate(rows) is not None for _, _, rows in conditions)]
+    columns = [each for each in leakage(DOCUMENT) if any(each.estimate(one.rows) is not None for one in conditions)]
     if not columns:
         return None
     rows = []
-    for technique, line, found in conditions:
-        label = f"{line.label}, {technique_name(technique)}" if technique else line.label
-        rows.append(GridRow(label, [_entry(each, found) for each in columns], technique or ""))
+    for one in conditions:
+        entries = [replace(leak_entry(each, one.rows), sign="") for each in columns]
+        rows.append(GridRow(one.label, entries, one.technique or ""))
     headings = [Heading("attacked"), *(Heading(each.short or each.title) for each in columns)]
     return Grid(f"Leakage of {table.dataset}", headings, rows, "numbers")
 
 
-def attacked(table: Table) -> list[tuple[str | None, Line, Sequence[Row]]]:
-    """Technique, line and rows of each attacked condition; a reference appears once, without a technique."""
-    found: list[tuple[str | None, Line, Sequence[Row]]] = []
-    for technique in table.techniques:
-        for line in table.lines:
-            rows = line.by_technique[technique]
-            own = technique if line.group != "reference" else None
-            if any(row.get("attackers") for row in rows) and (own is not None or technique == table.techniques[0]):
-                found.append((own, line, rows))
-    return found
+def attacked(table: Table) -> list[TechniqueLine]:
+    """The attacked conditions."""
+    return [one for one in table.conditions() if any(row.get("attackers") for row in one.rows)]
 
 
-def _entry(measure: Measure, rows: Sequence[Row]) -> Entry:
-    number, chance = measure.estimate(rows), measure.chance(rows)
+def leak_entry(measure: Measure, rows: Sequence[Row]) -> Entry:
+    """A number with its chance level, and a mark if its interval is above that."""
+    number, blind = measure.estimate(rows), measure.chance(rows)
     shown = number_entry(number, measure.digits)
-    if number is None or chance is None:
+    if number is None or blind is None:
         return shown
-    return Entry(shown.text, f"{shown.interval} (chance {chance.value:.{measure.digits}f})".strip())
+    chance = f"chance {blind.value:.{measure.digits}f}"
+    detail = ", ".join(part for part in (shown.note, chance) if part)
+    shown = replace(shown, interval=f"{shown.interval} ({chance})".strip(), detail=detail)
+    if number.low is None or number.low <= blind.value:
+        return shown
+    return replace(shown, sign=ABOVE, said="above chance", sign_kind="bad")
 
 
 def row_of(measured: Mapping[str, Any]) -> dict[str, Any]:

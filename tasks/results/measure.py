@@ -1,4 +1,4 @@
-"""A measure: the name of a cell's number, its references, and the views that show it.
+"""A measure: the name of a cell's number, its reference, and the views that show it.
 
 ``tasks.results.measures`` has the table of all measures.
 """
@@ -21,25 +21,19 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference for the numbers of a measure: a column of the summary that has an interval."""
+    """The reference of a measure's marks: a column of the summary that has an interval."""
 
     column: str
-    """Name of the column: a ratio or a difference, such as ``ratio_to_oracle``."""
+    """Name of the column: a ratio or a difference, such as ``ratio_to_baseline1``."""
     name: str
     neutral: float = 1.0
     """Value of the column without a difference: 1 of a ratio, 0 of a difference."""
-    marks: bool = False
-    """Whether ``▼`` and ``▲`` next to the number are about this reference."""
     sides: tuple[str, str] = ("below", "above")
-    """Meaning of the two marks."""
+    """Meaning of ``▼`` and ``▲``."""
 
     def way(self, rows: Sequence[Row]) -> int:
         """-1 if the interval is below ``neutral``, 1 if above, else 0."""
         return direction(rows, self.column, self.neutral)
-
-    def said(self, way: int) -> str:
-        """``below Baseline1``, ``not significantly different from Baseline1``."""
-        return f"{ {-1: self.sides[0], 0: 'not significantly different from', 1: self.sides[1]}[way] } {self.name}"
 
 
 def at_path(record: object, path: Sequence[str]) -> Any:  # noqa: ANN401 - a value of a JSON document
@@ -68,8 +62,6 @@ class Measure:
     field: str = ""
     """Field under ``measured``; the name if empty. Dots lead into records. ``masked_words`` has a record for each
     technique, and ``{technique}`` means the cell's: references have a number under every one."""
-    kind: Literal["number", "number?", "count", "count?"] = "number?"
-    """Type of the number; with ``?`` it may be null."""
     interval: str | None = None
     """Field of its interval; ``None``: no interval. ``compared`` measures always have one."""
     share: bool = False
@@ -79,7 +71,7 @@ class Measure:
     digits: int = 1
     """Number of decimals shown."""
     better: Literal["lower", "higher"] | None = None
-    references: tuple[Reference, ...] = ()
+    reference: Reference | None = None
     protocol: bool = False
     """Whether only numbers of the same evaluation protocol compare."""
     over_seeds: bool = False
@@ -104,11 +96,6 @@ class Measure:
     def by_technique(self) -> bool:
         """Whether references, which belong to no technique, have a number under each."""
         return self.field.startswith(MASKED_WORDS)
-
-    @property
-    def reference(self) -> Reference | None:
-        """The reference of the marks."""
-        return next((reference for reference in self.references if reference.marks), None)
 
     def estimate(self, rows: Sequence[Row]) -> Estimate | None:
         """The number of a condition in the shown unit, from the rows of its seeds."""

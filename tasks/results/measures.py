@@ -7,7 +7,7 @@ that names a ``Measure`` or a sequence of them.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -36,29 +36,27 @@ fails without these reports."""
 _FURTHER_STEPS = ("fluency", "conclusion", "unmasked", "word_error_rate", "rescore", "audit")
 _NONE: frozenset[str] = frozenset()
 _RUNS = frozenset({MLFLOW})
-_OFFERED = frozenset({MLFLOW})
 _WRITTEN = frozenset({DOCUMENT, MLFLOW})
 _TABLED = frozenset({DOCUMENT, PAGE, MLFLOW})
 _EVERYWHERE = frozenset({TERMINAL, DOCUMENT, PAGE, MLFLOW})
 
 
+def _number(name: str, step: str, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
+    return Measure(name=name, step=step, title=title, views=views, **given)
+
+
 def _perplexity(ending: str, title: str, views: frozenset[str], heading: str = "", **given: Any) -> Measure:
-    """A perplexity over all words or, by the ending of its name, a part of them, against Oracle and
-    Baseline1."""
+    """A perplexity over all words or, by the ending of its name, a part of them, marked against Baseline1."""
     name = f"perplexity{ending}"
-    to_oracle = Reference(f"ratio_to_oracle{ending}", "Oracle")
-    to_baseline = Reference(f"ratio_to_baseline1{ending}", "Baseline1", marks=True)
-    known: dict[str, Any] = {"step": "perplexity", "interval": f"{name}_ci", "better": "lower", "protocol": True}
-    known |= {"references": (to_oracle, to_baseline), "logarithmic": True, "views": views}
-    if "field" in given:
-        known["interval"] = f"{given['field']}_ci"
-    return Measure(name=name, title=title, heading=heading, **known | given)
+    reference = Reference(f"ratio_to_baseline1{ending}", "Baseline1")
+    known: dict[str, Any] = {"interval": f"{given.get('field', name)}_ci", "better": "lower", "protocol": True}
+    known |= {"heading": heading, "reference": reference, "logarithmic": True}
+    return _number(name, "perplexity", title, views, **known | given)
 
 
 def _compared(name: str, title: str, views: frozenset[str], neutral: float, **given: Any) -> Measure:
     """A ratio or difference of two cells, whose marks are about itself."""
-    itself = (Reference(name, f"{neutral:g}", neutral, marks=True),)
-    return Measure(name=name, title=title, step="compared", references=itself, views=views, **given)
+    return _number(name, "compared", title, views, reference=Reference(name, f"{neutral:g}", neutral), **given)
 
 
 def _ratio(name: str, title: str = "", views: frozenset[str] = _RUNS) -> Measure:
@@ -67,11 +65,7 @@ def _ratio(name: str, title: str = "", views: frozenset[str] = _RUNS) -> Measure
 
 
 def _difference(reference: str, title: str) -> Measure:
-    return _compared(f"wer_difference_to_{reference}", title, _OFFERED, 0.0, better="lower", share=True, digits=2)
-
-
-def _number(name: str, step: str, title: str = "", views: frozenset[str] = _RUNS, **given: Any) -> Measure:
-    return Measure(name=name, step=step, title=title, views=views, **given)
+    return _compared(f"wer_difference_to_{reference}", title, _RUNS, 0.0, better="lower", share=True, digits=2)
 
 
 def _rate(name: str, title: str, views: frozenset[str], **given: Any) -> Measure:
@@ -88,7 +82,7 @@ def _unmasked(sort: str, title: str, short: str) -> Measure:
 def _recall(sort: str, title: str, short: str) -> Measure:
     """The share of the identifiers of a kind that a technique masks whole."""
     known: dict[str, Any] = {"field": f"{sort}.recall", "interval": f"{sort}.recall_ci", "share": True, "short": short}
-    return _number(f"recall_{sort}", "unmasked", title, _OFFERED, better="higher", **known)
+    return _number(f"recall_{sort}", "unmasked", title, better="higher", **known)
 
 
 def _leak(name: str, title: str, short: str, views: frozenset[str] = _TABLED, **given: Any) -> Measure:
@@ -102,48 +96,41 @@ def _remembered(name: str, title: str, short: str, views: frozenset[str] = _TABL
     return _leak(name, title, short, views, of_model=True, **{"share": False, **given})
 
 
-def _reads(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
-    """A measure of a fill's fluency."""
-    return _number(name, "fluency", title, views, **{"interval": f"{name}_ci", **given})
+def _of_text(step: str, name: str, title: str, *, views: frozenset[str] = _RUNS, **given: Any) -> Measure:
+    """A measure of a fill's ``fluency``, or of a text's languages and labels (``conclusion``)."""
+    return _number(name, step, title, views, **{"interval": f"{name}_ci", **given})
 
 
-def _found(name: str, title: str, *, views: frozenset[str] = _OFFERED, **given: Any) -> Measure:
-    """A measure of a text's languages and labels."""
-    return _number(name, "conclusion", title, views, **{"interval": f"{name}_ci", **given})
+_reads, _found = partial(_of_text, "fluency"), partial(_of_text, "conclusion")
 
 
 def _count(name: str, step: str, title: str = "", views: frozenset[str] = _NONE, **given: Any) -> Measure:
-    return _number(name, step, title, views, digits=0, **{"kind": "count", **given})
+    return _number(name, step, title, views, digits=0, **given)
 
 
 def _spoken(name: str, title: str, **given: Any) -> Measure:
     """A measure of code mixing in a fill."""
     column = f"language_{name}" if name in ("match_rate", "word_match_rate") else name
-    return _number(column, "fill", title, _OFFERED, field=f"languages.{name}", **given)
+    return _number(column, "fill", title, field=f"languages.{name}", **given)
 
 
-_FEWER = ("fewer errors than", "more errors than")
-_TO_SYSTEMS = (
-    Reference("wer_difference_to_no_language_model", "No LM", 0.0, sides=_FEWER),
-    Reference("wer_difference_to_pretrained", "Pretrained", 0.0, True, _FEWER),
-    Reference("wer_difference_to_oracle", "Oracle", 0.0, sides=_FEWER),
-)
+_TO_PRETRAINED = Reference("wer_difference_to_pretrained", "Pretrained", 0.0, ("fewer errors than", "more errors than"))
 # fmt: off
 MEASURES = (
     _perplexity("", "Perplexity, all words", _EVERYWHERE, "Perplexity on the unmasked test text, all words",
-                kind="number", over_seeds=True),
+                over_seeds=True),
     _perplexity("_known", "Perplexity, in-vocabulary words", _EVERYWHERE,
                 "Perplexity over in-vocabulary words", over_seeds=True),
-    _perplexity("_unknown", "", _RUNS, references=()),
+    _perplexity("_unknown", "", _RUNS, reference=None),
     _ratio("ratio_to_oracle", "Perplexity ratio to Oracle, all words", _WRITTEN),
     _ratio("ratio_to_oracle_known", "Perplexity ratio to Oracle, in-vocabulary words", _WRITTEN | {TERMINAL}),
-    _ratio("ratio_to_oracle_masked_known", "Perplexity ratio to Oracle, words to be masked", _OFFERED | {PAGE}),
+    _ratio("ratio_to_oracle_masked_known", "Perplexity ratio to Oracle, words to be masked", _RUNS | {PAGE}),
     _ratio("ratio_to_oracle_rest_known"),
-    _ratio("ratio_to_baseline1", "Perplexity ratio to Baseline1, all words", _OFFERED),
-    _ratio("ratio_to_baseline1_known", "Perplexity ratio to Baseline1, in-vocabulary words", _OFFERED),
+    _ratio("ratio_to_baseline1", "Perplexity ratio to Baseline1, all words", _RUNS),
+    _ratio("ratio_to_baseline1_known", "Perplexity ratio to Baseline1, in-vocabulary words", _RUNS),
     _ratio("ratio_to_baseline1_masked_known"),
     _ratio("ratio_to_baseline1_rest_known"),
-    _perplexity("_masked", "", _RUNS, field=f"{MASKED_WORDS}perplexity", references=()),
+    _perplexity("_masked", "", _RUNS, field=f"{MASKED_WORDS}perplexity", reference=None),
     _perplexity("_masked_known", "Perplexity, words to be masked", _WRITTEN,
                 "Perplexity over test words that the technique would mask, in-vocabulary",
                 field=f"{MASKED_WORDS}perplexity_known", over_seeds=True),
@@ -152,32 +139,32 @@ MEASURES = (
                 field=f"{MASKED_WORDS}perplexity_rest_known"),
     _perplexity("_behind_masked", "Perplexity, word after a word to be masked", _TABLED,
                 "Perplexity over the word after a test word that the technique would mask, in-vocabulary",
-                field=f"{MASKED_WORDS}behind.1 word.perplexity", references=()),
+                field=f"{MASKED_WORDS}behind.1 word.perplexity", reference=None),
     _perplexity("_at_switches", "Perplexity at code-switch points", _TABLED,
                 "Perplexity over words at code-switch points, in-vocabulary",
-                field="by_language.switch points.perplexity", references=()),
+                field="by_language.switch points.perplexity", reference=None),
     _perplexity("_behind_switches", "Perplexity of the word after a code-switch point", _TABLED,
                 "Perplexity over the word after a code-switch point, in-vocabulary",
-                field="by_language.1 word behind a switch point.perplexity", references=()),
+                field="by_language.1 word behind a switch point.perplexity", reference=None),
     _perplexity("_mixed_lines", "Perplexity of strongly code-mixed lines", _TABLED,
                 "Perplexity of lines with a code-mixing index above 20, in-vocabulary words",
-                field="by_language.lines mixed more than 20.perplexity", references=()),
+                field="by_language.lines mixed more than 20.perplexity", reference=None),
     _perplexity("_without_markers", "Perplexity, mask tokens excluded", _WRITTEN,
-                "Perplexity, all words, with the probability of mask tokens given to all other tokens", references=()),
+                "Perplexity, all words, with the probability of mask tokens given to all other tokens", reference=None),
     _number("bits_per_character", "perplexity", "Bits per character, all words", _WRITTEN, better="lower",
             interval="bits_per_character_ci", digits=2, protocol=True, over_seeds=True,
             interval_over_seeds=True),
     _number("oov_rate", "perplexity", share=True),
     _count("words", "perplexity"),
     _count("sentences", "perplexity"),
-    _compared("gap_closed_known", "Share of the gap from Baseline1 to Oracle closed (log scale), %", _OFFERED, 0.0,
+    _compared("gap_closed_known", "Share of the gap from Baseline1 to Oracle closed (log scale), %", _RUNS, 0.0,
               better="higher", share=True, interval_over_seeds=True, protocol=True),
-    _rate("wer", "Word error rate, %", _EVERYWHERE, heading="Word error rate in per cent", kind="number",
-          references=_TO_SYSTEMS, over_seeds=True),
+    _rate("wer", "Word error rate, %", _EVERYWHERE, heading="Word error rate in per cent",
+          reference=_TO_PRETRAINED, over_seeds=True),
     _rate("wer_masked", "Word error rate on words to be masked, %", _TABLED | {TERMINAL},
           heading="Word error rate in per cent on words that the technique would mask", field=f"{MASKED_WORDS}wer"),
-    _rate("character_error_rate", "Character error rate, %", _OFFERED, kind="number"),
-    _rate("mixed_error_rate", "Mixed error rate (characters of Chinese and Japanese, else words), %", _OFFERED),
+    _rate("character_error_rate", "Character error rate, %", _RUNS),
+    _rate("mixed_error_rate", "Mixed error rate (characters of Chinese and Japanese, else words), %", _RUNS),
     _rate("wer_mixed_lines", "Word error rate of code-mixed lines, %", _TABLED,
           field="by_language.mixed lines.wer"),
     _rate("wer_at_switches", "Word error rate at code-switch points, %", _TABLED,
@@ -197,54 +184,54 @@ MEASURES = (
     _number("wer_insertion_bonus_alone", "rescore", field="insertion_bonus_alone.wer",
             interval="insertion_bonus_alone.wer_ci", share=True),
     _number("wer_difference_to_insertion_bonus_alone", "rescore", field="difference_to_insertion_bonus_alone",
-            kind="number", interval="difference_to_insertion_bonus_alone_ci", share=True),
-    _number("wer_best_of_lists", "rescore", field="oracle_wer", kind="number", share=True),
-    _number("best_first_share", "rescore", kind="number", share=True),
-    _number("masked_fraction", "mask", "Masking rate of the training text, %", _OFFERED,
-            kind="number", share=True, digits=2),
-    _number("marker_language_bits", "mask", "Language of a masked word revealed by its mask token, bits", _OFFERED,
+            interval="difference_to_insertion_bonus_alone_ci", share=True),
+    _number("wer_best_of_lists", "rescore", field="oracle_wer", share=True),
+    _number("best_first_share", "rescore", share=True),
+    _number("masked_fraction", "mask", "Masking rate of the training text, %", _RUNS,
+            share=True, digits=2),
+    _number("marker_language_bits", "mask", "Language of a masked word revealed by its mask token, bits", _RUNS,
             digits=2, better="lower"),
-    _number("most_masked_language", "mask", "Masking rate of the language masked most, %", _OFFERED, share=True),
-    _number("least_masked_language", "mask", "Masking rate of the language masked least, %", _OFFERED, share=True),
+    _number("most_masked_language", "mask", "Masking rate of the language masked most, %", _RUNS, share=True),
+    _number("least_masked_language", "mask", "Masking rate of the language masked least, %", _RUNS, share=True),
     _unmasked("direct", "Unmasked direct identifiers, per 1,000 lines", "unmasked direct"),
     _unmasked("quasi", "Unmasked quasi-identifiers, per 1,000 lines", "unmasked quasi"),
     _recall("direct", "Recall of direct identifiers, %", "direct, recall"),
     _recall("quasi", "Recall of quasi-identifiers, %", "quasi, recall"),
-    _leak("verbatim_lines", "Lines equal to the private line, %", "", _OFFERED),
+    _leak("verbatim_lines", "Lines equal to the private line, %", "", _RUNS),
     _leak("reidentified", "Masked words recovered, top-1, %", "recovered, top-1",
           field="reidentified_1", interval="reidentified_1_ci"),
-    _leak("reidentified_10", "Masked words recovered, top-10, %", "recovered, top-10", _OFFERED),
-    _leak("linked_mentions", "Linkable mentions of one entity, %", "linkable mentions", _OFFERED),
-    _leak("found_by_second_fill", "Mask positions revealed by a second fill, %", "", _OFFERED),
+    _leak("reidentified_10", "Masked words recovered, top-10, %", "recovered, top-10", _RUNS),
+    _leak("linked_mentions", "Linkable mentions of one entity, %", "linkable mentions", _RUNS),
+    _leak("found_by_second_fill", "Mask positions revealed by a second fill, %", "", _RUNS),
     _remembered("exposure", "Canary exposure: masked names, bits", "exposure, names"),
     _remembered("exposure_figures", "Canary exposure: masked numbers, bits", "exposure, numbers"),
-    _remembered("exposure_extrapolated", "Canary exposure: masked names, extrapolated, bits", "", _OFFERED),
+    _remembered("exposure_extrapolated", "Canary exposure: masked names, extrapolated, bits", "", _RUNS),
     _remembered("exposure_unmasked", "Canary exposure: unmasked words, bits", "exposure, unmasked"),
     _remembered("exposure_unmasked_1", "Canary exposure: unmasked words inserted once, bits",
                 "exposure, unmasked once"),
-    _leak("exposure_filler", "Canary exposure: masked names in the tuned filler, bits", "", _OFFERED, share=False),
-    _leak("exposure_filler_unmasked", "Canary exposure: unmasked words in the tuned filler, bits", "", _OFFERED,
+    _leak("exposure_filler", "Canary exposure: masked names in the tuned filler, bits", "", _RUNS, share=False),
+    _leak("exposure_filler_unmasked", "Canary exposure: unmasked words in the tuned filler, bits", "", _RUNS,
           share=False),
     _remembered("membership_auc", "Membership inference (loss attack), AUC", "membership, AUC", digits=3,
-                references=(Reference("membership_auc", "chance", 0.5, marks=True),)),
+                reference=Reference("membership_auc", "chance", 0.5)),
     _remembered("membership_tpr_1", "Membership inference (loss attack), TPR at 1 % FPR, %", "membership, TPR",
                 share=True),
     _remembered("membership_lira_auc", "Membership inference (shadow models, LiRA), AUC", "membership (LiRA), AUC",
                 digits=3),
-    _remembered("membership_lira_tpr_1", "Membership inference (shadow models, LiRA), TPR at 1 % FPR, %", "", _OFFERED,
+    _remembered("membership_lira_tpr_1", "Membership inference (shadow models, LiRA), TPR at 1 % FPR, %", "", _RUNS,
                 share=True),
-    _remembered("membership_neighbourhood_auc", "Membership inference (neighbourhood attack), AUC", "", _OFFERED,
+    _remembered("membership_neighbourhood_auc", "Membership inference (neighbourhood attack), AUC", "", _RUNS,
                 digits=3),
     _remembered("extracted", "Memorised 5-grams in generated text, %", "memorised 5-grams", share=True, digits=2),
-    _remembered("extracted_masked", "Memorised 5-grams with a masked word, %", "", _OFFERED, share=True, digits=2),
-    _remembered("extracted_planted", "Canaries extracted verbatim: masked names, %", "", _OFFERED, share=True),
+    _remembered("extracted_masked", "Memorised 5-grams with a masked word, %", "", _RUNS, share=True, digits=2),
+    _remembered("extracted_planted", "Canaries extracted verbatim: masked names, %", "", _RUNS, share=True),
     _remembered("extracted_planted_unmasked", "Canaries extracted verbatim: unmasked words, %", "extracted, unmasked",
                 share=True),
-    _remembered("epsilon_lower_bound", "Empirical lower bound on epsilon", "epsilon, lower bound", _OFFERED, digits=2,
+    _remembered("epsilon_lower_bound", "Empirical lower bound on epsilon", "epsilon, lower bound", _RUNS, digits=2,
                 interval=None),
-    _number("restoration_rate", "fill", "Exact-match rate of the fill, %", _OFFERED,
+    _number("restoration_rate", "fill", "Exact-match rate of the fill, %", _RUNS,
             interval="restoration.overall.rate_ci", share=True, digits=2, better="lower"),
-    _number("restoration_by_frequency", "fill", "Exact-match rate of unigram sampling, %", _OFFERED,
+    _number("restoration_by_frequency", "fill", "Exact-match rate of unigram sampling, %", _RUNS,
             field="expected_restoration_by_frequency", share=True, digits=2),
     _spoken("match_rate", "Fills in the language of their context, %", share=True, better="higher"),
     _spoken("word_match_rate", "Fills in the language of the masked word, %", share=True, better="higher"),
@@ -269,9 +256,9 @@ MEASURES = (
     _reads("repeated_before", "Adjacent repetition rate, private text, %", share=True, interval=None),
     _reads("variety", "Lexical diversity (distinct fills / distinct masked words)", digits=2, better="higher",
            interval=None),
-    _count("distinct_fills", "fill", "Distinct fills", _OFFERED),
+    _count("distinct_fills", "fill", "Distinct fills", _RUNS),
     _count("markers", "fill"),
-    _count("fallback_count", "fill", kind="count?"),
+    _count("fallback_count", "fill"),
 )
 # fmt: on
 """Every measure of this package, in the order in which tables have them."""

@@ -17,8 +17,6 @@ REPORTS = "results/reports"
 
 PRIVATE_CORPORA = Path("data/private/corpora")
 
-_SAME, _INSIDE, _ABOVE, _CHANGED, _OTHER_KEY = "same", "inside", "above", "changed", "other_key"
-
 
 @dataclass(frozen=True)
 class Link:
@@ -30,10 +28,16 @@ class Link:
     """Keyed hash that the stage computed."""
     made_by: str | None
     """Report of the stage that made it; ``None`` for a source."""
-    agreement: str | None
-    """``same``: the maker's report has the same hash; ``inside``: the file is in a folder that was made as a whole;
-    ``above``: the maker wrote files in this folder; ``changed``: the maker has made it again since; ``other_key``: the
-    maker's report is of another clone, whose hashes cannot be compared with this one's. ``None`` for a source."""
+    origin: str
+    """``a source``, or the stage that made it, and whether it has made it again since."""
+
+
+def makers_of(path: str, makers: Mapping[str, str]) -> list[str]:
+    """The makers of a path, or of the nearest folder above it, or of all outputs below it."""
+    for place in (path, *map(str, PurePosixPath(path).parents)):
+        if place in makers:
+            return [makers[place]]
+    return list(dict.fromkeys(maker for output, maker in makers.items() if output.startswith(f"{path}/")))
 
 
 class ReportIndex:
@@ -93,24 +97,23 @@ class ReportIndex:
 
     def links(self, name: str) -> list[Link]:
         """The inputs of a stage and their makers; a folder has a link to each of its makers."""
-        report = self.reports[name]
-        return [
-            link
-            for path, digest in report["inputs"].items()
-            for link in self._links(path, digest, report.get("hash_key"))
-        ]
+        found = []
+        for path, digest in self.reports[name]["inputs"].items():
+            makers = makers_of(path, self._makers)
+            found += [Link(path, digest, maker, self._origin(name, path, maker)) for maker in makers]
+            found += [] if makers else [Link(path, digest, None, "a source")]
+        return found
 
-    def _links(self, path: str, digest: str, hash_key: str | None) -> list[Link]:
-        if path in self._makers:
-            maker = self._makers[path]
-            made = self.reports[maker]
-            same = _SAME if made["outputs"][path] == digest else _CHANGED
-            return [Link(path, digest, maker, same if made.get("hash_key") == hash_key else _OTHER_KEY)]
-        for parent in map(str, PurePosixPath(path).parents):
-            if parent in self._makers:
-                return [Link(path, digest, self._makers[parent], _INSIDE)]
-        parts = dict.fromkeys(maker for output, maker in self._makers.items() if output.startswith(f"{path}/"))
-        return [Link(path, digest, maker, _ABOVE) for maker in parts] or [Link(path, digest, None, None)]
+    def _origin(self, name: str, path: str, maker: str) -> str:
+        report, made, stage = self.reports[name], self.reports[maker], self.stage_of(maker)
+        if path not in made["outputs"]:
+            inside = any(path.startswith(f"{output}/") for output in made["outputs"])
+            return f"{'in a folder' if inside else 'with files'} made by {stage}"
+        if made.get("hash_key") != report.get("hash_key"):
+            return f"made by {stage} in another clone, whose hashes have another key"
+        if made["outputs"][path] == report["inputs"][path]:
+            return f"made by {stage}"
+        return f"CHANGED SINCE: {stage} has made it again; run 'dvc repro'"
 
     def chain(self, name: str) -> list[str]:
         """The report itself and those of all stages before it: each once, and before the ones that it needs."""

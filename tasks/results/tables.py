@@ -1,9 +1,9 @@
 """The rows of the summary as tables: techniques are columns, methods are lines, per dataset and measure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.records.cells import NO_LANGUAGE_MODEL
 from tasks.results.grid import ABSENT, Entry, Grid, GridRow, Heading
@@ -36,6 +36,19 @@ class Line:
     """Kind of method, as ``group_of`` returns it."""
 
 
+class TechniqueLine(NamedTuple):
+    """A line under one technique; a reference belongs to none, and appears once."""
+
+    technique: str | None
+    line: Line
+    rows: Sequence[Row]
+
+    @property
+    def label(self) -> str:
+        """``Top-K, allow list``."""
+        return f"{self.line.label}, {technique_name(self.technique)}" if self.technique else self.line.label
+
+
 @dataclass(frozen=True)
 class Table:
     """All lines of one dataset."""
@@ -51,9 +64,18 @@ class Table:
         """The lines of all systems, the recogniser alone first."""
         return [*([self.recogniser_alone] if self.recogniser_alone is not None else []), *self.lines]
 
-    def lines_of(self, measure: Measure) -> list[Line]:
-        """The lines in the table of a measure."""
-        return self.all_lines if measure.of_speech else self.lines
+    def conditions(self, *, alone: bool = False, by_line: bool = False) -> list[TechniqueLine]:
+        """The lines with rows under each technique, references once, technique by technique or line by line.
+
+        ``alone``: the recogniser alone too.
+        """
+        found = [
+            TechniqueLine(technique if line.group != "reference" else None, line, line.by_technique[technique])
+            for technique in self.techniques
+            for line in (self.all_lines if alone else self.lines)
+            if line.by_technique[technique] and (line.group != "reference" or technique == self.techniques[0])
+        ]
+        return sorted(found, key=lambda one: self.all_lines.index(one.line)) if by_line else found
 
     @property
     def rows(self) -> list[Row]:
@@ -67,25 +89,18 @@ class Table:
             return ""
         return "synthetic speech" if any(row.get("synthetic_speech") for row in self.rows) else "recorded speech"
 
-    def masked_fraction(self, technique: str) -> float | None:
-        """The share of the training words that the technique masked."""
-        found = (row for line in self.lines for row in line.by_technique[technique])
-        return next((row["masked_fraction"] for row in found if row["technique"] == technique), None)
-
-    def masked_note(self, technique: str, form: str = "{} masked") -> str:
-        """That share, and for mixed text the shares of the languages masked least and most."""
-        share = self.masked_fraction(technique)
-        if share is None:
-            return ""
-        rows = (row for line in self.lines for row in line.by_technique[technique] if row["technique"] == technique)
-        least, most = next((row.get("least_masked_language"), row.get("most_masked_language")) for row in rows)
-        by_language = f"; {least:.1%} to {most:.1%} by language" if least is not None and most is not None else ""
-        return form.format(f"{share:.1%}") + by_language
-
-    def headings(self, first: str = "method") -> list[Heading]:
-        """The headings: the labels, then each technique with its name and its share of masked words."""
-        of_techniques = (Heading(technique_name(name), self.masked_note(name)) for name in self.techniques)
-        return [Heading(first), *of_techniques]
+    def headings(self) -> list[Heading]:
+        """The headings: the labels, then each technique with its name and its share of masked words, and for mixed
+        text the shares of the languages masked least and most."""
+        found = [Heading("method")]
+        for technique in self.techniques:
+            row = next((row for row in self.rows if row["technique"] == technique), {})
+            least, most = row.get("least_masked_language"), row.get("most_masked_language")
+            note = "" if row.get("masked_fraction") is None else f"{row['masked_fraction']:.1%} masked"
+            if note and least is not None and most is not None:
+                note += f"; {least:.1%} to {most:.1%} by language"
+            found.append(Heading(technique_name(technique), note))
+        return found
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
@@ -181,25 +196,21 @@ def entry(measure: Measure, rows: Sequence[Row]) -> Entry:
         return number_entry(number, measure.digits, sign=sign)
     way = reference.way(rows)
     shown = number_entry(number, measure.digits, sign=measure.mark(rows))
-    return replace(shown, said=reference.said(way), sign_kind=judgement(measure, way)) if way else shown
+    if not way:
+        return shown
+    said = f"{reference.sides[way > 0]} {reference.name}"
+    return replace(shown, said=said, sign_kind="good" if (way < 0) == (measure.better == "lower") else "bad")
 
 
-def judgement(measure: Measure, way: int) -> str:
-    """``good`` or ``bad`` by the side of a number; ``alike`` for neither."""
-    if not way or measure.better is None:
-        return "alike"
-    return "good" if (way < 0) == (measure.better == "lower") else "bad"
-
-
-def measure_grid(table: Table, measure: Measure, caption: str = "") -> Grid:
+def measure_grid(table: Table, measure: Measure) -> Grid:
     """The table of one measure."""
     rows = [
         _row(line, [entry(measure, line.by_technique[name]) for name in table.techniques])
-        for line in table.lines_of(measure)
+        for line in (table.all_lines if measure.of_speech else table.lines)
     ]
-    heading = measure.heading or measure.title
-    heading = f"{heading}, {table.kind_of_speech}" if measure.of_speech else heading
-    return Grid(caption or heading, table.headings("method"), rows, "numbers")
+    caption = measure.heading or measure.title
+    caption = f"{caption}, {table.kind_of_speech}" if measure.of_speech else caption
+    return Grid(caption, table.headings(), rows, "numbers")
 
 
 def _row(line: Line, entries: Sequence[Entry]) -> GridRow:
@@ -209,26 +220,18 @@ def _row(line: Line, entries: Sequence[Entry]) -> GridRow:
 def class_grids(table: Table) -> list[Grid]:
     """Return, for each technique, perplexities by the frequency of a word in generic text: columns are classes, lines
     are methods. Empty if evaluation had no word counts."""
-    return [found for name in table.techniques if (found := _class_grid(table, name)) is not None]
-
-
-def _class_grid(table: Table, technique: str) -> Grid | None:
-    classes: dict[str, int] = {}
-    for line in table.lines:
-        for row in line.by_technique[technique]:
-            classes |= {name: measured["targets"] for name, measured in row.get("by_frequency", {}).items()}
-    if not classes:
-        return None
-    rows = []
-    for line in table.lines:
-        found: list[Mapping[str, Any]] = [row.get("by_frequency", {}) for row in line.by_technique[technique]]
-        numbers = [
-            estimate([groups.get(name, {}) for groups in found], "perplexity") if found else None for name in classes
-        ]
-        rows.append(_row(line, [Entry(_value(number.value, 1) if number else ABSENT) for number in numbers]))
-    # Writes ``rank 101-1000`` as ``rank 101–1,000``.
-    names = [re.sub(r"\d+", lambda found: f"{int(found.group()):,}", name).replace("-", "–") for name in classes]
-    counts = map("{:,}".format, classes.values())
-    headings = [Heading("method"), *(Heading(*each) for each in zip(names, counts, strict=True))]
-    title = f"Perplexity by frequency in generic text (targets), {technique_name(technique)}"
-    return Grid(title, headings, rows, "numbers")
+    grids = []
+    for technique in table.techniques:
+        groups = [(line, [row.get("by_frequency", {}) for row in line.by_technique[technique]]) for line in table.lines]
+        classes = {name: found["targets"] for _, rows in groups for row in rows for name, found in row.items()}
+        rows = []
+        for line, found in groups:
+            numbers = [estimate([row.get(name, {}) for row in found], "perplexity") for name in classes]
+            rows.append(_row(line, [Entry(_value(number.value, 1) if number else ABSENT) for number in numbers]))
+        # Writes ``rank 101-1000`` as ``rank 101–1,000``.
+        names = [re.sub(r"\d+", lambda found: f"{int(found.group()):,}", name).replace("-", "–") for name in classes]
+        headings = [Heading(name, f"{count:,}") for name, count in zip(names, classes.values(), strict=True)]
+        title = f"Perplexity by frequency in generic text (targets), {technique_name(technique)}"
+        if classes:
+            grids.append(Grid(title, [Heading("method"), *headings], rows, "numbers"))
+    return grids

@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -155,18 +156,7 @@ def real_reports(tmp_path, monkeypatch):
     assert main(command) == 0
 
 
-def test_the_command_on_real_reports(real_reports, tmp_path):
-    assert main(["compare-detectors"]) == 0
-    text = (tmp_path / "docs" / "detectors.md").read_text(encoding="utf-8")
-    assert "](detectors.svg)" in text
-    assert "| allow list (few.txt) |" in text
-    assert "| allow list (shipped list) |" in text
-    assert "| tiny | 50.0 % | – | – |" in text
-    ElementTree.parse(tmp_path / "docs" / "detectors.svg")
-    assert not any(word in text for word in ("Ann", "Quux", "Bob"))
-
-
-def test_a_files_own_text_stays(real_reports, tmp_path):
+def test_the_command_on_real_reports_leaves_the_pages_own_text(real_reports, tmp_path):
     page = tmp_path / "docs" / "detectors.md"
     page.write_text(f"# Mine\n\n{BEGIN}\nold tables\n{END}\n\nPick the first.\n", encoding="utf-8")
     for _ in range(2):
@@ -176,18 +166,22 @@ def test_a_files_own_text_stays(real_reports, tmp_path):
         assert text.endswith(f"{END}\n\nPick the first.\n")
         assert "old tables" not in text
         assert text.count("## Detectors") == 1
+    assert "](detectors.svg)" in text
+    assert "| allow list (few.txt) |" in text
+    assert "| allow list (shipped list) |" in text
+    assert "| tiny | 50.0 % | – | – |" in text
+    ElementTree.parse(tmp_path / "docs" / "detectors.svg")
+    assert not any(word in text for word in ("Ann", "Quux", "Bob"))
 
 
-def test_a_file_without_a_place_is_left_alone(real_reports, tmp_path, capsys):
-    (tmp_path / "docs" / "detectors.md").write_text("# Mine\n")
+def test_a_file_without_a_place_is_left_alone_and_evaluations_are_needed(real_reports, tmp_path, capsys):
+    page = tmp_path / "docs" / "detectors.md"
+    page.write_text("# Mine\n")
     assert main(["compare-detectors"]) == 1
     assert "has no place for the tables" in capsys.readouterr().err
-    assert (tmp_path / "docs" / "detectors.md").read_text() == "# Mine\n"
+    assert page.read_text() == "# Mine\n"
     assert not (tmp_path / "docs" / "detectors.svg").exists()
-
-
-def test_reports_without_an_evaluation(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results" / "reports").mkdir(parents=True)
+    shutil.rmtree(tmp_path / "results" / "reports")
+    (tmp_path / "results" / "reports").mkdir()
     assert main(["compare-detectors"]) == 1
     assert "hold no evaluation of masking" in capsys.readouterr().err

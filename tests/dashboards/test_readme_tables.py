@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from handmade_experiment import COMMIT
 
-from dashboards.readme_tables import pages, with_table
+from dashboards.readme_tables import pages
 from dashboards.stored_run import figure, store_run
 from tasks.results.default_run import STORED, read_run
 from tasks.results.summary.summary_file import summarised_cell
@@ -38,13 +38,6 @@ def test_another_number_gives_other_pages():
 )
 def test_a_figure(row, name, shown):
     assert figure([row], name) == shown
-
-
-def test_a_table_goes_between_its_marks():
-    page = "a\n<!-- table: x -->\nold\n<!-- end of table: x -->\nb\n"
-    assert with_table(page, "x", "new") == "a\n<!-- table: x -->\n\nnew\n\n<!-- end of table: x -->\nb\n"
-    with pytest.raises(ValueError, match="table: y"):
-        with_table(page, "y", "new")
 
 
 def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_folder, tmp_path):

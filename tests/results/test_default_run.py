@@ -32,9 +32,3 @@ def test_a_quick_audit_names_the_stronger_attack_and_its_size():
     (found,) = stronger({"effort": "quick"})
     assert found.endswith(found_by_full_audit(read_run()))
     assert stronger({"effort": "full"}) == []
-
-
-def test_the_full_audit_finds_more_than_the_quick_one():
-    row = next(row for row in read_run()["rows"] if row["filler"] and "full" in row)
-    assert row["full"]["membership_lira_auc"] > row["membership_auc"]
-    assert row["full"]["membership_lira_tpr_1"] > row["membership_tpr_1"]

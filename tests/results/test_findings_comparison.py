@@ -6,7 +6,7 @@ import pytest
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.language_model.settings import EvaluationSettings
-from tasks.results.findings.findings_comparison import Condition, Experiment, Paired, combined, student_t
+from tasks.results.findings.findings_comparison import Condition, Experiment, Paired, combined
 
 EVALUATION = EvaluationSettings(bootstrap_samples=200)
 TOP_1, TOP_K = (Condition("chat", "allow_list", method, "minilm") for method in ("top_1", "top_k"))
@@ -70,18 +70,6 @@ def test_the_interval_over_seeds_by_hand():
     half = math.hypot(1.27062, 0.5)
     assert math.log(ratio) == pytest.approx(0.2)
     assert (math.log(low), math.log(high)) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-4)
-    assert student_t(0.95, 2) == pytest.approx(4.3027, abs=1e-4)
-
-
-def test_equal_seeds_are_as_sure_as_one():
-    """A bootstrap's interval does not shrink with seeds: all are tested on the same sentences."""
-    assert combined([(0.9, 0.8, 1.0)] * 3, 0.95) == pytest.approx((0.9, 0.8, 1.0))
-
-
-def test_without_scores_there_is_a_ratio_and_no_interval(tmp_path):
-    rows = [row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)]
-    found = Experiment(rows, tmp_path / "scores", EVALUATION).compare(TOP_K, TOP_1, "below")
-    assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
 
 
 def test_a_missing_file_of_scores_is_named(tmp_path):
@@ -102,32 +90,13 @@ def test_scores_of_another_evaluation_are_refused(tmp_path):
         Experiment([rows[1], {**rows[0], "signature": "another"}], tmp_path, EVALUATION).compare(TOP_K, TOP_1, "below")
 
 
-def test_a_ranking_is_over_the_seeds_that_most_conditions_share():
-    """All but the third have seed 2, and two of them seed 1 too, which the fourth has not."""
-    others = [replace(TOP_K, filler=name) for name in ("bert", "roberta")]
-    rows = [
-        *(row(TOP_K, seed, value) for seed, value in ((1, 100.0), (2, 400.0))),
-        *(row(TOP_1, seed, value) for seed, value in ((1, 300.0), (2, 200.0))),
-        row(others[0], 1, 50.0),
-        row(others[1], 2, 300.0),
-        row(replace(TOP_1, filler="roberta"), 2, 250.0),
-    ]
-    experiment = Experiment(rows, None, EVALUATION)
-    ranking = experiment.ranking(list(experiment.by_condition), "perplexity")
-    assert ranking.seeds == (2,)
-    assert [number for number, _ in ranking.ranked] == pytest.approx([200, 250, 300, 400])
-    assert ranking.left_out == (others[0],)
-    # Beside a condition of seed 1 it is over that one.
-    ranking = experiment.ranking([TOP_K, TOP_1, others[1]], "perplexity", beside=[others[0]])
-    assert (ranking.seeds, ranking.best, ranking.left_out) == ((1,), TOP_K, (others[1],))
-    both = experiment.ranking([TOP_K, TOP_1], "perplexity")
-    assert both.seeds == (1, 2)
-    assert [number for number, _ in both.ranked] == pytest.approx([200.0, 60_000**0.5])
-
-
-def test_no_common_seed_is_no_comparison():
+def test_an_absent_condition_or_seed_is_no_comparison():
+    experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 1, 120.0)], None, EVALUATION)
+    found = experiment.compare(TOP_K, TOP_1, "below")
+    # Without scores there is a ratio and no interval.
+    assert (found.ratio, found.low, found.outcome) == (0.8, None, "open")
     experiment = Experiment([row(TOP_1, 1, 150.0), row(TOP_K, 2, 120.0)], None, EVALUATION)
-    assert experiment.compare(TOP_K, TOP_1, "below").reason == "they have no seed in common"
+    assert experiment.compare(TOP_K, TOP_1, "below").reason == "their seeds differ"
     absent = replace(TOP_1, filler="bert")
     assert experiment.compare(TOP_K, absent, "below").reason == "Top-1 fill with bert is not in the summary"
 
@@ -141,4 +110,4 @@ def test_what_an_interval_says():
         (1.1, 1.2, "below", 1.0, "against"),
         (0.86, 0.9, "below", 0.85, "against"),
     ]:
-        assert Paired("chat", "", "a", "b", (low + high) / 2, low, high, 1, expected, limit).outcome == outcome
+        assert Paired(TOP_1, TOP_K, (low + high) / 2, low, high, 1, expected, limit).outcome == outcome

@@ -9,7 +9,6 @@ from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.results.measure import PAGE
 from tasks.results.measures import ENTRY_POINTS, MEASURES, measures, measures_of
-from tasks.results.tracking.curve import cell_metrics
 
 TITLE = "Fills that a line has twice, %"
 ROW = f"""
@@ -39,11 +38,9 @@ def install(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(folder)
         monkeypatch.delitem(__import__("sys").modules, "outside", raising=False)
         measures.cache_clear()
-        cell_metrics.cache_clear()
 
     yield install
     measures.cache_clear()
-    cell_metrics.cache_clear()
 
 
 def measure_in_the_stage(folder):
@@ -71,12 +68,6 @@ def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys)
     assert f"chat: f{TITLE[1:]}" in " ".join(capsys.readouterr().out.split())
     page = (results / "report.html").read_text(encoding="utf-8").partition(f"<caption><span>{TITLE}</span>")[2]
     assert '25.0 <span class="interval-text">20.0–31.2<' in page.partition("</table>")[0]
-
-
-def test_a_report_without_the_measure_is_named(few, install, capsys):
-    install(ROW)
-    assert main(["summarise"]) == 1
-    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

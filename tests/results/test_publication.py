@@ -1,10 +1,7 @@
 import json
 import math
-import shutil
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import tracked_state
 from handmade_experiment import (
@@ -75,28 +72,7 @@ def test_one_run_per_cell_with_numbers_curves_parameters_inputs_and_tags(tracked
     assert contexts == {"training", "validation", "testing", "initial model"}
 
 
-def test_the_recogniser_alone_was_tested_and_not_trained(tmp_path, monkeypatch, empty_store, capsys):
-    folder = make_experiment(tmp_path / "speech", speech_datasets=["chat"], **FEW)
-    shutil.copy(empty_store, folder / "mlflow.db")
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    assert main(["summarise"]) == 0
-    assert main(["publish"]) == 0
-    run = tracked_state.runs(folder)[key_of(folder, Cell("chat", None, "no_language_model", None, None))]
-    with closing(sqlite3.connect(folder / "mlflow.db")) as store:
-        found = store.execute(
-            "select datasets.name, input_tags.value from inputs join datasets on dataset_uuid = source_id "
-            "join input_tags on inputs.input_uuid = input_tags.input_uuid where destination_id = ?",
-            [run],
-        ).fetchall()
-    speech = "data/private/encoded_speech/chat/test.safetensors"
-    assert sorted(found) == [(speech, "testing"), ("models/recogniser", "model")]
-    capsys.readouterr()
-    assert main(["publish"]) == 0
-    assert "0 created, 0 completed, 5 unchanged" in capsys.readouterr().out
-
-
-def test_publishing_twice_changes_nothing(tracked, capsys):
+def test_publishing_twice_changes_nothing_and_an_empty_store_is_filled_again(tracked, empty_store, capsys):
     assert main(["publish"]) == 0
     before = tracked_state.tables(tracked)
     published = (tracked / "results" / "published.json").read_bytes()
@@ -106,20 +82,12 @@ def test_publishing_twice_changes_nothing(tracked, capsys):
     assert "0 created, 0 completed, 4 unchanged" in capsys.readouterr().out
     assert tracked_state.tables(tracked) == before
     assert (tracked / "results" / "published.json").read_bytes() == published
-
-
-def test_an_empty_store_is_refilled_with_the_same_runs(tracked, empty_store):
-    def numbers():
-        keys = {run: key for key, run in tracked_state.runs(tracked).items()}
-        points = tracked_state.tables(tracked, "metrics")["metrics"]
-        return sorted((keys[run], name, step, value) for name, value, _, run, step, _ in points)
-
-    assert main(["publish"]) == 0
-    before = numbers()
-    assert len(before) > 4 * 30
+    keys, points = set(tracked_state.runs(tracked)), {row[:2] for row in before["metrics"]}
+    assert len(points) > 100
     (tracked / "mlflow.db").write_bytes(empty_store.read_bytes())
     assert main(["publish"]) == 0
-    assert numbers() == before
+    assert set(tracked_state.runs(tracked)) == keys
+    assert {row[:2] for row in tracked_state.tables(tracked, "metrics")["metrics"]} == points
 
 
 def test_two_publishers_at_once_make_no_duplicate_and_one_new_store(few):
@@ -208,16 +176,6 @@ def test_an_unusable_store_and_a_missing_summary_are_one_line(few, capsys, monke
     (few / "results" / "summary.json").unlink()
     assert main(["publish"]) == 1
     assert "summary 'results/summary.json' does not exist" in capsys.readouterr().err
-
-
-def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch, empty_store):
-    other = tmp_path / "elsewhere"
-    other.mkdir()
-    (other / "mlflow.db").write_bytes(empty_store.read_bytes())
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other / 'mlflow.db'}")
-    assert main(["publish"]) == 0
-    assert tracked_state.count_runs(other) == 4
-    assert tracked_state.count_runs(tracked) == 0
 
 
 def test_each_way_to_forget_is_a_run(tracked):

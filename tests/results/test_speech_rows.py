@@ -50,18 +50,6 @@ def test_each_cell_has_its_rate_and_its_differences(rows):
     assert top_k["synthetic_speech"] is True
 
 
-def test_techniques_without_speech_have_no_word_errors(tmp_path):
-    few = FEW | {"techniques": ["allow_list", "entity_tagger"]}
-    folder = make_experiment(tmp_path, speech_datasets=["chat"], speech_techniques=["allow_list"], **few)
-    found = rows_of(folder)
-    assert {(row["technique"], row["wer"] is not None) for row in found} == {
-        (None, True),
-        ("allow_list", True),
-        ("entity_tagger", False),
-    }
-    assert "| Top-K | 14.0 [13.0, 15.0] ▼ | – |" in document(found)
-
-
 def test_seeds_are_put_together(tmp_path):
     folder = make_experiment(tmp_path, speech_datasets=["chat"], seeds=[1, 2], **FEW)
     together = next(row for row in rows_of(folder) if row["method"] == "top_k")["over_seeds"]
@@ -78,3 +66,18 @@ def test_the_table_says_that_the_speech_is_synthetic(rows):
     assert "| Oracle | 12.0 [11.0, 13.0]" in table
     # The recogniser alone has no line in the tables of perplexities.
     assert text.count("No language model") == 2
+
+
+def test_rows_of_lists_of_another_recogniser(tmp_path):
+    found = rows_of(make_experiment(tmp_path, rescored_datasets=["chat"], seeds=[1, 2], **FEW))
+    alone = next(row for row in found if row["method"] == "no_language_model")
+    assert alone["command"] == "dvc repro rescore_alone@chat-no_language_model"
+    assert (alone["wer"], alone["wer_insertion_bonus_alone"], alone["wer_best_of_lists"]) == (0.18, 0.175, 0.1)
+    assert {row["synthetic_speech"] for row in found} == {False}
+    top_k = next(row for row in found if row["method"] == "top_k")
+    # 140 errors in 1,000 words.
+    assert top_k["wer_difference_to_insertion_bonus_alone"] == pytest.approx(-0.035)
+    assert top_k["best_first_share"] == 0.4
+    text = document(found)
+    assert "### Word error rate in per cent, recorded speech" in text
+    assert "an insertion bonus alone gives 17.5%, the best hypothesis of every list 10.0%; 40.0% of the lists" in text

@@ -1,6 +1,6 @@
 import json
 
-from handmade_experiment import SIGNATURE
+from handmade_experiment import SIGNATURE, make_experiment
 
 from tasks.cli import main
 from tasks.results.measures import measure
@@ -8,17 +8,16 @@ from tasks.results.summary.estimate import Estimate, direction, estimate
 from tasks.results.tables import entry, number_text
 
 
-def test_one_seed_has_the_interval_of_its_bootstrap():
-    number = estimate([{"perplexity": 445.1, "perplexity_ci": [430.2, 460.6]}], "perplexity")
-    assert number == Estimate(445.1, 430.2, 460.6, None, 1)
-    assert number_text(number) == "445.1 [430, 461]"
-
-
-def test_several_seeds_have_mean_and_standard_deviation():
+def test_a_number_has_the_interval_of_its_seed_or_the_deviation_of_several():
+    assert number_text(estimate([{"perplexity": 445.1, "perplexity_ci": [430.2, 460.6]}], "perplexity")) == (
+        "445.1 [430, 461]"
+    )
     rows = [{"perplexity": value, "perplexity_ci": [1.0, 999.0]} for value in (10.0, 12.0, 14.0)]
-    number = estimate(rows, "perplexity")
-    assert number == Estimate(12.0, 10.0, 14.0, 2.0, 3)
-    assert number_text(number) == "12.0 ± 2.0"
+    assert estimate(rows, "perplexity") == Estimate(12.0, 10.0, 14.0, 2.0, 3)
+    assert number_text(estimate(rows, "perplexity")) == "12.0 ± 2.0"
+    # A seed without a number leaves the cell undefined.
+    assert estimate([*rows, {"perplexity": None}], "perplexity") is None
+    assert number_text(None) == "–"
 
 
 def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
@@ -33,12 +32,6 @@ def test_a_ratio_over_seeds_has_the_interval_over_sentences_and_seeds():
     assert str(entry(measure(name), rows)) == "1.25 [1.10, 1.40]"
     assert direction(rows, name) == 1
     assert direction([{**row, "over_seeds": None} for row in rows], name) == 0
-
-
-def test_a_seed_without_a_number_leaves_the_cell_undefined():
-    assert estimate([{"wer": 3.0}, {"wer": None}], "wer") is None
-    assert estimate([], "wer") is None
-    assert number_text(None) == "–"
 
 
 def test_a_direction_needs_every_seed():
@@ -110,3 +103,18 @@ def test_numbers_of_another_protocol_are_marked_and_not_compared(experiment, cap
     for text in (printed, (experiment / "results" / "summary.md").read_text(encoding="utf-8")):
         assert "273.0 [265, 281] ‡" in text
         assert "‡ measured by another protocol than Oracle's (vocab): does not compare." in text
+
+
+def test_a_filler_that_only_a_later_technique_has_is_placed_as_there(tmp_path, monkeypatch):
+    fills = [
+        {"filler": "minilm", "methods": ["top_k", "sample"]},
+        {"filler": "large", "methods": ["top_k"], "techniques": ["entity_tagger"]},
+        {"methods": ["unigram"]},
+    ]
+    monkeypatch.chdir(make_experiment(tmp_path, fills=fills))
+    assert main(["summarise"]) == 0
+    table = (tmp_path / "results" / "summary.md").read_text(encoding="utf-8").split("\n### ")[1]
+    rows = [line.removeprefix("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows][-3:] == ["Sample fill with MiniLM", "Top-K fill with large", "Unigram"]
+    assert rows[-2][1:3] == ["–", "–"]
+    assert rows[-2][3][0].isdigit()

@@ -9,8 +9,7 @@ divided by ``sqrt(n)``, since all seeds are tested on the same sentences.
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -27,12 +26,10 @@ from tasks.results.titles import cell_label, group_of
 Row = Mapping[str, Any]
 Side = Literal["below", "above"]
 Outcome = Literal["for", "against", "open"]
-Seeds = Sequence[int | None]
 _Ratio = tuple[float, float | None, float | None]
 """A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
 """Columns of perplexities; True: over in-vocabulary words only."""
-_MEASURES = {"perplexity": "perplexity", "wer": "word error rate"}
 _SAME = 1e-6
 """Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
@@ -61,10 +58,8 @@ class Condition:
 class Paired:
     """The ratio of one condition's number to another's, paired by seed and test sentence, with its interval."""
 
-    dataset: str
-    technique: str
-    first: str
-    second: str
+    first: Condition
+    second: Condition
     ratio: float | None = None
     """Geometric mean over seeds; ``None`` if the two cannot be compared."""
     low: float | None = None
@@ -77,26 +72,17 @@ class Paired:
     """Reason why the two cannot be compared, as the rest of a sentence."""
 
     @property
+    def place(self) -> tuple[str, str, str, str]:
+        """Data set, technique (both, if they differ), and labels."""
+        techniques = dict.fromkeys(each.technique for each in (self.first, self.second) if each.technique is not None)
+        return self.first.dataset, " / ".join(techniques), self.first.label, self.second.label
+
+    @property
     def outcome(self) -> Outcome:
         """The interval's outcome for the claim; ``open`` if it includes the limit, or there is none."""
         if self.low is None or self.high is None or self.low <= self.limit <= self.high:
             return "open"
         return "for" if (self.high < self.limit) == (self.expected == "below") else "against"
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Conditions by one number over the seeds that all of them have, the lowest first."""
-
-    seeds: tuple[int | None, ...]
-    ranked: tuple[tuple[float, Condition], ...]
-    left_out: tuple[Condition, ...]
-    """Conditions with no seed in common with the ranked ones, or with their references."""
-
-    @property
-    def best(self) -> Condition | None:
-        """The condition with the lowest number; ``None`` if there is none."""
-        return self.ranked[0][1] if self.ranked else None
 
 
 class Experiment:
@@ -106,90 +92,37 @@ class Experiment:
         """``scores``: the folder of scores from evaluation. Without it only the intervals of the rows exist, which
         compare with Oracle and Baseline1. Raises ``CorpusError`` if the file of a row is missing in it."""
         self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
-        self._evaluation = evaluation
+        self._confidence = evaluation.confidence
         self._checked = cache(_refuse_other_scores)
         self._compared = cache(partial(_paired_ratio, evaluation))
-        self.by_condition: dict[Condition, dict[int | None, Row]] = {}
+        self.rows: dict[Condition, list[Row]] = {}
+        """The rows of each condition, one a seed."""
         for row in rows:
             condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
-            self.by_condition.setdefault(condition, {})[row["seed"]] = row
-        self._refuse_missing_scores(rows)
-        self._signatures = _reference_signatures(rows)
-
-    def _refuse_missing_scores(self, rows: Sequence[Row]) -> None:
-        if self._scores is None:
-            return
-        wanted = [score_file(summarised_cell(row)) for row in rows if row["perplexity"] is not None]
-        missing = [str(path) for path in wanted if not (self._scores / path).is_file()]
-        if missing:
-            shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            raise CorpusError(
-                f"{len(missing)} of the {len(wanted)} files of sentence scores that the summary was made from are not "
-                f"in {str(self._scores)!r}: {shown}; run 'dvc repro' again"
-            )
-
-    def filled(self) -> Iterator[Condition]:
-        """Conditions whose corpus was filled, by a filler or by a control."""
-        return (condition for condition in self.by_condition if condition.is_filled)
+            self.rows.setdefault(condition, []).append(row)
+        if self._scores is not None:
+            _refuse_missing_scores([row for row in rows if row["perplexity"] is not None], self._scores)
 
     def pretrained(self, condition: Condition) -> Condition | None:
         """The same fill by the pretrained filler of this one's tuning; ``None`` if the filler was not tuned."""
-        row = next(iter(self.by_condition[condition].values()))
-        return replace(condition, filler=row["filler_base"]) if row["filler_base"] else None
+        base = self.rows[condition][0]["filler_base"]
+        return replace(condition, filler=base) if base else None
 
-    def seeds_with(self, condition: Condition, field: str) -> list[int | None]:
-        """The seeds for which a column has a number."""
-        return [seed for seed, row in self.by_condition[condition].items() if row.get(field) is not None]
-
-    def common_seeds(self, conditions: Sequence[Condition], field: str) -> list[int | None]:
-        """The seeds for which a column has a number for all; a reference without a seed matches any."""
-        seeded = [condition for condition in conditions if not self._without_seed(condition)] or conditions
-        had = [self.seeds_with(condition, field) for condition in seeded]
-        everywhere = all(self.seeds_with(condition, field) for condition in conditions)
-        return [seed for seed in had[0] if all(seed in seeds for seeds in had)] if everywhere else []
-
-    def rows(self, condition: Condition, seeds: Sequence[int | None]) -> list[Row]:
-        """The rows of these seeds, or the one row of a reference without a seed."""
-        rows = self.by_condition[condition]
-        return [rows[seed] for seed in ([None] if self._without_seed(condition) else seeds)]
-
-    def _without_seed(self, condition: Condition) -> bool:
-        return not condition.is_filled and list(self.by_condition[condition]) == [None]
-
-    def number(self, condition: Condition, field: str, seeds: Sequence[int | None] | None = None) -> float | None:
-        """The mean of a column over the seeds, all or these: the geometric mean for logarithmic measures.
+    def number(self, condition: Condition, field: str) -> float | None:
+        """The mean of a column over the seeds: the geometric mean for logarithmic measures.
 
         ``None`` if a seed has no number.
         """
-        rows = self.rows(condition, list(self.by_condition[condition]) if seeds is None else seeds)
-        values = [value for row in rows if (value := row.get(field)) is not None]
-        if not values or len(values) < len(rows):
+        values = [row.get(field) for row in self.rows[condition]]
+        found = [value for value in values if value is not None]
+        if len(found) < len(values):
             return None
-        mean = statistics.geometric_mean if measure(field).logarithmic else statistics.fmean
-        return mean(values)
+        return (statistics.geometric_mean if measure(field).logarithmic else statistics.fmean)(found)
 
-    def ranking(self, conditions: Sequence[Condition], field: str, beside: Sequence[Condition] = ()) -> Ranking:
-        """Conditions ranked by a column, over the seeds that they and those ``beside`` with the column all have.
-
-        Means over different seeds do not compare. If no seed is common to all, the ranking is over the seed that most
-        have, and all others that these share. Conditions without a number are not ranked.
-        """
-        beside = [other for other in beside if self.seeds_with(other, field)]
-        common = {c: self.common_seeds([c, *beside], field) for c in conditions if self.seeds_with(c, field)}
-        shared_by = Counter(seed for seeds in common.values() for seed in seeds)
-        if not shared_by:
-            return Ranking((), (), tuple(common))
-        most = max(shared_by, key=lambda seed: shared_by[seed])
-        together = [condition for condition, seeds in common.items() if most in seeds]
-        seeds = tuple(seed for seed in common[together[0]] if all(seed in common[c] for c in together))
-        numbers = [(number, c) for c in together if (number := self.number(c, field, seeds)) is not None]
-        left_out = tuple(condition for condition in common if condition not in together)
-        return Ranking(seeds, tuple(sorted(numbers, key=lambda pair: pair[0])), left_out)
-
-    def follows_other_protocol(self, condition: Condition) -> bool:
-        """Whether its perplexities do not compare with those of its Oracle (of the first cell, if none)."""
-        rows = self.by_condition[condition].values()
-        return any(row.get("signature") != self._signatures[condition.dataset] for row in rows)
+    def ranked(self, conditions: Sequence[Condition], field: str) -> list[Condition]:
+        """The conditions with a number by their mean of a column, the lowest first."""
+        numbers = [(number, each) for each in conditions if (number := self.number(each, field)) is not None]
+        return [each for _, each in sorted(numbers, key=lambda pair: pair[0])]
 
     def compare(
         self,
@@ -198,74 +131,41 @@ class Experiment:
         expected: Side = "below",
         limit: float = 1.0,
         *,
-        known: bool = False,
-        measure: str = "perplexity",
-        seeds: Seeds | None = None,
+        field: str = "perplexity",
     ) -> Paired:
-        """The ratio of two conditions' perplexities (or word error rates: ``measure="wer"``) by common seed.
+        """The ratio of two conditions' perplexities or word error rates (``field``), seed by seed.
 
-        ``seeds`` replaces the common seeds. ``known`` counts in-vocabulary words only. Raises ``CorpusError`` if the
-        scores are not those of the rows.
+        A second condition without a seed is the same for each. Raises ``CorpusError`` if the scores are not those of
+        the rows.
         """
         for condition in (first, second):
-            if condition not in self.by_condition:
-                return self.cannot(first, second, f"{condition.label} is not in the summary")
-        field = PERPLEXITIES[known] if measure == "perplexity" else measure
-        if not all(self.seeds_with(condition, field) for condition in (first, second)):
-            return self.cannot(first, second, f"one of them has no {_MEASURES[measure]}")
-        seeds = self.common_seeds([first, second], field) if seeds is None else seeds
-        if not seeds:
-            return self.cannot(first, second, "they have no seed in common")
-        mine, others = self.rows(first, seeds), self.rows(second, seeds)
-        # A second condition without a seed is the same for each.
-        pairs = list(zip(mine, others * len(mine), strict=False))
-        if measure == "wer":
+            if condition not in self.rows:
+                return Paired(first, second, reason=f"{condition.label} is not in the summary")
+        mine, others = self.rows[first], self.rows[second]
+        if any(row.get(field) is None for row in (*mine, *others)):
+            absent = "word error rate" if field == "wer" else "perplexity"
+            return Paired(first, second, reason=f"one of them has no {absent}")
+        by_seed = {row["seed"]: row for row in others}
+        pairs = [(row, other) for row in mine if (other := by_seed.get(row["seed"]) or by_seed.get(None))]
+        if len(pairs) < len(mine):
+            return Paired(first, second, reason="their seeds differ")
+        if field == "wer":
             found = _ratio_of_rates(mine, others, second.method)
         elif any(row.get("signature") != other.get("signature") for row, other in pairs):
-            return self.cannot(first, second, "their perplexities follow different protocols")
+            return Paired(first, second, reason="their perplexities follow different protocols")
         else:
-            ratios = [self._of_seed(*pair, second.method, known) for pair in pairs]
-            found = combined(ratios, self._evaluation.confidence)
-        place = self.cannot(first, second, "")
-        return replace(
-            place, ratio=found[0], low=found[1], high=found[2], seeds=len(pairs), expected=expected, limit=limit
-        )
+            found = combined([self._of_seed(*pair, second.method, field) for pair in pairs], self._confidence)
+        return Paired(first, second, *found, len(pairs), expected, limit)
 
-    def cannot(self, first: Condition, second: Condition, reason: str) -> Paired:
-        """A comparison that cannot be made."""
-        techniques = dict.fromkeys(each.technique for each in (first, second) if each.technique is not None)
-        return Paired(first.dataset, " / ".join(techniques), first.label, second.label, reason=reason)
-
-    def _score_file(self, row: Row) -> Path | None:
-        """The file with the scores of a row's sentences; ``None`` without a folder of scores.
-
-        Raises ``CorpusError`` if they are another model's, so that their perplexity is not the row's.
-        """
-        if self._scores is None or row.get("perplexity") is None:
-            return None
-        path = self._scores / score_file(summarised_cell(row))
-        self._checked(path, row["perplexity"], row["signature"])
-        return path
-
-    def _of_seed(self, mine: Row, other: Row, reference: str, known: bool) -> _Ratio:
+    def _of_seed(self, mine: Row, other: Row, reference: str, field: str) -> _Ratio:
         """The ratio from the scores of sentences; without them from the rows' own numbers and intervals."""
-        first, second = self._score_file(mine), self._score_file(other)
-        if first is not None and second is not None:
-            return self._compared(first, second, known)
-        field = PERPLEXITIES[known]
+        if self._scores is not None:
+            files = [self._scores / score_file(summarised_cell(row)) for row in (mine, other)]
+            for path, row in zip(files, (mine, other), strict=True):
+                self._checked(path, row["perplexity"], row["signature"])
+            return self._compared(*files, field == PERPLEXITIES[True])
         low, high = mine.get(f"{field.replace('perplexity', f'ratio_to_{reference}')}_ci") or (None, None)
         return mine[field] / other[field], low, high
-
-
-def _reference_signatures(rows: Sequence[Row]) -> dict[str, str | None]:
-    """The protocol of each data set: that of its Oracle, or of its first row."""
-    signatures: dict[str, str | None] = {}
-    for row in sorted(rows, key=lambda row: row["method"] != "oracle"):
-        if row.get("perplexity") is not None:
-            signatures.setdefault(row["dataset"], row.get("signature"))
-    for row in rows:
-        signatures.setdefault(row["dataset"], None)
-    return signatures
 
 
 def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, known: bool) -> _Ratio:
@@ -275,7 +175,18 @@ def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, kno
     return paired_perplexity_ratio(first, second, *resampling, known=known)
 
 
+def _refuse_missing_scores(rows: Sequence[Row], folder: Path) -> None:
+    missing = [str(path) for row in rows if not (folder / (path := score_file(summarised_cell(row)))).is_file()]
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise CorpusError(
+            f"{len(missing)} of the {len(rows)} files of sentence scores that the summary was made from are not "
+            f"in {str(folder)!r}: {shown}; run 'dvc repro' again"
+        )
+
+
 def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
+    """Refuse scores of another model, so that their perplexity is not the row's."""
     from tasks.language_model.evaluation.bootstrap import perplexity_of
     from tasks.language_model.evaluation.sentence_scores import read_scores
 
@@ -312,12 +223,8 @@ def combined(ratios: Sequence[_Ratio], confidence: float) -> _Ratio:
         return math.exp(mean), None, None
     below = statistics.fmean(centre - math.log(low) for centre, (_, low, _) in zip(logs, ratios, strict=True) if low)
     above = statistics.fmean(math.log(high) - centre for centre, (_, _, high) in zip(logs, ratios, strict=True) if high)
-    spread = student_t(confidence, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(mean), math.exp(mean - math.hypot(spread, below)), math.exp(mean + math.hypot(spread, above))
-
-
-def student_t(confidence: float, freedom: int) -> float:
-    """The two-sided quantile of Student's distribution."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, (1 + confidence) / 2))
+    student = float(stdtrit(len(logs) - 1, (1 + confidence) / 2))
+    spread = student * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - math.hypot(spread, below)), math.exp(mean + math.hypot(spread, above))

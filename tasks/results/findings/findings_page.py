@@ -1,6 +1,6 @@
 """The findings as a Markdown document: numbers only, never text of a corpus."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tasks.results.findings.findings_claims import CLAIMS, Finding
 from tasks.results.findings.findings_comparison import Paired
@@ -10,6 +10,7 @@ from tasks.results.grid import ABSENT, markdown, plain_grid, words
 from tasks.results.titles import technique_name
 
 _OUTCOMES = {"for": "for", "against": "**against**", "open": "undecided"}
+_COLUMNS = ("dataset", "technique", "first", "second", "seeds", "ratio", "claim", "ratio, known words", "claim")
 
 
 def findings_page(
@@ -37,28 +38,25 @@ def findings_page(
         markdown(plain_grid("", words("", "claim", "all words", "known words"), rows)) if rows else "",
     ]
     for finding in claims:
-        parts += [f"### {finding.number}. {finding.claim}", f"All words: **{finding.verdict}**. {finding.evidence}"]
         other = by_number.get(finding.number)
+        parts += [f"### {finding.number}. {finding.claim}", f"All words: **{finding.verdict}**. {finding.evidence}"]
         if other is not None and other.evidence != finding.evidence:
             parts.append(f"Known words: **{other.verdict}**. {other.evidence}")
-        parts.append(_comparisons(finding.comparisons, other.comparisons if other is not None else ()))
-    parts += forgetting_parts(forgotten)
-    return "\n\n".join(part for part in parts if part) + "\n"
+        lines = list(_comparisons(finding.comparisons, other.comparisons if other is not None else ()))
+        parts.append(markdown(plain_grid("", words(*_COLUMNS), lines)))
+    return "\n\n".join(part for part in (*parts, *forgetting_parts(forgotten)) if part) + "\n"
 
 
-def _comparisons(over_all: Sequence[Paired], over_known: Sequence[Paired]) -> str:
-    """The comparisons; the best fill over known words may be another, so some have numbers on one side only."""
-    sides = [{(c.dataset, c.technique, c.first, c.second): c for c in each} for each in (over_all, over_known)]
-    rows = []
+def _comparisons(over_all: Sequence[Paired], over_known: Sequence[Paired]) -> Iterator[list[str]]:
+    """A row each; the best fill over known words may be another, so some have numbers on one side only."""
+    sides = [{each.place: each for each in side} for side in (over_all, over_known)]
     for place in dict.fromkeys([*sides[0], *sides[1]]):
         dataset, technique, first, second = place
         both = [side.get(place) for side in sides]
         row = [dataset, technique_name(technique), first, second, str(next(each.seeds for each in both if each))]
         for each in both:
             row += [_ratio(each), _OUTCOMES[each.outcome]] if each else [ABSENT, ABSENT]
-        rows.append(row)
-    headings = ["dataset", "technique", "first", "second", "seeds", "ratio", "claim", "ratio, known words", "claim"]
-    return markdown(plain_grid("", words(*headings), rows))
+        yield row
 
 
 def _ratio(paired: Paired) -> str:

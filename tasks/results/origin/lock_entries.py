@@ -14,6 +14,7 @@ from typing import Any
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key, private_home
 from tasks.parameters.cells_command import STAGE as CHECK_OF_PARAMETERS
+from tasks.results.report_index import makers_of
 
 LOCK_FILE = "dvc.lock"
 
@@ -40,43 +41,34 @@ def read_mapping(text: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-class LockEntries:
-    """The stages of a lock, and the maker of each input."""
+def chain_of(stage: str, stages: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a stage and of all stages before it; empty if the lock lacks the stage.
 
-    def __init__(self, stages: Mapping[str, Any]) -> None:
-        self.stages = stages
-        self._makers = {out["path"]: name for name, entry in stages.items() for out in entry.get("outs", ())}
+    The entry of the check of params.yaml omits its inputs, which are all parameters: no number depends on them.
+    """
+    makers = {out["path"]: name for name, entry in stages.items() for out in entry.get("outs", ())}
+    found: dict[str, Any] = {}
+    waiting = [stage] if stage in stages else []
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = entry = stages[name]
+        if name == CHECK_OF_PARAMETERS:
+            found[name] = {key: entry[key] for key in ("cmd", "outs") if key in entry}
+            continue
+        for dependency in entry.get("deps", ()):
+            waiting += makers_of(dependency["path"], makers)
+    return dict(sorted(found.items()))
 
-    def chain(self, stage: str) -> dict[str, Any]:
-        """The entries of a stage and of all stages before it; empty if the lock lacks the stage.
 
-        The entry of the check of params.yaml omits its inputs, which are all parameters: no number depends on them.
-        """
-        found: dict[str, Any] = {}
-        waiting = [stage] if stage in self.stages else []
-        while waiting:
-            name = waiting.pop()
-            if name in found:
-                continue
-            found[name] = entry = self.stages[name]
-            if name == CHECK_OF_PARAMETERS:
-                found[name] = {key: entry[key] for key in ("cmd", "outs") if key in entry}
-                continue
-            for dependency in entry.get("deps", ()):
-                waiting += self._made(dependency["path"])
-        return dict(sorted(found.items()))
-
-    def _made(self, path: str) -> set[str]:
-        """The stages that made a path, its folder, or files in it."""
-        parents = (str(parent) for parent in (Path(path), *Path(path).parents))
-        above = {self._makers[parent] for parent in parents if parent in self._makers}
-        return above or {maker for out, maker in self._makers.items() if out.startswith(f"{path}/")}
-
-    def digest_of(self, path: str) -> str | None:
-        """The MD5 in the lock for an output that is a file."""
-        maker = self._makers.get(path)
-        outs = self.stages[maker].get("outs", ()) if maker else ()
-        return next((out.get("md5") for out in outs if out["path"] == path), None)
+def entries_of(stage: str, report: Path, stages: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of the stage of a report; empty if the report on disk is not the one in the lock."""
+    digests = {out["path"]: out.get("md5") for entry in stages.values() for out in entry.get("outs", ())}
+    digest = digests.get(report.as_posix())
+    if digest is None or hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest() != digest:
+        return {}
+    return chain_of(stage, stages)
 
 
 def lock_text(entries: Mapping[str, Any]) -> str:
@@ -111,9 +103,3 @@ def stored_entries(digest: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return entries if lock_digest(entries) == digest else {}
-
-
-def agrees(lock: LockEntries, report: Path) -> bool:
-    """Whether a report on disk is the one in the lock: otherwise the lock is of another state."""
-    digest = lock.digest_of(report.as_posix())
-    return digest is not None and hashlib.md5(report.read_bytes(), usedforsecurity=False).hexdigest() == digest

@@ -9,22 +9,20 @@ models.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cell import Cell
 from tasks.records.cells import NO_LANGUAGE_MODEL, ORACLE, PRETRAINED, is_filled, score_file, word_error_file
-
-if TYPE_CHECKING:
-    from tasks.speech.word_errors.word_errors import ErrorTable
 
 BASELINE1 = "baseline1"
 _GROUPS = {"": "all", "_known": "known", "_masked_known": "masked_known:{}", "_rest_known": "rest_known:{}"}
 """Groups of targets (``SentenceScores.of``) by the ending of the columns."""
 
 _Pair = tuple[Cell, Cell]
+_Interval = tuple[float, float | None, float | None]
+"""A number and the ends of its interval."""
 
 
 class Comparisons:
@@ -33,18 +31,19 @@ class Comparisons:
 
     def __init__(
         self,
-        cells: Sequence[Cell],
+        rows: Mapping[Cell, Mapping[str, Any]],
         recognised: Sequence[Cell],
         folder: Path,
         evaluation: EvaluationSettings,
-        comparable: Callable[[Cell, Cell], bool],
-        measured_separately: Callable[[Cell], bool],
     ) -> None:
-        """``folder``: that of scores and errors; ``comparable``: whether two cells follow the same protocol;
-        ``measured_separately``: whether a cell's evaluation measured the words that its technique masks."""
-        self._cells, self._recognised, self._folder = cells, recognised, folder
+        """``rows``: the measurements of each cell; ``folder``: that of scores and errors."""
+        self._rows, self._folder = rows, folder
         self._resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
-        self._comparable, self._measured_separately = comparable, measured_separately
+        self._errors = {}
+        if recognised:
+            from tasks.speech.word_errors.error_counts_file import read_errors
+
+            self._errors = {cell: read_errors(folder / word_error_file(cell)) for cell in recognised}
 
     def columns(self, cell: Cell) -> dict[str, Any]:
         """Ratios to Oracle and Baseline1, the share of the gap, and ``wer_difference_to_...``, with intervals.
@@ -58,7 +57,7 @@ class Comparisons:
 
         ``None`` if there is only one pair of models.
         """
-        mine = [other for other in self._cells if replace(other, seed=None) == replace(cell, seed=None)]
+        mine = [other for other in self._rows if replace(other, seed=None) == replace(cell, seed=None)]
         to_oracle = self._pairs(cell, self._oracle, mine)
         if cell.method == PRETRAINED:
             to_oracle = [(cell, other) for other in self._oracles(cell) if self._comparable(cell, other)]
@@ -78,8 +77,12 @@ class Comparisons:
             found |= _named(f"wer_difference_to_{name}", self._difference(pairs) if pairs else None)
         return found
 
+    def _comparable(self, first: Cell, second: Cell) -> bool:
+        """Whether two cells follow the same protocol."""
+        return bool(self._rows[first]["signature"] == self._rows[second]["signature"])
+
     def _oracles(self, cell: Cell) -> list[Cell]:
-        return [other for other in self._cells if (other.dataset, other.method) == (cell.dataset, ORACLE)]
+        return [other for other in self._rows if (other.dataset, other.method) == (cell.dataset, ORACLE)]
 
     def _oracle(self, cell: Cell) -> Cell | None:
         """The Oracle of the same seed; for the pretrained model, which has no seed, the first one."""
@@ -90,7 +93,7 @@ class Comparisons:
 
     def _baseline(self, cell: Cell) -> Cell | None:
         found = replace(cell, method=BASELINE1, filler=None)
-        return found if cell.technique and found in self._cells else None
+        return found if cell.technique and found in self._rows else None
 
     def _pairs(self, cell: Cell, reference: Callable[[Cell], Cell | None], cells: Sequence[Cell]) -> list[_Pair]:
         """Each cell with its reference; empty if one has none, is the reference, or follows another protocol."""
@@ -101,7 +104,7 @@ class Comparisons:
     def _ratios(self, name: str, pairs: Sequence[_Pair]) -> dict[str, Any]:
         from tasks.language_model.evaluation.bootstrap import paired_ratios
 
-        apart = bool(pairs) and all(self._measured_separately(first) for first, _ in pairs)
+        apart = bool(pairs) and all(first.technique in self._rows[first]["masked_words"] for first, _ in pairs)
         endings = [ending for ending, group in _GROUPS.items() if pairs and ("{}" not in group or apart)]
         groups = [_GROUPS[ending].format(pairs[0][0].technique) for ending in endings]
         found = paired_ratios(self._files(pairs), groups, *self._resampling) if groups else []
@@ -115,16 +118,13 @@ class Comparisons:
         """The share of the gap between Baseline1 and Oracle that fills close, over known words."""
         from tasks.language_model.evaluation.bootstrap import gap_closed
 
-        share = None
-        triples = [(self._baseline(cell), cell, self._oracle(cell)) for cell in cells if is_filled(cell)]
-        if triples and all(
-            baseline and oracle and self._comparable(cell, baseline) and self._comparable(cell, oracle)
-            for baseline, cell, oracle in triples
-        ):
-            between = self._files([(baseline, cell) for baseline, cell, _ in triples if baseline])
-            whole = self._files([(baseline, oracle) for baseline, _, oracle in triples if baseline and oracle])
-            share = gap_closed(between, whole, "known", *self._resampling)
-        return _named("gap_closed_known", share)
+        filled = [cell for cell in cells if is_filled(cell)]
+        above, below = ([(cell, one_of(cell)) for cell in filled] for one_of in (self._baseline, self._oracle))
+        if not filled or not all(other and self._comparable(cell, other) for cell, other in (*above, *below)):
+            return _named("gap_closed_known", None)
+        between = self._files([(other, cell) for cell, other in above if other])
+        whole = self._files([(a, b) for (_, a), (_, b) in zip(above, below, strict=True) if a and b])
+        return _named("gap_closed_known", gap_closed(between, whole, "known", *self._resampling))
 
     def _files(self, pairs: Sequence[_Pair]) -> list[tuple[Path, Path]]:
         return [(self._folder / score_file(first), self._folder / score_file(second)) for first, second in pairs]
@@ -140,7 +140,7 @@ class Comparisons:
         pairs = [(mine, by_seed.get(mine.seed) or by_seed.get(None)) for mine in cells]
         return [(first, second) for first, second in pairs if second is not None]
 
-    def _difference(self, pairs: Sequence[_Pair]) -> tuple[float, float | None, float | None]:
+    def _difference(self, pairs: Sequence[_Pair]) -> _Interval:
         from tasks.speech.word_errors.word_errors import paired_difference_over_seeds
 
         read = [(self._errors[first], self._errors[second]) for first, second in pairs]
@@ -156,16 +156,8 @@ class Comparisons:
             found |= _named("wer_masked", mean_over_seeds(errors, *self._resampling, group))
         return found
 
-    @cached_property
-    def _errors(self) -> Mapping[Cell, "ErrorTable"]:
-        if not self._recognised:
-            return {}
-        from tasks.speech.word_errors.error_counts_file import read_errors
 
-        return {cell: read_errors(self._folder / word_error_file(cell)) for cell in self._recognised}
-
-
-def _named(name: str, ratio: tuple[float, float | None, float | None] | None) -> dict[str, Any]:
+def _named(name: str, ratio: _Interval | None) -> dict[str, Any]:
     """A number and its interval as two columns; null if undefined or infinite."""
     if ratio is None or not all(value is None or math.isfinite(value) for value in ratio):
         return {name: None, f"{name}_ci": None}

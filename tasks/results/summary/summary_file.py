@@ -1,4 +1,4 @@
-"""Reads ``summary.json``, with one row for each cell, and makes addresses of MLflow's runs."""
+"""Reads ``summary.json``, with one row for each cell."""
 
 import json
 from collections.abc import Mapping
@@ -41,8 +41,3 @@ def read_summary(path: str | Path) -> list[dict[str, Any]]:
 def summarised_cell(row: Mapping[str, Any]) -> Cell:
     """The cell of a row of the summary."""
     return Cell(**{name: row[name] for name in _CELL})
-
-
-def run_address(server: str, experiment_id: str, run_id: str) -> str:
-    """The address of a run in MLflow's interface; ``server`` is an address such as ``http://127.0.0.1:5000``."""
-    return f"{server.rstrip('/')}/#/experiments/{experiment_id}/runs/{run_id}"

@@ -6,7 +6,7 @@ Rows have no timings and no data of the machine, so the same experiment gives th
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,7 @@ def summary_rows(
     rows = [_row(cell, reader, recognised, audited, concluded, bases or {}) for cell in cells]
     reader.refuse_missing()
     by_cell = dict(zip(cells, rows, strict=True))
-    comparisons = Comparisons(
-        cells,
-        recognised,
-        scores,
-        evaluation,
-        comparable=lambda first, second: by_cell[first]["signature"] == by_cell[second]["signature"],
-        measured_separately=lambda cell: cell.technique in by_cell[cell]["masked_words"],
-    )
+    comparisons = Comparisons(by_cell, recognised, scores, evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
@@ -136,20 +129,14 @@ class _Reader:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._missing: dict[Path, list[str]] = {}
-        self._documents: dict[Path, dict[str, Any]] = {}
-
-    def report(self, name: Path) -> dict[str, Any]:
-        if name not in self._documents:
-            self._documents[name] = read_report(self.folder / name)
-        return self._documents[name]
+        self._missing: dict[Path, dict[str, None]] = {}
+        self.report = cache(lambda name: read_report(folder / name))
 
     def measured(self, name: Path, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
         """One measured field; ``None`` if it is missing, which ``refuse_missing`` reports."""
         fields = self.report(name).get("measured", {})
-        missing = self._missing.setdefault(self.folder / name, [])
-        if field not in (*fields, *missing):
-            missing.append(field)
+        if field not in fields:
+            self._missing.setdefault(self.folder / name, {})[field] = None
         return fields.get(field)
 
     def refuse_missing(self) -> None:
@@ -157,7 +144,6 @@ class _Reader:
         problems = [
             f"{str(path)!r} has no measured field{'s' * (len(fields) > 1)} {', '.join(map(repr, fields))}"
             for path, fields in self._missing.items()
-            if fields
         ]
         if problems:
             raise CorpusError(f"{'; '.join(problems)}; run their stages again with 'dvc repro'")
@@ -213,12 +199,10 @@ def _row(
 
 def _columns(measure: Measure, cell: Cell, measured: Callable[[str], Any]) -> dict[str, Any]:
     """The number of a measure and its interval; null if a record on the way to it lacks it."""
-    columns = {measure.name: _found(measure.field or measure.name, cell, measured)}
-    if measure.interval is not None:
-        columns[f"{measure.name}_ci"] = _found(measure.interval, cell, measured)
+    fields = {measure.name: measure.field or measure.name}
+    fields |= {f"{measure.name}_ci": measure.interval} if measure.interval is not None else {}
+    columns = {}
+    for name, field in fields.items():
+        first, *further = [str(cell.technique) if part == "{technique}" else part for part in field.split(".")]
+        columns[name] = at_path(measured(first), further)
     return columns
-
-
-def _found(field: str, cell: Cell, measured: Callable[[str], Any]) -> Any:  # noqa: ANN401 - the same
-    first, *further = [str(cell.technique) if part == "{technique}" else part for part in field.split(".")]
-    return at_path(measured(first), further)

@@ -1,14 +1,13 @@
 """The MLflow runs of unlearning methods, one for each method in the reports of ``compare-unlearning``."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.records.cell import Cell
 from tasks.records.run_key import lineage_of, run_key
 from tasks.results.forgetting import read_forgetting
-from tasks.results.tracking.run_record import RunRecord, flat
+from tasks.results.tracking.run_record import RunRecord, flat, milliseconds
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
 GROUP = "forgetting"
@@ -27,15 +26,11 @@ def forgetting_records(reports: str | Path) -> Iterator[RunRecord]:
 def _record(name: str, row: Mapping[str, Any], report: Mapping[str, Any]) -> RunRecord:
     cell = Cell(dataset=report["cell"]["dataset"], method=f"{_PREFIX}{name}", seed=report["cell"]["seed"])
     key = run_key(cell, lineage_of(report))
-    started = round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
+    started = milliseconds(report)
     given = {key: value for key, value in report["parameters"].items() if key != "methods"}
     given["way"] = report["parameters"]["methods"].get(name, {})
-    tags = {
-        **cell_tags(cell, key),
-        "group": GROUP,
-        "dvc_stage": report["dvc_stage"] or report["stage"],
-        CURRENT_TAG: "true",
-    }
+    tags = {**cell_tags(cell, key), "group": GROUP, CURRENT_TAG: "true"}
+    tags["dvc_stage"] = report["dvc_stage"] or report["stage"]
     if report["code"]["commit"]:
         tags |= {"commit": report["code"]["commit"], "dirty": str(bool(report["code"]["dirty"])).lower()}
     return RunRecord(

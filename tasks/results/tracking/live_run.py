@@ -8,6 +8,7 @@ import math
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,30 +17,23 @@ from typing import Any
 from tasks.parameters.parameter_file import read_sections
 from tasks.records.cell import Cell
 from tasks.records.run_key import run_key
-from tasks.results.tracking.curve import logged_points
+from tasks.results.tracking.run_record import CURVES
 from tasks.results.tracking.settings import TrackingSettings
-from tasks.results.tracking.tracking_store import TrackingStore, cell_tags, locked_store, shown_uri, tracking_uri
+from tasks.results.tracking.tracking_store import cell_tags, locked_store, shown_uri, tracking_uri
 
 FLUSH_SECONDS = 2.0
 _CLOSING_SECONDS = 180.0
-_BATCH = 1000
-"""Most metrics that MLflow takes in one call."""
 
 
 class LiveRun:
     """The log of a training loop; made by ``live_run``."""
 
-    def __init__(self, settings: TrackingSettings | None, cell: Cell, key: str) -> None:
+    def __init__(self) -> None:
         self.warning: str | None = None
         """One sentence for the report if the curve could not be logged; set when the block has ended."""
-        self._settings, self._cell, self._key = settings, cell, key
-        self._points: list[tuple[str, float, int, int]] = []
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._status = "FINISHED"
-        self._thread = threading.Thread(target=self._write, name="palimpsest-live-run", daemon=True)
-        if settings is not None and settings.live:
-            self._thread.start()
+        self.status = "FINISHED"
+        self.ended = threading.Event()
+        self._points: deque[tuple[str, float, int, int]] = deque()
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         """Log one point of each curve, such as ``{"train_loss": 5.1}``; returns at once.
@@ -47,53 +41,37 @@ class LiveRun:
         Values that are no finite numbers are left out: the report has them.
         """
         now = int(time.time() * 1000)
-        with self._lock:
-            self._points += [(name, float(value), now, step) for name, value in values.items() if math.isfinite(value)]
+        self._points.extend((name, float(value), now, step) for name, value in values.items() if math.isfinite(value))
 
-    def end(self, status: str) -> None:
-        """Write the rest and close the run."""
-        if self._settings is None:
-            return
-        if not self._settings.live:
-            self._warn("tracking.live is false")
-            return
-        self._status = status
-        self._ended.set()
-        self._thread.join(_CLOSING_SECONDS)
-        if self._thread.is_alive():
-            self._warn("the store did not answer in time")
-
-    def _warn(self, reason: str) -> None:
+    def warn(self, reason: str) -> None:
+        """Set the warning."""
         self.warning = (
             f"the training curve is not in MLflow yet ({reason}); 'palimpsest publish' takes it from the report"
         )
 
-    def _write(self) -> None:
-        assert self._settings is not None
+    def write(self, settings: TrackingSettings, cell: Cell, key: str) -> None:
+        """Write points into the run of the key until the block has ended, and close the run."""
         try:
-            with locked_store(self._settings) as store:
-                runs = store.runs_of_key(self._key)
-                run = runs[0] if runs else store.make_run(self._key, cell_tags(self._cell, self._key))
-            known = set(logged_points(store.client, run))
+            with locked_store(settings) as store:
+                from mlflow.entities import Metric
+
+                runs = store.runs_of_key(key)
+                run = runs[0] if runs else store.make_run(key, cell_tags(cell, key))
+            run_id, known = run.info.run_id, {*store.curves(run, CURVES)}
             if run.info.status != "RUNNING":
-                store.client.update_run(run.info.run_id, status="RUNNING")
-            while not self._ended.wait(FLUSH_SECONDS):
-                self._flush(store, run.info.run_id, known)
-            self._flush(store, run.info.run_id, known)
-            store.client.set_terminated(run.info.run_id, status=self._status)
+                store.client.update_run(run_id, status="RUNNING")
+            ended = False
+            while not ended:
+                ended = self.ended.wait(FLUSH_SECONDS)
+                points = [self._points.popleft() for _ in range(len(self._points))]
+                new = [Metric(*point) for point in points if (point[0], point[3]) not in known]
+                if new:
+                    store.log(run_id, new)
+                known |= {(metric.key, metric.step) for metric in new}
+            store.client.set_terminated(run_id, status=self.status)
         except Exception as error:
             # Training continues without the tracking store: the report is authoritative and has this warning.
-            self._warn(f"{type(error).__name__} from the store {shown_uri(tracking_uri(self._settings))!r}")
-
-    def _flush(self, store: TrackingStore, run_id: str, known: set[tuple[str, int]]) -> None:
-        from mlflow.entities import Metric
-
-        with self._lock:
-            points, self._points = self._points, []
-        new = [Metric(*point) for point in points if (point[0], point[3]) not in known]
-        for start in range(0, len(new), _BATCH):
-            store.client.log_batch(run_id, metrics=new[start : start + _BATCH])
-        known.update((metric.key, metric.step) for metric in new)
+            self.warn(f"{type(error).__name__} from the store {shown_uri(tracking_uri(settings))!r}")
 
 
 @contextmanager
@@ -105,13 +83,27 @@ def live_run(params_path: str | Path, cell: Cell, lineage: Mapping[str, Any]) ->
     not logged again. An exception in the block closes the run as ``FAILED``, an interruption as ``KILLED``. A model
     that is no cell of the comparison, such as the pretrained one, is not logged.
     """
-    settings = read_sections(params_path, ["tracking"])["tracking"] if cell.dataset and cell.method else None
-    run = LiveRun(settings, cell, run_key(cell, lineage))
+    run = LiveRun()
+    if not (cell.dataset and cell.method):
+        yield run
+        return
+    settings: TrackingSettings = read_sections(params_path, ["tracking"])["tracking"]
+    arguments = settings, cell, run_key(cell, lineage)
+    thread = threading.Thread(target=run.write, args=arguments, name="palimpsest-live-run", daemon=True)
+    if settings.live:
+        thread.start()
     try:
         yield run
     except BaseException as error:
-        run.end("FAILED" if isinstance(error, Exception) else "KILLED")
+        run.status = "FAILED" if isinstance(error, Exception) else "KILLED"
         raise
-    run.end("FINISHED")
-    if run.warning:
-        print(f"warning: {run.warning}", file=sys.stderr)
+    finally:
+        run.ended.set()
+        if settings.live:
+            thread.join(_CLOSING_SECONDS)
+        else:
+            run.warn("tracking.live is false")
+        if thread.is_alive():
+            run.warn("the store did not answer in time")
+        if run.warning:
+            print(f"warning: {run.warning}", file=sys.stderr)

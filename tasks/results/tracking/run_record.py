@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,12 +21,21 @@ from tasks.records.cells import (
 )
 from tasks.records.run_key import lineage_of, run_key
 from tasks.records.stage_report import read_report
-from tasks.results.origin.lock_entries import LockEntries, agrees, keep_entries, read_lock
+from tasks.results.measure import MLFLOW
+from tasks.results.measures import measures, measures_of
+from tasks.results.origin.lock_entries import entries_of, keep_entries, read_lock
 from tasks.results.summary.summary_file import summarised_cell
-from tasks.results.tracking.curve import TRAINING, curve_points, numbers, numbers_over_seeds
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
-DIGEST_CHARACTERS = 10
+CURVES = ("train_loss", "valid_loss", "valid_perplexity", "learning_rate")
+"""Curves in a training report and in MLflow, over optimiser steps: losses in nats a target."""
+_COSTS = {
+    "training_seconds": "wall_seconds",
+    "training_processor_seconds": "processor_seconds",
+    "training_peak_memory_bytes": "peak_memory_bytes",
+}
+"""Cost of the training: name of the metric, and field of the training's report."""
+_DIGEST_CHARACTERS = 10
 """Characters of a report's keyed hash that are the digest of a dataset in MLflow."""
 
 
@@ -80,72 +90,65 @@ def run_records(rows: Sequence[Mapping[str, Any]], reports: str | Path) -> list[
     The part of ``dvc.lock`` for the numbers is copied into the clone's private folder. Raises ``CorpusError`` if the
     summary is of another state than the reports.
     """
-    lock = LockEntries(read_lock())
-    made_up = made_up_texts(reports)
-    records = []
-    for row in rows:
-        record = run_record(row, reports)
-        record.made_up = made_up.get(record.cell, "")
-        evaluation = Path(reports) / evaluation_report(record.cell)
-        entries = lock.chain(record.tags["dvc_stage"]) if agrees(lock, evaluation) else {}
-        if entries:
-            record.tags["dvc_lock"] = keep_entries(entries)
-        records.append(record)
-    return records
+    lock, made_up = read_lock(), made_up_fills(reports)
+    return [_run_record(row, Path(reports), lock, made_up) for row in rows]
 
 
-def run_record(row: Mapping[str, Any], reports: str | Path) -> RunRecord:
-    """The record of one row of the summary.
-
-    Raises ``CorpusError`` if the summary is of another state than the reports.
-    """
-    cell, reports = summarised_cell(row), Path(reports)
-    training = read_report(reports / training_report(cell))
-    evaluation = read_report(reports / evaluation_report(cell))
+def _run_record(
+    row: Mapping[str, Any], reports: Path, lock: Mapping[str, Any], made_up: Mapping[Cell, Sequence[Sequence[str]]]
+) -> RunRecord:
+    cell = summarised_cell(row)
+    training, evaluation = (read_report(reports / name) for name in (training_report(cell), evaluation_report(cell)))
     key = run_key(cell, lineage_of(training))
     if key != row["key"]:
         raise CorpusError(
             f"the summary holds {row['key']!r} and the reports hold {key!r}: it is of an earlier state; run "
             "'palimpsest summarise' first"
         )
+    tags = {**cell_tags(cell, key), **_state_tags(cell, training, evaluation, row)}
+    if entries := entries_of(tags["dvc_stage"], reports / evaluation_report(cell), lock):
+        tags["dvc_lock"] = keep_entries(entries)
     steps = {"mask": mask_report(cell), "fill": fill_report(cell)}
-    earlier = {step: read_report(reports / name) for step, name in steps.items() if name is not None}
-    trained = "pretrain" if cell.seed is None else "adapt"
+    settings = {step: read_report(reports / name) for step, name in steps.items() if name is not None}
+    settings["pretrain" if cell.seed is None else "adapt"] = training
+    metrics = {name: float(value) for name, value in _metrics(row) if value is not None}
+    if cell.method != NO_LANGUAGE_MODEL:
+        costs = {name: training.get(field) for name, field in _COSTS.items()}
+        metrics |= {name: float(value) for name, value in costs.items() if value is not None}
+    texts = [f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in made_up.get(cell, ())]
     return RunRecord(
         cell=cell,
         key=key,
-        tags={**cell_tags(cell, key), **_state_tags(cell, training, evaluation, row)},
-        parameters=dict(_parameters({**earlier, trained: training})),
-        metrics={**dict(_metrics(row)), **_effort(cell, training)},
-        measured_at=_milliseconds(evaluation),
-        inputs=list(_inputs(cell, training, evaluation)),
-        curve={(name, step): value for name, step, value in curve_points(training)},
-        started=_milliseconds(training),
-        ended=_milliseconds(training) + round(training["wall_seconds"] * 1000),
+        tags=tags,
+        parameters=dict(_parameters(settings)),
+        metrics=metrics,
+        measured_at=milliseconds(evaluation),
+        inputs=_inputs(cell, training, evaluation),
+        curve=curve_of(training),
+        started=milliseconds(training),
+        ended=milliseconds(training) + round(training["wall_seconds"] * 1000),
+        made_up="".join(["Made-up sentences, not of the corpus.\n", *texts]) if texts else "",
     )
 
 
 def _state_tags(
     cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, str]:
+    """The tags of a state of a cell; an absent value has none."""
     code = evaluation["code"]
-    tags = {
+    known = {
         "dvc_stage": evaluation["dvc_stage"] or stage_name(cell, "evaluate"),
         CURRENT_TAG: "true",
+        "protocol": row["signature"],
+        "commit": code["commit"],
+        "mlflow.source.git.commit": code["commit"],
+        "dirty": str(bool(code["dirty"])).lower() if code["commit"] else None,
+        # Keyed digits: the name of a file in this clone, without information on its content.
+        "changes": code.get("changes") if code["commit"] else None,
+        "model": ", ".join(training["outputs"]) if cell.method != NO_LANGUAGE_MODEL else None,
+        "flow_run": evaluation.get("flow_run"),
     }
-    if row["signature"]:
-        tags["protocol"] = row["signature"]
-    if code["commit"]:
-        tags |= {"commit": code["commit"], "mlflow.source.git.commit": code["commit"]}
-        tags["dirty"] = str(bool(code["dirty"])).lower()
-        if code.get("changes"):
-            # Keyed digits: the name of a file in this clone, without information on its content.
-            tags["changes"] = code["changes"]
-    if cell.method != NO_LANGUAGE_MODEL:
-        tags["model"] = ", ".join(training["outputs"])
-    if evaluation.get("flow_run"):
-        tags["flow_run"] = evaluation["flow_run"]
-    return tags
+    return {name: value for name, value in known.items() if value}
 
 
 def _parameters(reports: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -168,47 +171,44 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield f"{prefix}{name}", value
 
 
-def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name in numbers():
-        if row.get(name) is not None:
-            yield name, float(row[name])
-        interval = row.get(f"{name}_ci")
-        if interval is not None:
-            yield f"{name}_low", float(interval[0])
-            yield f"{name}_high", float(interval[1])
-    over_seeds = row.get("over_seeds") or {}
-    for name in numbers_over_seeds():
-        if over_seeds.get(name) is not None:
-            yield name, float(over_seeds[name])
+def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    """The numbers of a row, the ends of their intervals, and mean and deviation over the seeds of the condition."""
+    for each in measures_of(MLFLOW):
+        yield each.name, row.get(each.name)
+        yield from zip((f"{each.name}_low", f"{each.name}_high"), row.get(f"{each.name}_ci") or (), strict=False)
+    for each in measures():
+        for name in (f"{each.name}_mean", f"{each.name}_deviation") if each.over_seeds else ():
+            yield name, (row.get("over_seeds") or {}).get(name)
 
 
-def _effort(cell: Cell, training: Mapping[str, Any]) -> dict[str, float]:
-    """The cost of training; empty for the recogniser alone, which has no language model."""
-    if cell.method == NO_LANGUAGE_MODEL:
-        return {}
-    return {name: float(training[field]) for name, field in TRAINING.items() if training.get(field) is not None}
+def curve_of(training: Mapping[str, Any]) -> dict[tuple[str, int], float]:
+    """The value of each point of a training report's curves, by name and step; undefined ones are left out."""
+    found = {}
+    for point in training["measured"].get("curve") or []:
+        for name in CURVES:
+            if point.get(name) is not None and math.isfinite(point[name]):
+                found[name, int(point["step"])] = float(point[name])
+    return found
 
 
-def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> Iterator[TrackedInput]:
+def _inputs(cell: Cell, training: Mapping[str, Any], evaluation: Mapping[str, Any]) -> list[TrackedInput]:
     """Each input once: MLflow stores one context of a file in a run."""
-    if cell.method == NO_LANGUAGE_MODEL:
-        # Nothing was trained: both reports are those of recognition.
-        for name, digest in evaluation["inputs"].items():
-            context = "model" if name.startswith("models/") else "testing"
-            yield TrackedInput(name, digest[:DIGEST_CHARACTERS], context)
-        return
-    for name, digest in training["inputs"].items():
-        if name.endswith("valid.txt"):
-            context = "validation"
-        else:
-            context = "initial model" if name.startswith("models/") else "training"
-        yield TrackedInput(name, digest[:DIGEST_CHARACTERS], context)
-    for name, digest in evaluation["inputs"].items():
-        if Path(name).suffix and name not in training["inputs"]:
-            yield TrackedInput(name, digest[:DIGEST_CHARACTERS], "testing")
+    contexts = {}
+    for name in training["inputs"] if cell.method != NO_LANGUAGE_MODEL else ():
+        learned = "initial model" if name.startswith("models/") else "training"
+        contexts[name] = "validation" if name.endswith("valid.txt") else learned
+    for name in evaluation["inputs"]:
+        if cell.method == NO_LANGUAGE_MODEL:
+            # Nothing was trained: both reports are those of recognition.
+            contexts[name] = "model" if name.startswith("models/") else "testing"
+        elif Path(name).suffix:
+            contexts.setdefault(name, "testing")
+    digests = {**evaluation["inputs"], **training["inputs"]}
+    return [TrackedInput(name, digests[name][:_DIGEST_CHARACTERS], context) for name, context in contexts.items()]
 
 
-def _milliseconds(report: Mapping[str, Any]) -> int:
+def milliseconds(report: Mapping[str, Any]) -> int:
+    """The start of a stage, milliseconds since 1970."""
     return round(datetime.fromisoformat(report["started"]).timestamp() * 1000)
 
 
@@ -226,12 +226,3 @@ def made_up_fills(reports: str | Path) -> dict[Cell, list[tuple[str, str, str]]]
                 cell = Cell(dataset, entry["technique"], fill["method"], fill["filler"], seed)
                 found[cell] = list(zip(measured["raw"], entry["masked"], fill["lines"], strict=True))
     return found
-
-
-def made_up_texts(reports: str | Path) -> dict[Cell, str]:
-    """``made_up_fills`` as text."""
-    return {
-        cell: "Made-up sentences, not of the corpus.\n"
-        + "".join(f"\nraw     {raw}\nmasked  {masked}\nfilled  {filled}\n" for raw, masked, filled in forms)
-        for cell, forms in made_up_fills(reports).items()
-    }

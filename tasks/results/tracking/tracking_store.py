@@ -4,7 +4,7 @@ A run is found or made under the lock of a file. So parallel stages and publishe
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from tasks.results.tracking.settings import TrackingSettings
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Run
+    from mlflow.entities import Metric, Param, Run, RunTag
 
 KEY_TAG = "palimpsest.key"
 CELL_TAG = "palimpsest.cell"
@@ -27,7 +27,8 @@ RETIRED_KEY_TAG = "palimpsest.retired_key"
 """Earlier key of a run that was replaced by another run of the same key, with other numbers."""
 
 _LOCK_SECONDS = 120
-_PAGE = 1000
+_PAGE, _METRICS, _PARAMETERS = 1000, 800, 100
+"""Runs of an answer, and items of a call: MLflow takes 1,000 metrics, parameters and tags together."""
 _SQLITE = "sqlite:///"
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -71,10 +72,9 @@ def cell_tags(cell: Cell, key: str) -> dict[str, str]:
 class TrackingStore:
     """An open MLflow store with its experiment; made by ``locked_store``."""
 
-    def __init__(self, client: "MlflowClient", experiment_id: str, uri: str) -> None:
+    def __init__(self, client: "MlflowClient", experiment_id: str) -> None:
         self.client = client
         self.experiment_id = experiment_id
-        self.uri = uri
 
     def runs(self, condition: str = "") -> "list[Run]":
         """All runs of the experiment that are not deleted, with metrics, parameters, tags and inputs."""
@@ -99,27 +99,65 @@ class TrackingStore:
             self.experiment_id, start_time=start_time, tags=dict(tags), run_name=cell_path_of(key)
         )
 
+    def curves(self, run: "Run", names: Iterable[str]) -> dict[tuple[str, int], float]:
+        """The value of every point of a run's curves, by name and step."""
+        return {
+            (name, metric.step): metric.value
+            for name in run.data.metrics.keys() & {*names}
+            for metric in self.client.get_metric_history(run.info.run_id, name)
+        }
+
+    def log(
+        self,
+        run_id: str,
+        metrics: "Sequence[Metric]",
+        parameters: "Sequence[Param]" = (),
+        tags: "Sequence[RunTag]" = (),
+    ) -> None:
+        """Log everything in as few calls as MLflow allows, since each waits for the disk; tags in the last one."""
+        calls = max(1, -(-len(metrics) // _METRICS), -(-len(parameters) // _PARAMETERS))
+        for call in range(calls):
+            self.client.log_batch(
+                run_id,
+                metrics=metrics[call * _METRICS : (call + 1) * _METRICS],
+                params=parameters[call * _PARAMETERS : (call + 1) * _PARAMETERS],
+                tags=tags if call == calls - 1 else (),
+            )
+
 
 @contextmanager
-def locked_store(settings: TrackingSettings) -> Iterator[TrackingStore]:
-    """Open the store and its experiment, make them if missing, and hold the lock of this checkout.
+def locked_store(settings: TrackingSettings, *, made: bool = True) -> Iterator[TrackingStore]:
+    """Open the store and its experiment, and hold the lock of this checkout; they are made if missing.
 
-    Raises ``ResourceError`` if the store cannot be used, or if another process holds the lock too long.
+    Raises ``ResourceError`` if the store cannot be used, if another process holds the lock too long, or, without
+    ``made``, if the store is a SQLite file that does not exist.
     """
+    uri = tracking_uri(settings)
+    if not made and is_missing_file(uri):
+        raise ResourceError(f"there is no MLflow store {uri!r} yet; 'palimpsest publish' makes it from the reports")
     # Before the lock is taken: otherwise waiting processes add up the seconds of the import.
-    import_client()
-    with _store_lock(tracking_uri(settings)):
-        yield _open_store(settings)
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from mlflow.exceptions import MlflowException
+
+    with _store_lock(uri):
+        store = _open_store(settings)
+        try:
+            yield store
+        except MlflowException as error:
+            raise unreachable_store(uri, error) from error
 
 
 def _open_store(settings: TrackingSettings) -> TrackingStore:
     uri = tracking_uri(settings)
     try:
-        client = import_client()(tracking_uri=uri)
+        from mlflow import MlflowClient
+
+        client = MlflowClient(tracking_uri=uri)
         experiment = client.get_experiment_by_name(settings.experiment)
         if experiment is None:
             # Next to a SQLite file: MLflow would take the current folder of the first process.
-            place = (sqlite_file(uri).absolute().parent / "mlruns").as_uri() if uri.startswith(_SQLITE) else None
+            place = (_sqlite_file(uri).absolute().parent / "mlruns").as_uri() if uri.startswith(_SQLITE) else None
             experiment = client.get_experiment(client.create_experiment(settings.experiment, place))
     except Exception as error:
         raise unreachable_store(uri, error) from error
@@ -129,7 +167,7 @@ def _open_store(settings: TrackingSettings) -> TrackingStore:
             f"'mlflow experiments restore --experiment-id {experiment.experiment_id}', or name another in "
             "tracking.experiment"
         )
-    return TrackingStore(client, experiment.experiment_id, uri)
+    return TrackingStore(client, experiment.experiment_id)
 
 
 def unreachable_store(uri: str, error: Exception) -> ResourceError:
@@ -147,48 +185,29 @@ def unreachable_store(uri: str, error: Exception) -> ResourceError:
     )
 
 
-def import_client() -> "type[MlflowClient]":
-    """MLflow's client class."""
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    from mlflow import MlflowClient
-
-    return MlflowClient
-
-
 @contextmanager
 def _store_lock(uri: str) -> Iterator[None]:
     """Hold the lock next to a SQLite file; for other stores in the project's folder for state."""
     from filelock import FileLock, Timeout
 
-    file = sqlite_file(uri)
-    path = file.with_name(f"{file.name}.lock") if uri.startswith(_SQLITE) else Path(".palimpsest/tracking.lock")
+    path = Path(".palimpsest/tracking.lock")
+    if uri.startswith(_SQLITE):
+        path = _sqlite_file(uri).with_suffix(f"{_sqlite_file(uri).suffix}.lock")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path, timeout=_LOCK_SECONDS)
-        lock.acquire()
+        with FileLock(path, timeout=_LOCK_SECONDS):
+            yield
     except Timeout:
         raise PassingError(
             f"another process has held the lock {str(path)!r} for {_LOCK_SECONDS} seconds; wait for it, or end it"
         ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def is_missing_file(uri: str) -> bool:
     """Whether the store is a SQLite file that does not exist."""
-    return uri.startswith(_SQLITE) and not sqlite_file(uri).exists()
+    return uri.startswith(_SQLITE) and not _sqlite_file(uri).exists()
 
 
-def check_exists(settings: TrackingSettings) -> None:
-    """Raise ``ResourceError`` if the store is a SQLite file that does not exist: reading must not make it."""
-    uri = tracking_uri(settings)
-    if is_missing_file(uri):
-        raise ResourceError(f"there is no MLflow store {uri!r} yet; 'palimpsest publish' makes it from the reports")
-
-
-def sqlite_file(uri: str) -> Path:
+def _sqlite_file(uri: str) -> Path:
     """The file of an address that begins with ``sqlite:///``."""
     return Path(uri.removeprefix(_SQLITE).partition("?")[0])
