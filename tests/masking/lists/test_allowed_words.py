@@ -80,8 +80,8 @@ def test_masking_changes_nothing_but_the_masked_words(line):
 
 
 def test_forgetting_changes_nothing(monkeypatch):
-    monkeypatch.setattr(allowed_words, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(allowed_words, "_MOST_NOTES", 5)
+    monkeypatch.setattr(allowed_words, "_MOST_WRITTEN", 3)
+    monkeypatch.setattr(allowed_words, "_MOST_JUDGED", 5)
     lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
     tally = MaskingTally()
     masked = [text for text, _ in AllowedWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
