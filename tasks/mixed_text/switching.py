@@ -82,7 +82,7 @@ class SwitchStatistics:
         """Count switches in lines that mix; ``CorpusError`` if none does."""
         mixed = 0
         first: Counter[str] = Counter()
-        leave, enter, stay = (defaultdict[str, Shares](_shares) for _ in range(3))
+        leave, enter, stay = (defaultdict[str, Shares](lambda: defaultdict(lambda: [0, 0])) for _ in range(3))
         seams: dict[str, dict[str, Counter[str]]] = defaultdict(partial(defaultdict, Counter))
         for line in lines:
             if len(set(spoken(line.languages))) < 2:
@@ -131,10 +131,6 @@ class SwitchStatistics:
             raise CorpusError(
                 f"statistics {str(path)!r} are not a file of 'palimpsest generate-mixed --write-statistics'"
             ) from None
-
-
-def _shares() -> Shares:
-    return defaultdict(lambda: [0, 0])
 
 
 def _count(shares: Shares, key: str, switched: bool) -> None:

@@ -30,10 +30,7 @@ class ChitchatCorpus(CorpusSettings):
         @cache
         def documents(part: Part | None) -> list[Document]:
             """One document per conversation; a corpus is read twice."""
-            return [_document(conversation) for conversation in read_package_json(path).values()]
+            conversations = (one["messages"] for one in read_package_json(path).values())
+            return [Document([message["text"] for turn in turns for message in turn]) for turns in conversations]
 
         return Source([str(path)], documents)
-
-
-def _document(conversation: dict) -> Document:
-    return Document([message["text"] for turn in conversation["messages"] for message in turn])

@@ -34,10 +34,6 @@ class Reader(NamedTuple):
     """The fields, if they do not need records."""
 
 
-def _plain_units(file: GivenFile) -> Iterator[Unit]:
-    return (Unit(None, [line]) for line in file.lines())
-
-
 def _json_units(file: GivenFile) -> Iterator[Unit]:
     value = records.json_value(file)
     return chat_units(value, file) if is_chat_export(value) else file.of_records(records.entries_of(value))
@@ -50,7 +46,7 @@ def _of_records(
 
 
 READERS = {
-    "text": Reader(_plain_units),
+    "text": Reader(lambda file: (Unit(None, [line]) for line in file.lines())),
     "jsonl": _of_records(records.json_lines),
     "json": Reader(_json_units, lambda file: records.entries_of(records.json_value(file))),
     "csv": _of_records(records.table_rows, records.table_columns),
@@ -233,14 +229,16 @@ class TextFiles(Source):
         if is_parquet(source):
             return parquet_files(source)
         paths: list[Path] = []
-        ignored: list[Path] = []
         for path in sorted(source.rglob("*")):
             hidden = any(piece.startswith(".") for piece in path.relative_to(source).parts)
-            if path.is_file() and not hidden and not _is_about_others(path):
-                (paths if self._is_read(path) else ignored).append(path)
-        self.ignored += map(str, ignored)
+            if hidden or not path.is_file() or _is_about_others(path):
+                continue
+            if self._is_read(path):
+                paths.append(path)
+            else:
+                self.ignored.append(str(path))
         if not paths:
-            there = f"; there are {', '.join(endings_of(self.ignored))}" if ignored else ""
+            there = f"; there are {', '.join(endings_of(self.ignored))}" if self.ignored else ""
             raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(ENDINGS)}{there}")
         return paths
 

@@ -81,7 +81,7 @@ class WallStreetJournalCorpus(CorpusSettings):
         wanted: Callable[[Path], object] = _text_folders
         lacks = "np_data or vp_data folder with .z files"
         if self.text == "transcripts":
-            wanted, lacks = _is_transcript, "*.dot or *.lsn"
+            wanted, lacks = lambda path: path.suffix.lower() in (".dot", ".lsn"), "*.dot or *.lsn"
         lacks += "; copy the discs' folders there as they are"
         paths = found_files(self.source, wanted, put="the discs' folders wsj0 and wsj1", lacks=lacks)
         if len(set().union(*map(_text_folders, paths))) > 1:
@@ -95,10 +95,6 @@ class WallStreetJournalCorpus(CorpusSettings):
 
 def _text_folders(path: Path) -> set[str]:
     return {"np_data", "vp_data"}.intersection(map(str.lower, path.parts))
-
-
-def _is_transcript(path: Path) -> bool:
-    return path.suffix.lower() in (".dot", ".lsn")
 
 
 def _articles(path: Path) -> Iterator[Document]:
