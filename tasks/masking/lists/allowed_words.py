@@ -140,7 +140,8 @@ class AllowedWords(Technique):
             words, findings = self._judged(chunk)
             tally.words += times * words
             tally.masked_words += times * len(findings)
-            for finding in findings:
-                tally.labels[finding.label] += times
-                tally.sources[finding.source] += times
+            if findings:
+                tally.sources[self.name] += times * len(findings)
+            for label, count in Counter(finding.label for finding in findings).items():
+                tally.labels[label] += times * count
         seen.clear()
