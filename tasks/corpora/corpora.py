@@ -69,17 +69,13 @@ def corpora(settings: CorpusSettings, files: CorporaFiles, cell: Cell, resources
         left_out=dict(tally.left_out),
     )
     if settings.in_package:
-        report.measure(package_files={Path(path).name: _file_hash(path) for path in source.files})
+        hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in map(Path, source.files)}
+        report.measure(package_files=hashes)
     sentences = ", ".join(f"{count:,} {part}" for part, count in tally.sentences.items())
     print(
         f"{name}: {sentences} sentences; {sum(tally.left_out.values()):,} of {tally.texts:,} left out", file=sys.stderr
     )
     return report
-
-
-def _file_hash(path: str) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 COMMAND = StageCommand(

@@ -139,16 +139,16 @@ def divided(
 
     Raises ``CorpusError`` as ``divide`` does.
     """
-    survey = _survey(source, settings)
-    parts, room = _assign(survey, settings, name)
-    for index, (document, sentences) in enumerate(unique_sentences(source, settings, tally, "writing")):
-        part = parts[survey.groups[index]]
+    groups, parts, room = _surveyed(source, settings, name)
+    documents = unique_sentences(source, settings, tally, "writing")
+    for group, (document, sentences) in zip(groups, documents, strict=True):
+        part = parts[group]
         written = 0
         for sentence, words in sentences:
             if part is None or room[part] == 0:
                 tally.left_out[BEYOND_LIMIT] += 1
                 continue
-            yield part, survey.groups[index] + 1, document.label, sentence
+            yield part, group + 1, document.label, sentence
             room[part] -= 1
             written += 1
             tally.words[part] += words
@@ -159,19 +159,7 @@ def divided(
 
 def check_divisible(source: Source, settings: CleaningSettings, name: str) -> None:
     """Raise the ``CorpusError`` that ``divide`` would; the source is read once, and nothing is written."""
-    _assign(_survey(source, settings), settings, name)
-
-
-@dataclass
-class _Survey:
-    """Result of the first pass: the group of each document, and the part and sentences of each group.
-
-    A group is a document, or all documents of one name.
-    """
-
-    groups: array = field(default_factory=lambda: array("Q"))
-    parts: list[Part | None] = field(default_factory=list)
-    counts: array = field(default_factory=lambda: array("Q"))
+    _surveyed(source, settings, name)
 
 
 def _ordered(source: Source) -> Iterator[Document]:
@@ -226,73 +214,67 @@ def unique_sentences(
         yield document, sentences_of(document)
 
 
-def _survey(source: Source, settings: CleaningSettings) -> _Survey:
-    survey = _Survey()
+def _surveyed(
+    source: Source, settings: CleaningSettings, name: str
+) -> tuple[Sequence[int], list[Part | None], dict[Part, int]]:
+    """The group of each document, the part of each group (``None``: beyond the limits), and the largest number of
+    sentences of each part.
+
+    A group is a document, or all documents of one name. The source is read once.
+    """
+    groups, counts = array("Q"), array("Q")
+    parts: list[Part | None] = []
     numbers: dict[object, int] = {}
     for document, sentences in unique_sentences(source, settings, DivisionTally(), "reading"):
         # The part is in the key: a name that occurs in files of two fixed parts stays in both.
         key = (document.part, document.name)
-        group = numbers.get(key) if document.name is not None else None
-        if group is None:
-            group = len(survey.parts)
-            if document.name is not None:
-                numbers[key] = group
-            survey.parts.append(document.part)
-            survey.counts.append(0)
-        survey.groups.append(group)
-        survey.counts[group] += sum(1 for _ in sentences)
-    return survey
+        group = len(parts) if document.name is None else numbers.setdefault(key, len(parts))
+        if group == len(parts):
+            parts.append(document.part)
+            counts.append(0)
+        groups.append(group)
+        counts[group] += sum(1 for _ in sentences)
+    return groups, *_assigned(parts, counts, settings, name)
 
 
-def _assign(survey: _Survey, settings: CleaningSettings, name: str) -> tuple[list[Part | None], dict[Part, int]]:
-    """The part of each group (``None``: beyond the limits), and the largest number of sentences of each part."""
-    total = sum(survey.counts)
+def _assigned(
+    given: Sequence[Part | None], counts: Sequence[int], settings: CleaningSettings, name: str
+) -> tuple[list[Part | None], dict[Part, int]]:
+    """The part of each group, and the largest number of sentences of each part, from the parts that the source assigns
+    and the numbers of sentences."""
+    total = sum(counts)
     if not total:
         raise CorpusError(
             f"{name}: no sentence is left after cleaning; it is empty, or every sentence has fewer than "
             f"{settings.minimum_words} or more than {settings.maximum_words} words"
         )
-    parts = list(survey.parts)
+    parts = list(given)
     fixed = {part for part in parts if part is not None}
-    sizes: dict[Part, int] = {
-        "test": settings.test_sentences or _scaled("test", total),
-        "valid": settings.valid_sentences or _scaled("valid", total),
-    }
-    # A part that the source brings, or without a size in the settings, is taken in whole documents.
     named = {"test": settings.test_sentences, "valid": settings.valid_sentences, "train": settings.train_sentences}
+    # A part that the source brings, or without a size in the settings, is taken in whole documents.
     room: dict[Part, int] = {part: total if part in fixed - {"train"} else named[part] or total for part in PARTS}
-    # Documents that are neither test nor valid can become any part that the source does not bring.
-    free = [group for group, part in enumerate(parts) if survey.counts[group] and part in (None, "train")]
-    random.Random(settings.seed).shuffle(free)
-    position = 0
-    for part in ("test", "valid"):
-        if part in fixed:
-            continue
-        needed = sizes[part]
-        while needed > 0 and position < len(free):
-            parts[free[position]] = part
-            needed -= survey.counts[free[position]]
-            position += 1
-        if needed > 0:
-            _too_small(name, total, sizes)
-    needed = room["train"]
-    if position == len(free):
-        _too_small(name, total, sizes)
-    for group in free[position:]:
-        parts[group] = "train" if needed > 0 else None
-        needed -= survey.counts[group]
-    return parts, room
-
-
-def _scaled(part: Part, total: int) -> int:
-    """The number of sentences of a part without a size in the settings."""
-    share, most = _SCALED[part]
-    return min(most, max(1, round(share * total)))
-
-
-def _too_small(name: str, sentences: int, sizes: dict[Part, int]) -> None:
-    raise CorpusError(
-        f"{name}: {sentences} different sentences are too few (or in too few documents) for a test part of "
+    sizes = {part: named[part] or min(most, max(1, round(share * total))) for part, (share, most) in _SCALED.items()}
+    too_small = CorpusError(
+        f"{name}: {total} different sentences are too few (or in too few documents) for a test part of "
         f"{sizes['test']}, a validation part of {sizes['valid']} and training text; "
         "lower test_sentences and valid_sentences, or bring more text"
     )
+    # Documents that are neither test nor valid can become any part that the source does not bring.
+    free = [group for group, part in enumerate(parts) if counts[group] and part in (None, "train")]
+    random.Random(settings.seed).shuffle(free)
+    left = iter(free)
+    for part, needed in sizes.items():
+        while part not in fixed and needed > 0:
+            group = next(left, None)
+            if group is None:
+                raise too_small
+            parts[group] = part
+            needed -= counts[group]
+    others = list(left)
+    if not others:
+        raise too_small
+    needed = room["train"]
+    for group in others:
+        parts[group] = "train" if needed > 0 else None
+        needed -= counts[group]
+    return parts, room

@@ -51,9 +51,12 @@ class Languages:
 
 def language_shares(lines: Iterable[str], most: int = 2000) -> Languages:
     """The languages and scripts of ``most`` of the lines, drawn evenly and reproducibly, in about a second."""
+    sample = LineSample(most)
+    for line in lines:
+        sample.take(line)
     by_script: Counter[str] = Counter()
     stretches = []
-    for text, words in _stretches(_sample(lines, most)):
+    for text, words in _stretches(sample.lines):
         by_script.update(words)
         stretches.append((text, sum(words.values())))
     languages = _classified(stretches, None)
@@ -95,13 +98,6 @@ class LineSample:
     def words(self) -> int:
         """The number of their words."""
         return sum(sum(_words_by_script(line[:_LONGEST]).values()) for _, line in self._kept)
-
-
-def _sample(lines: Iterable[str], most: int) -> list[str]:
-    sample = LineSample(most)
-    for line in lines:
-        sample.take(line)
-    return sample.lines
 
 
 def _stretches(lines: Iterable[str]) -> Iterator[tuple[str, Counter[str]]]:

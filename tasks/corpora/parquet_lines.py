@@ -16,14 +16,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import PARQUET, PRIVATE_MODE, PUBLIC_MODE, atomic_folder
 
 if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
     from pyarrow import Array, DataType, RecordBatch
     from pyarrow.parquet import ParquetFile, ParquetWriter
 
@@ -182,91 +181,80 @@ def parquet_writer(path: str | Path, *, private: bool) -> Iterator[IO[str]]:
     with atomic_folder(Path(path).resolve(), private=private) as folder:
         rows = _Rows(folder, PRIVATE_MODE if private else PUBLIC_MODE)
         try:
-            with io.TextIOWrapper(io.BufferedWriter(rows, GROUP_BYTES), encoding="utf-8", newline="\n") as stream:
-                try:
-                    yield stream
-                except BaseException:
-                    rows.is_given_up = True
-                    raise
+            yield cast(IO[str], rows)
             rows.end()
         finally:
-            rows.end_file()
+            rows.close_file()
 
 
-class _Rows(io.RawIOBase):
-    """Raw stream that writes its lines as rows, one file after the other."""
+class _Rows(io.TextIOBase):
+    """Text stream that writes its lines as rows, one file after the other."""
 
     def __init__(self, folder: Path, mode: int) -> None:
         import pyarrow
 
-        self.is_given_up = False
-        """Whether further bytes are ignored, since the folder will be removed."""
         self._folder, self._mode = folder, mode
         self._schema = pyarrow.schema([("id", pyarrow.int64()), (TEXT, pyarrow.string())])
         self._files: list[Path] = []
-        self._writer: ParquetWriter | None = None
-        self._begun = bytearray()
-        """Beginning of a line whose end is still missing."""
-        self._lines = self._lines_of_file = self._bytes_of_file = 0
+        self._file: ParquetWriter | None = None
+        self._begun: list[str] = []
+        """Pieces of text that are not written yet, of ``_size`` characters."""
+        self._size = self._lines = self._lines_of_file = self._bytes_of_file = 0
 
-    def writable(self) -> bool:
-        """True; a buffer asks first."""
-        return True
-
-    def write(self, piece: "ReadableBuffer") -> int:
-        """Take bytes: lines, and the beginning of another."""
-        taken = bytes(piece)
-        if not self.is_given_up:
-            self._begun += taken
-            if b"\n" in taken:
-                *lines, begun = bytes(self._begun).split(b"\n")
-                self._begun = bytearray(begun)
-                for start in range(0, len(lines), GROUP_LINES):
-                    self._write_group(lines[start : start + GROUP_LINES])
-        return len(taken)
+    def write(self, text: str) -> int:
+        """Take text: lines, and the beginning of another."""
+        self._begun.append(text)
+        self._size += len(text)
+        if self._size >= GROUP_BYTES:
+            *lines, begun = "".join(self._begun).split("\n")
+            self._write_groups(lines)
+            self._begun, self._size = [begun], 0
+        return len(text)
 
     def end(self) -> None:
         """Write the rest, and put the number of files into their names; without lines there is one empty file."""
-        if self._begun or not self._files:
-            self._write_group([bytes(self._begun)] if self._begun else [])
-        self.end_file()
+        *lines, last = "".join(self._begun).split("\n")
+        self._write_groups([*lines, last] if last else lines)
+        if not self._files:
+            self._write_group([])
+        self.close_file()
         for number, file in enumerate(self._files):
             file.rename(self._folder / f"lines-{number:05d}-of-{len(self._files):05d}{PARQUET}")
 
-    def end_file(self) -> None:
+    def close_file(self) -> None:
         """Close the open file."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            writer.close()
+        if self._file is not None:
+            file, self._file = self._file, None
+            file.close()
 
-    def _write_group(self, lines: Sequence[bytes]) -> None:
+    def _write_groups(self, lines: Sequence[str]) -> None:
+        for start in range(0, len(lines), GROUP_LINES):
+            self._write_group(lines[start : start + GROUP_LINES])
+
+    def _write_group(self, lines: Sequence[str]) -> None:
         import pyarrow
 
-        if self._writer is None:
-            self._writer = self._open_file()
+        file = self._file = self._file or self._opened_file()
         ids = range(self._lines + 1, self._lines + len(lines) + 1)
         batch = pyarrow.record_batch([pyarrow.array(ids, "int64"), pyarrow.array(lines, "string")], schema=self._schema)
-        self._writer.write_batch(batch)
+        file.write_batch(batch)
         self._lines += len(lines)
         self._lines_of_file += len(lines)
         self._bytes_of_file += batch.nbytes
         if self._lines_of_file >= FILE_LINES or self._bytes_of_file >= FILE_BYTES:
-            self.end_file()
+            self.close_file()
 
-    def _open_file(self) -> "ParquetWriter":
+    def _opened_file(self) -> "ParquetWriter":
         from pyarrow.parquet import ParquetWriter
 
-        file = self._folder / f"{len(self._files)}.partial"
-        file.touch()
-        file.chmod(self._mode)
-        self._files.append(file)
+        path = self._folder / f"{len(self._files)}.partial"
+        path.touch(self._mode)
+        self._files.append(path)
         self._lines_of_file = self._bytes_of_file = 0
-        return ParquetWriter(
-            file,
-            self._schema,
-            compression="zstd",
-            # No line occurs often enough for a dictionary, and the footer must not quote one.
-            use_dictionary=False,
-            write_statistics=["id"],
-            column_encoding={"id": "DELTA_BINARY_PACKED"},
-        )
+        # No line occurs often enough for a dictionary, and the footer must not quote one.
+        options = {
+            "use_dictionary": False,
+            "write_statistics": ["id"],
+            "column_encoding": {"id": "DELTA_BINARY_PACKED"},
+        }
+        return ParquetWriter(path, self._schema, compression="zstd", **options)

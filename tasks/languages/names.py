@@ -58,7 +58,8 @@ class Names:
                 (capitals if case else small)[form] += 1
                 if listed and frequency < _RARE:
                     _count(written, case)
-                if language in ordinary and not listed and self._is_ordinary(frequency, language):
+                is_ordinary = _UNUSUAL <= frequency < _COMMON or not self._list(language)
+                if language in ordinary and not listed and is_ordinary:
                     _count(ordinary[language], case)
                 if case and language in of_language and frequency < _COMMON:
                     of_language[language].add(form)
@@ -102,9 +103,6 @@ class Names:
         stem = _parts(form)[0]
         frequency = max(max(words.get(form, 0.0), words.get(stem, 0.0)) for words in self._lists)
         return frequency, stem in self._listed_names
-
-    def _is_ordinary(self, frequency: float, language: str) -> bool:
-        return _UNUSUAL <= frequency < _COMMON or not self._list(language)
 
     def _list(self, language: str | None) -> Mapping[str, float]:
         return self._lists[self._languages.index(language)] if language in self._languages else {}

@@ -6,7 +6,7 @@ right to left (schwa deletion; Ohala 1983, "Aspects of Hindi Phonology").
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice, product
 
 _CONSONANTS = dict(
@@ -45,16 +45,12 @@ def romanised(frequencies: Mapping[str, float]) -> dict[str, float]:
     """Turn frequencies of Devanagari words into ones of spellings, most frequent first; other words are left out."""
     found: defaultdict[str, float] = defaultdict(float)
     for word, frequency in frequencies.items():
-        spellings = list(dict.fromkeys(islice(_spellings(word), _MOST)))
+        sounds = _sounds(word.replace("\u200d", "").replace("\u200c", ""))
+        written = product(*(_SPELLINGS.get(sound, (sound,)) for sound in sounds)) if sounds else ()
+        spellings = list(dict.fromkeys(map("".join, islice(written, _MOST))))
         for spelling in spellings:
             found[spelling] += frequency / len(spellings)
     return dict(sorted(found.items(), key=lambda item: -item[1]))
-
-
-def _spellings(word: str) -> Iterator[str]:
-    sounds = _sounds(word.replace("\u200d", "").replace("\u200c", ""))
-    if sounds:
-        yield from map("".join, product(*(_SPELLINGS.get(sound, (sound,)) for sound in sounds)))
 
 
 def _sounds(word: str) -> list[str]:

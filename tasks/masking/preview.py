@@ -140,14 +140,12 @@ def _pieces(text: str, words: Explained, markers: Markers) -> Iterator[Piece]:
 
 def visible(text: str) -> str:
     """Text with control characters and direction marks as their code points: ``<U+001B>``; tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(f"<U+{ord(character):04X}>" if _is_hidden(character) else character for character in text)
-
-
-def _is_hidden(character: str) -> bool:
-    is_control = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character != "\t"
-    return is_control or character in DIRECTION_MARKS
+    hidden = {
+        ord(character): f"<U+{ord(character):04X}>"
+        for character in set(text) - {"\t"}
+        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in DIRECTION_MARKS
+    }
+    return text.translate(hidden)
 
 
 def kind_of_reason(reason: str) -> str:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK, Marker, escape
@@ -188,7 +189,12 @@ def write_markers(line: str, findings: list[Finding], style: MarkerStyle) -> str
 
 def marker_of(finding: Finding, style: MarkerStyle) -> str:
     """The marker of a finding."""
-    return str(Marker(finding.label if style == "class" else MASK, finding.language))
+    return _written(finding.label if style == "class" else MASK, finding.language)
+
+
+@cache
+def _written(label: str, language: str | None) -> str:
+    return str(Marker(label, language))
 
 
 def merge_markers(masked_line: str) -> str:

@@ -18,7 +18,7 @@ Several gold files are one gold set: their words are pooled, and each file's own
 import importlib.util
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,6 @@ from tasks.masking_evaluation.levels import (
     entity_scores,
     over_masking,
     per_type,
-    scoped_token_scores,
     span_scores,
     token_intervals,
     token_scores,
@@ -51,6 +50,12 @@ from tasks.masking_evaluation.levels import (
 SIGNATURE = (
     "masking|unit=word|gold=touched|match=every_word|runs=space|entity=folded_words+class|f=2|ci=documents|version=1"
 )
+_LEVELS_OF_A_FILE: dict[str, Callable[[Sequence[JudgedLine]], dict[str, Any]]] = {
+    "token": token_scores,
+    "span": span_scores,
+    "entity": entity_scores,
+    "document": document_scores,
+}
 _SPLITS = ("train", "valid", "validation", "dev", "development", "test")
 
 
@@ -79,13 +84,12 @@ class MaskingTime:
 
     def measured(self) -> dict[str, Any]:
         """Seconds and words per second."""
+        wall, processor = self.wall_seconds, self.processor_seconds
         return {
-            "masking_seconds": round(self.wall_seconds, 4),
-            "masking_processor_seconds": round(self.processor_seconds, 4),
-            "words_per_second": round(self.words / self.wall_seconds) if self.wall_seconds else None,
-            "words_per_processor_second": round(self.words / self.processor_seconds)
-            if self.processor_seconds
-            else None,
+            "masking_seconds": round(wall, 4),
+            "masking_processor_seconds": round(processor, 4),
+            "words_per_second": round(self.words / wall) if wall else None,
+            "words_per_processor_second": round(self.words / processor) if processor else None,
         }
 
 
@@ -140,9 +144,15 @@ def scores(
         **token_scores(lines),
         **token_intervals(lines, settings.bootstrap_samples, settings.confidence, settings.seed),
     }
+    in_scope = token_scores(lines, out_of_scope)
+    words = sum(len(line.words) for line in lines)
     return {
         "token": token,
-        "token_in_scope": {**scoped_token_scores(lines, out_of_scope), "classes_out_of_scope": out_of_scope},
+        "token_in_scope": {
+            **in_scope,
+            "words_out_of_scope": token["masked_words"] - in_scope["masked_words"],
+            "classes_out_of_scope": out_of_scope,
+        },
         "span": span_scores(lines),
         "entity": entity_scores(lines),
         "entity_in_corpus": entity_scores(lines, whole_corpus=True),
@@ -152,9 +162,9 @@ def scores(
         "confusion": confusion(lines),
         "lines_without_private_words": over_masking(lines),
         "lines": len(lines),
-        "words": sum(len(line.words) for line in lines),
+        "words": words,
         "private_words": token["gold_words"],
-        "masked_fraction": share(token["masked_words"], sum(len(line.words) for line in lines)),
+        "masked_fraction": share(token["masked_words"], words),
         "spans_without_words": sum(line.spans_without_words for line in lines),
         "labels": mapping.in_force(labels),
         "labels_not_in_gold": not_in_gold(mapping.own, labels),
@@ -176,13 +186,8 @@ def _scores_of_file(file: GoldFile, lines: Sequence[JudgedLine]) -> dict[str, An
         "lines": len(lines),
         "words": sum(len(line.words) for line in lines),
         **{
-            level: {name: found[name] for name in ("recall", "precision", "f2")}
-            for level, found in (
-                ("token", token_scores(lines)),
-                ("span", span_scores(lines)),
-                ("entity", entity_scores(lines)),
-                ("document", document_scores(lines)),
-            )
+            level: {name: scored(lines)[name] for name in ("recall", "precision", "f2")}
+            for level, scored in _LEVELS_OF_A_FILE.items()
         },
     }
 
@@ -199,36 +204,30 @@ def model_size(chosen_files: list[str], settings: TechniqueSettings) -> int | No
 
 def _places(settings: TechniqueSettings) -> set[Path]:
     if isinstance(settings, AllowList):
-        return {Path(settings.path) if settings.path else SHIPPED_LIST}
+        return {Path(settings.path or SHIPPED_LIST)}
     if isinstance(settings, EntityTagger):
-        tagger = settings.tagger
-        models = [tagger.model, *([base_of(tagger.model)] if tagger.kind == "word_classifier" else [])]
-        return {place for model in models if (place := _place_of_model(tagger.kind, model))}
+        kind, model = settings.tagger.kind, settings.tagger.model
+        models = [model, base_of(model)] if kind == "word_classifier" else [model]
+        return {place for one in models if (place := _place_of_model(kind, one))}
     if isinstance(settings, Combination | EveryTagger):
         return {place for part in settings.parts for place in _places(part)}
     return set()
 
 
 def _place_of_model(kind: str, model: str) -> Path | None:
-    if Path(model).exists():
-        return Path(model)
-    if kind in ("spacy", "presidio"):
-        specification = importlib.util.find_spec(model) if model.isidentifier() else None
-        places = specification.submodule_search_locations if specification else None
-        return Path(places[0]) if places else None
-    return _place_of_hub_model(model)
-
-
-def _place_of_hub_model(model: str) -> Path | None:
-    """The folder of a package's model, or of a hub model in the local cache after loading."""
-    from tasks.model_source import locate_model
-
-    located = locate_model(model)
-    if Path(located).exists():
-        return Path(located)
+    """The folder of a model: itself, an installed pipeline, inside a package, or a hub model in the local cache."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+    from tasks.model_source import locate_model
+
+    if kind in ("spacy", "presidio") and not Path(model).exists():
+        specification = importlib.util.find_spec(model) if model.isidentifier() else None
+        places = specification.submodule_search_locations if specification else None
+        return Path(places[0]) if places else None
+    located = locate_model(model)
+    if Path(located).exists():
+        return Path(located)
     try:
         return Path(snapshot_download(located, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError):
@@ -236,6 +235,5 @@ def _place_of_hub_model(model: str) -> Path | None:
 
 
 def _bytes_of(place: Path) -> int:
-    if place.is_file():
-        return place.stat().st_size
-    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    files = [place] if place.is_file() else place.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file() and "__pycache__" not in file.parts)

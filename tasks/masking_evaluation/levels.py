@@ -26,11 +26,12 @@ of a list) has no class, and a label without a class requires none: the typed ra
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tasks.corpora.masked_text import MASK
-from tasks.masking_evaluation.judged_line import BETA, Document, JudgedLine, rates, share
+from tasks.masking.technique import Finding
+from tasks.masking_evaluation.judged_line import BETA, Document, JudgedLine, JudgedSpan, rates, share
 
 NOT_PRIVATE = "(not private)"
 """Row of the confusion table for masked words outside all gold spans."""
@@ -38,43 +39,56 @@ NOT_MASKED = "(not masked)"
 """Column of the confusion table for private words that were missed."""
 
 
+def _words(lines: Iterable[JudgedLine]) -> Iterator[tuple[JudgedSpan | None, Finding | None]]:
+    """The gold span and the finding of each word."""
+    for line in lines:
+        yield from zip(line.gold, line.findings, strict=True)
+
+
+def _level(found: Iterable[bool], right: Iterable[bool], names: str) -> dict[str, Any]:
+    """Recall, precision and F2 from whether each unit of gold is found, and each unit of masking right.
+
+    ``names``: of the numbers of gold units, found ones, masked units and right ones.
+    """
+    found, right = list(found), list(right)
+    gold_units, found_units, masked_units, right_units = names.split()
+    return {
+        **rates(sum(found), len(found), sum(right), len(right)),
+        gold_units: len(found),
+        found_units: sum(found),
+        masked_units: len(right),
+        right_units: sum(right),
+    }
+
+
 def per_type(lines: Sequence[JudgedLine]) -> dict[str, dict[str, Any]]:
     """The recall of each gold label over words and over spans; a word of nested spans belongs to the longest."""
-    words: Counter[str] = Counter()
-    masked_words: Counter[str] = Counter()
-    spans: Counter[str] = Counter()
-    found_spans: Counter[str] = Counter()
-    classes: dict[str, str | None] = {}
-    for line in lines:
-        for span, finding in zip(line.gold, line.findings, strict=True):
-            if span is not None:
-                words[span.label] += 1
-                masked_words[span.label] += finding is not None
-        for span in line.spans:
-            classes[span.label] = span.name
-            spans[span.label] += 1
-            found_spans[span.label] += line.all_masked(span.words)
+    words = Counter(span.label for span, _ in _words(lines) if span)
+    masked_words = Counter(span.label for span, finding in _words(lines) if span and finding)
+    spans = [(line, span) for line in lines for span in line.spans]
+    count = Counter(span.label for _, span in spans)
+    found = Counter(span.label for line, span in spans if line.all_masked(span.words))
+    classes = {span.label: span.name for _, span in spans}
     return {
         label: {
             "class": classes[label],
             "token_recall": share(masked_words[label], words[label]),
-            "span_recall": share(found_spans[label], spans[label]),
+            "span_recall": share(found[label], count[label]),
             "words": words[label],
             "masked_words": masked_words[label],
-            "spans": spans[label],
-            "found_spans": found_spans[label],
+            "spans": count[label],
+            "found_spans": found[label],
         }
-        for label in sorted(spans)
+        for label in sorted(count)
     }
 
 
 def confusion(lines: Sequence[JudgedLine]) -> dict[str, dict[str, int]]:
     """Words by gold label and, within it, by class of the finding."""
-    counts: Counter[tuple[str, str]] = Counter(
-        (NOT_PRIVATE if span is None else span.label, NOT_MASKED if finding is None else finding.label)
-        for line in lines
-        for span, finding in zip(line.gold, line.findings, strict=True)
-        if span is not None or finding is not None
+    counts = Counter(
+        (span.label if span else NOT_PRIVATE, finding.label if finding else NOT_MASKED)
+        for span, finding in _words(lines)
+        if span or finding
     )
     table: dict[str, dict[str, int]] = {}
     for (label, name), count in sorted(counts.items()):
@@ -84,23 +98,11 @@ def confusion(lines: Sequence[JudgedLine]) -> dict[str, dict[str, int]]:
 
 def typed_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
     """Recall, precision and F2 over words with the right class, in all and for each class."""
-    gold: Counter[str] = Counter()
-    masked: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    without_class = unnamed = 0
-    for line in lines:
-        for span, finding in zip(line.gold, line.findings, strict=True):
-            # A word whose label has no class does not score the class of its finding.
-            if span is not None and span.name is None:
-                without_class += 1
-                continue
-            if span is not None and span.name is not None:
-                gold[span.name] += 1
-            if finding is not None and finding.label == MASK:
-                unnamed += 1
-            elif finding is not None:
-                masked[finding.label] += 1
-                right[finding.label] += span is not None and span.name == finding.label
+    # A word whose label has no class does not score the class of its finding.
+    scored = [(span, finding) for span, finding in _words(lines) if not span or span.name]
+    gold = Counter(span.name for span, _ in scored if span and span.name)
+    masked = Counter(finding.label for _, finding in scored if finding and finding.label != MASK)
+    right = Counter(finding.label for span, finding in scored if span and finding and span.name == finding.label)
     return {
         **rates(right.total(), gold.total(), right.total(), masked.total()),
         "per_class": {
@@ -112,91 +114,61 @@ def typed_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
             }
             for name in sorted({*gold, *masked})
         },
-        "gold_words_without_class": without_class,
-        "masked_words_without_class": unnamed,
+        "gold_words_without_class": sum(span is not None and span.name is None for span, _ in _words(lines)),
+        "masked_words_without_class": sum(finding is not None and finding.label == MASK for _, finding in scored),
     }
 
 
-_Group = Callable[[JudgedLine], Hashable]
+def token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str] = ()) -> dict[str, Any]:
+    """Recall, precision and F2 over words, with their counts.
 
-
-def token_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
-    """Recall, precision and F2 over words, with their counts."""
-    gold = sum(span is not None for line in lines for span in line.gold)
-    masked = sum(finding is not None for line in lines for finding in line.findings)
-    both = sum(right for line in lines for right in _private_and_masked(line))
-    return {**rates(both, gold, both, masked), "gold_words": gold, "masked_words": masked, "right_words": both}
-
-
-def scoped_token_scores(lines: Sequence[JudgedLine], out_of_scope: Iterable[str]) -> dict[str, Any]:
-    """The same without masked words of classes that the gold set does not annotate, unless they are private.
-
-    A gold set of names declares no date private, so a masked date is neither right nor wrong. A finding of such a class
-    that covers a private word protects it, and counts as right.
+    Masked words of classes ``out_of_scope``, which the gold set does not annotate, are left out unless they are
+    private. A gold set of names declares no date private, so a masked date is neither right nor wrong. A finding of
+    such a class that covers a private word protects it, and counts as right.
     """
     left_out = frozenset(out_of_scope)
-    scores = token_scores(lines)
-    ignored = sum(
-        finding is not None and gold is None and finding.label in left_out
-        for line in lines
-        for gold, finding in zip(line.gold, line.findings, strict=True)
+    gold = sum(span is not None for span, _ in _words(lines))
+    both = sum(span is not None and finding is not None for span, finding in _words(lines))
+    masked = sum(
+        finding is not None and (span is not None or finding.label not in left_out) for span, finding in _words(lines)
     )
-    gold, masked, both = scores["gold_words"], scores["masked_words"] - ignored, scores["right_words"]
-    return {
-        **rates(both, gold, both, masked),
-        "gold_words": gold,
-        "masked_words": masked,
-        "right_words": both,
-        "words_out_of_scope": ignored,
-    }
+    return {**rates(both, gold, both, masked), "gold_words": gold, "masked_words": masked, "right_words": both}
 
 
 def span_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
     """Recall over gold spans and precision over masked runs, strict ("every word") and partial ("any word")."""
     spans = [(line, span.words) for line in lines for span in line.spans]
     runs = [(line, run) for line in lines for run in line.masked_runs()]
-    found = sum(line.all_masked(words) for line, words in spans)
-    right = sum(line.all_private(run) for line, run in runs)
-    touched = sum(any(line.findings[index] is not None for index in words) for line, words in spans)
-    touching = sum(any(line.gold[index] is not None for index in run) for line, run in runs)
-    partial = rates(touched, len(spans), touching, len(runs))
+    touched = (any(line.findings[index] is not None for index in words) for line, words in spans)
+    touching = (any(line.gold[index] is not None for index in run) for line, run in runs)
+    partial = _level(touched, touching, "gold_spans partly_found_spans masked_runs partly_right_runs")
     return {
-        **rates(found, len(spans), right, len(runs)),
-        **{f"partial_{name}": value for name, value in partial.items()},
-        "gold_spans": len(spans),
-        "found_spans": found,
-        "partly_found_spans": touched,
-        "masked_runs": len(runs),
-        "right_runs": right,
-        "partly_right_runs": touching,
+        **{f"partial_{name}": partial.pop(name) for name in ("recall", "precision", "f2")},
+        **partial,
+        **_level(
+            (line.all_masked(words) for line, words in spans),
+            (line.all_private(run) for line, run in runs),
+            "gold_spans found_spans masked_runs right_runs",
+        ),
     }
 
 
 def entity_scores(lines: Sequence[JudgedLine], *, whole_corpus: bool = False) -> dict[str, Any]:
     """Recall over entities and precision over distinct masked runs, in each document or in the whole gold
     set."""
-    group: _Group = (lambda line: None) if whole_corpus else (lambda line: line.document)
     entities: dict[Hashable, bool] = {}
     runs: dict[Hashable, bool] = {}
-    mentions = 0
     for line in lines:
-        where = group(line)
+        where = None if whole_corpus else line.document
         for span in line.spans:
             key = (where, line.folded(span.words), span.name or span.label)
             entities[key] = entities.get(key, True) and line.all_masked(span.words)
-            mentions += 1
         for run in line.masked_runs():
             run_key = (where, line.folded(run))
             runs[run_key] = runs.get(run_key, True) and line.all_private(run)
-    found, right = sum(entities.values()), sum(runs.values())
-    return {
-        **rates(found, len(entities), right, len(runs)),
-        "entities": len(entities),
-        "protected_entities": found,
-        "mentions": mentions,
-        "distinct_masked_runs": len(runs),
-        "right_distinct_masked_runs": right,
-    }
+    names = "entities protected_entities distinct_masked_runs right_distinct_masked_runs"
+    mentions = sum(len(line.spans) for line in lines)
+    return {**_level(entities.values(), runs.values(), names), "mentions": mentions}
 
 
 def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
@@ -210,27 +182,17 @@ def document_scores(lines: Sequence[JudgedLine]) -> dict[str, Any]:
             private[line.document] = private.get(line.document, True) and line.all_masked(gold_words)
         if masked_words:
             masked[line.document] = masked.get(line.document, True) and line.all_private(masked_words)
-    found, right = sum(private.values()), sum(masked.values())
-    return {
-        **rates(found, len(private), right, len(masked)),
-        "documents": len({line.document for line in lines}),
-        "private_documents": len(private),
-        "protected_documents": found,
-        "masked_documents": len(masked),
-        "rightly_masked_documents": right,
-    }
+    names = "private_documents protected_documents masked_documents rightly_masked_documents"
+    documents = len({line.document for line in lines})
+    return {**_level(private.values(), masked.values(), names), "documents": documents}
 
 
 def over_masking(lines: Sequence[JudgedLine]) -> dict[str, Any]:
     """The share of words that were masked in lines without a private word."""
-    clean = [line for line in lines if all(span is None for span in line.gold)]
+    clean = [line for line in lines if not any(line.gold)]
     words = sum(len(line.words) for line in clean)
-    masked = sum(finding is not None for line in clean for finding in line.findings)
+    masked = sum(finding is not None for _, finding in _words(clean))
     return {"masked_share": share(masked, words), "lines": len(clean), "words": words, "masked_words": masked}
-
-
-def _private_and_masked(line: JudgedLine) -> Iterable[bool]:
-    return (span is not None and finding is not None for span, finding in zip(line.gold, line.findings, strict=True))
 
 
 _CELLS_AT_ONCE = 2_000_000
@@ -247,25 +209,23 @@ def token_intervals(lines: Sequence[JudgedLine], samples: int, confidence: float
     by_document: dict[Document, list[int]] = {}
     for line in lines:
         sums = by_document.setdefault(line.document, [0, 0, 0])
-        for span, finding in zip(line.gold, line.findings, strict=True):
+        for span, finding in _words([line]):
             sums[0] += span is not None
             sums[1] += finding is not None
             sums[2] += span is not None and finding is not None
-    names = ("recall_ci", "precision_ci", "f2_ci")
+    intervals: dict[str, Any] = dict.fromkeys(("recall_ci", "precision_ci", "f2_ci"))
     documents = len(by_document)
     if documents < 2:
-        return dict.fromkeys(names)
+        return intervals
     columns = np.array(list(by_document.values()), dtype=np.float64)  # (documents, 3)
     generator = np.random.default_rng(seed)
     block = max(1, _CELLS_AT_ONCE // documents)
     sums_of_draws = []
     for begin in range(0, samples, block):
-        size = min(block, samples - begin)
-        drawn = generator.integers(0, documents, size=(size, documents))
+        drawn = generator.integers(0, documents, size=(min(block, samples - begin), documents))
         sums_of_draws.append(columns[drawn].sum(axis=1))  # (draws, 3)
     gold, masked, both = np.concatenate(sums_of_draws).T
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    intervals: dict[str, Any] = {}
     # In words, F2 is a ratio of sums too: recall and precision have the same numerator.
     for name, right, whole in (
         ("recall_ci", both, gold),
@@ -273,9 +233,6 @@ def token_intervals(lines: Sequence[JudgedLine], samples: int, confidence: float
         ("f2_ci", (1 + BETA**2) * both, np.where(gold > 0, BETA**2 * gold + masked, 0)),
     ):
         defined = whole > 0
-        if not defined.any():
-            intervals[name] = None
-            continue
-        low, high = np.quantile(right[defined] / whole[defined], tails)
-        intervals[name] = [float(low), float(high)]
+        if defined.any():
+            intervals[name] = np.quantile(right[defined] / whole[defined], tails).tolist()
     return intervals

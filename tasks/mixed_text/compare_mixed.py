@@ -21,7 +21,7 @@ Example:
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,14 +113,14 @@ def compare_mixed(
     known_words = dict.fromkeys(each for _, word in frequent for each in normalise(word))
     vocabulary = Vocabulary([*SPECIAL_TOKENS, *known_words][: settings.vocabulary])
     reference = read_reference_text(files.test)
-    trigrams = _Trigrams(settings.order, vocabulary, base, files.test)
-    without = trigrams.scores([])
+    scores, is_known = _scorer(settings.order, vocabulary, base, files.test)
+    without = scores([])
     losses: dict[str, list[np.ndarray]] = {path: [] for path in texts}
     for draw in range(settings.draws):
         order = np.random.default_rng([settings.seed, draw])
         for path, lines in texts.items():
-            losses[path].append(trigrams.scores(_drawn(lines, words, order.permutation(len(lines)))) - without)
-    groups = {name: chosen & trigrams.known for name, chosen in targets_by_language(reference, codes).items()}
+            losses[path].append(scores(_drawn(lines, words, order.permutation(len(lines)))) - without)
+    groups = {name: chosen & is_known for name, chosen in targets_by_language(reference, codes).items()}
     if not groups[_SWITCHES].any():
         raise CorpusError(f"test text {files.test!r} has no switch point; give text that mixes languages")
 
@@ -158,29 +158,29 @@ def compare_mixed(
     return Report(seed=settings.seed).measure(words_added=words, switch_points_tested=switches, by_text=measured)
 
 
-class _Trigrams:
-    """N-gram models of the base text plus added lines, and their scores of the test text."""
+def _scorer(
+    order: int, vocabulary: "Vocabulary", base: Sequence[str], test: str
+) -> "tuple[Callable[[Sequence[tuple[str, ...]]], np.ndarray], np.ndarray]":
+    """A function of lines, and whether each target of the test text is in the vocabulary (N,).
 
-    def __init__(self, order: int, vocabulary: "Vocabulary", base: Sequence[str], test: str) -> None:
-        from tasks.language_model.encoded_text import encode_text
-        from tasks.language_model.normalisation import normalise
-        from tasks.language_model.vocabulary import UNKNOWN_ID
+    The function adds the lines to the base text, and returns the negative log-probability of each target of the test
+    text by an n-gram model of both, in nats (N,).
+    """
+    from tasks.language_model.encoded_text import encode_text
+    from tasks.language_model.language_models import encode_sentences
+    from tasks.language_model.ngram.kneser_ney import estimate
+    from tasks.language_model.normalisation import normalise
+    from tasks.language_model.vocabulary import UNKNOWN_ID
 
-        self._order, self._vocabulary = order, vocabulary
-        self._base = [tuple(words) for line in base if (words := normalise(line))]
-        self._test = encode_text(test, vocabulary)
-        self._is_target = self._test.is_target()
-        self.known = self._test.tokens[self._is_target] != UNKNOWN_ID
-        """Whether each target is in the vocabulary."""
+    learned = [tuple(words) for line in base if (words := normalise(line))]
+    tested = encode_text(test, vocabulary)
+    is_target = tested.is_target()
 
-    def scores(self, added: Sequence[tuple[str, ...]]) -> "np.ndarray":
-        """Negative log-probability of each target of the test text, in nats (N,)."""
-        from tasks.language_model.language_models import encode_sentences
-        from tasks.language_model.ngram.kneser_ney import estimate
+    def scores(added: Sequence[tuple[str, ...]]) -> "np.ndarray":
+        model, _ = estimate(encode_sentences([*learned, *added], vocabulary), order, len(vocabulary))
+        return -model.log_probabilities(tested.tokens, tested.offsets)[is_target]
 
-        text = encode_sentences([*self._base, *added], self._vocabulary)
-        model, _ = estimate(text, self._order, len(self._vocabulary))
-        return -model.log_probabilities(self._test.tokens, self._test.offsets)[self._is_target]
+    return scores, tested.tokens[is_target] != UNKNOWN_ID
 
 
 def _drawn(lines: Sequence[str], words: int, order: "np.ndarray") -> list[tuple[str, ...]]:

@@ -33,6 +33,7 @@ Examples:
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -48,6 +49,7 @@ from tasks.settings.resources import ResourceSettings
 from tasks.settings.seeds import Seed
 
 if TYPE_CHECKING:
+    from tasks.languages.mixing import Mixing
     from tasks.mixed_text.switching import SwitchStatistics
 
 SUMMARY = "make synthetic text that mixes two languages, from text or by a language model"
@@ -109,37 +111,26 @@ def generate_mixed(
     the endpoint does not answer.
     """
     from tasks.corpora.text_lines import write_lines
-    from tasks.languages.mixing import Mixing
     from tasks.languages.word_lists import codes_of
 
     codes = codes_of(files.pair)
     if len(codes) != 2:
         raise ParameterError(f"--pair {files.pair!r}: give two languages, such as en,es")
-    lines = _lines(settings, files, codes)
-    checked = _Checked(codes)
-    fit = checked.keep(lines)
-    mixing = Mixing(tuple(codes))
-    for languages in checked.languages:
-        mixing.add(languages)
+    fit, mixing, dropped = _checked(_lines(settings, files, codes), codes)
     write_lines(files.output, fit, private=True)
-    report = Report(seed=settings.seed).measure(synthetic=True, dropped=dict(checked.dropped), **mixing.fields())
-    dropped = ", ".join(f"{count:,} {fault}" for fault, count in checked.dropped.items() if count)
+    report = Report(seed=settings.seed).measure(synthetic=True, dropped=dict(dropped), **mixing.fields())
+    said = ", ".join(f"{count:,} {fault}" for fault, count in dropped.items()) or "none"
     rate = f"{mixing.switches / mixing.pairs:.3f}" if mixing.pairs else "no"
-    print(
-        f"{len(fit):,} synthetic lines, {rate} switches a pair of words; dropped: {dropped or 'none'}", file=sys.stderr
-    )
+    print(f"{len(fit):,} synthetic lines, {rate} switches a pair of words; dropped: {said}", file=sys.stderr)
     if not fit:
         report.warn("no line passed the checks")
     return report
 
 
 def _lines(settings: GenerateMixedSettings, files: GenerateMixedFiles, codes: Sequence[str]) -> list[str]:
-    from itertools import islice
-
     from tasks.mixed_text.language_model_text import prompts_of, written_lines
 
-    given = [name for name in ("text", "recorded", "answers") if getattr(files, name)]
-    if len(given) != 1:
+    if [bool(files.text), bool(files.recorded), bool(files.answers)].count(True) != 1:
         raise ParameterError("give one of --text, --recorded and --answers as the source of the lines")
     if files.recorded:
         return list(_recorded(files.recorded))
@@ -156,9 +147,8 @@ def _lines(settings: GenerateMixedSettings, files: GenerateMixedFiles, codes: Se
     if not all(lines.values()) and not dictionary:
         missing = next(code for code, found in lines.items() if not found)
         raise CorpusError(f"text {files.text[0]!r} has no line in {missing}; give text of it, or a --dictionary")
-    return [
-        " ".join(words) for words, _ in islice(Splicer(statistics, lines, dictionary, settings.seed), settings.lines)
-    ]
+    spliced = islice(Splicer(statistics, lines, dictionary, settings.seed), settings.lines)
+    return [" ".join(words) for words, _ in spliced]
 
 
 def _recorded(path: str) -> Iterator[str]:
@@ -166,21 +156,15 @@ def _recorded(path: str) -> Iterator[str]:
     from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 
     for number, line in enumerate(read_lines(path, "recorded text"), start=1):
-        text: object = line
-        if line.startswith("{"):
-            try:
-                text = read_json_line(line)["text"]
-            except (NoJson, KeyError, TypeError):
-                text = None
-        if not isinstance(text, str):
-            raise CorpusError(f"recorded text {path!r}, line {number}: no JSON object with a 'text'")
-        if text.strip():
-            yield " ".join(text.split())
+        try:
+            words = (read_json_line(line)["text"] if line.startswith("{") else line).split()
+        except (NoJson, LookupError, TypeError, AttributeError):
+            raise CorpusError(f"recorded text {path!r}, line {number}: no JSON object with a 'text'") from None
+        if words:
+            yield " ".join(words)
 
 
 def _statistics(files: GenerateMixedFiles, codes: Sequence[str]) -> "SwitchStatistics":
-    from itertools import islice
-
     from tasks.corpora.text_lines import read_lines
     from tasks.languages.word_languages import WordLanguages
     from tasks.mixed_text.switching import SwitchStatistics
@@ -239,42 +223,31 @@ def _name(code: str) -> str:
     return str(LANGUAGES.get(code, code)).title()
 
 
-class _Checked:
-    """Filter of lines: the languages of usable lines, and counts of dropped lines by fault."""
+def _checked(lines: Sequence[str], codes: Sequence[str]) -> tuple[list[str], "Mixing", Counter[str]]:
+    """The lines without a fault, in order, with their counts, and the dropped lines by fault."""
+    from tasks.languages.mixing import Mixing, spoken
+    from tasks.languages.word_languages import WordLanguages, form_of
 
-    def __init__(self, codes: Sequence[str]) -> None:
-        self._codes = codes
-        self.dropped: Counter[str] = Counter()
-        self.languages: list[list[str | None]] = []
-
-    def keep(self, lines: Sequence[str]) -> list[str]:
-        """The lines without a fault, in order."""
-        from tasks.languages.mixing import spoken
-        from tasks.languages.word_languages import WordLanguages, form_of
-
-        words = [line.split() for line in lines]
-        forms = [[form for word in line if (form := form_of(word))] for line in words]
-        third = _third_languages(forms, self._codes)
-        fit, seen = [], set[tuple[str, ...]]()
-        model = WordLanguages(self._codes, words[:_SAMPLE])
-        for line, own, of_third, tagged in zip(lines, forms, third, model.tag(words), strict=True):
-            threes = Counter(zip(own, own[1:], own[2:], strict=False))
-            fault = None
-            if line.lower().replace("’", "'").startswith(_REFUSALS):
-                fault = "refusals"
-            elif of_third:
-                fault = "in a third language"
-            elif len(set(spoken(tagged.languages))) < 2:
-                fault = "in one language"
-            elif tuple(own) in seen or max(threes.values(), default=0) >= _REPEATED:
-                fault = "repeated"
-            if fault:
-                self.dropped[fault] += 1
-                continue
+    words = [line.split() for line in lines]
+    forms = [[form for word in line if (form := form_of(word))] for line in words]
+    third = _third_languages(forms, codes)
+    fit, mixing, dropped, seen = list[str](), Mixing(tuple(codes)), Counter[str](), set[tuple[str, ...]]()
+    model = WordLanguages(codes, words[:_SAMPLE])
+    for line, own, of_third, tagged in zip(lines, forms, third, model.tag(words), strict=True):
+        threes = Counter(zip(own, own[1:], own[2:], strict=False))
+        if line.lower().replace("’", "'").startswith(_REFUSALS):
+            dropped["refusals"] += 1
+        elif of_third:
+            dropped["in a third language"] += 1
+        elif len(set(spoken(tagged.languages))) < 2:
+            dropped["in one language"] += 1
+        elif tuple(own) in seen or max(threes.values(), default=0) >= _REPEATED:
+            dropped["repeated"] += 1
+        else:
             seen.add(tuple(own))
             fit.append(line)
-            self.languages.append(tagged.languages)
-        return fit
+            mixing.add(tagged.languages)
+    return fit, mixing, dropped
 
 
 def _third_languages(lines: Sequence[Sequence[str]], codes: Sequence[str]) -> list[bool]:

@@ -2,8 +2,7 @@
 
 Every answer is added to a file of JSON lines as it arrives, and is read from there the next time. With all answers in
 the file no request is sent, and the lines are the same. Only prompts are sent. The prompts that ship have names of
-languages and topics and nothing else. The user's own prompts could be private text. They are sent to this machine only,
-unless the user declares them public.
+languages and topics and nothing else. The user's own prompts could be private text, and are sent to this machine only.
 """
 
 import json
@@ -43,8 +42,6 @@ class EndpointSettings(Settings):
     """How often each prompt is sent."""
     prompts: str | None = None
     """File of your own prompts, in the form of ``tasks/mixed_text/prompts.txt``; null: the 30 that ship."""
-    prompts_are_public: bool = False
-    """Whether your own prompts hold no private text, so that they may be sent to another machine."""
 
     @field_validator("url")
     @classmethod
@@ -65,10 +62,10 @@ def prompts_of(settings: EndpointSettings, first: str, second: str) -> list[str]
     Raises ``ParameterError`` if the user's own prompts would go to another machine, ``CorpusError`` without a style.
     """
     host = urlsplit(settings.url).hostname if settings.url else None
-    if settings.prompts and not settings.prompts_are_public and host and host not in _LOOPBACK:
+    if settings.prompts and host and host not in _LOOPBACK:
         raise ParameterError(
-            f"endpoint.prompts {settings.prompts!r} would be sent to {host!r}; if it holds no private text, give "
-            "endpoint.prompts_are_public=true"
+            f"endpoint.prompts {settings.prompts!r} would be sent to {host!r}, and may be private; send your own "
+            "prompts to this machine only"
         )
     found: dict[str, list[str]] = {"style": [], "topic": []}
     path = settings.prompts or SHIPPED

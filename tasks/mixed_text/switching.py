@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
@@ -37,6 +38,7 @@ _AHEAD = 5
 """A line that was left continues at one of this many next words."""
 _ROUNDS, _SAMPLE = 6, 400
 
+Drawn = TypeVar("Drawn")
 Shares = dict[str, list[int]]
 """By class: numbers of places and of switches among them."""
 
@@ -80,7 +82,7 @@ class SwitchStatistics:
         """Count switches in lines that mix; ``CorpusError`` if none does."""
         mixed = 0
         first: Counter[str] = Counter()
-        leave, enter, stay = (defaultdict[str, Shares](_shares) for _ in range(3))
+        leave, enter, stay = (defaultdict[str, Shares](lambda: defaultdict(lambda: [0, 0])) for _ in range(3))
         seams: dict[str, dict[str, Counter[str]]] = defaultdict(partial(defaultdict, Counter))
         for line in lines:
             if len(set(spoken(line.languages))) < 2:
@@ -129,10 +131,6 @@ class SwitchStatistics:
             raise CorpusError(
                 f"statistics {str(path)!r} are not a file of 'palimpsest generate-mixed --write-statistics'"
             ) from None
-
-
-def _shares() -> Shares:
-    return defaultdict(lambda: [0, 0])
 
 
 def _count(shares: Shares, key: str, switched: bool) -> None:
@@ -203,13 +201,11 @@ class Splicer:
         self._of_word: dict[str, dict[str, list[tuple[int, int]]]] = {}
         self._entered: dict[str, tuple[list[str], np.ndarray]] = {}
         for code, rows in self._lines.items():
-            places: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-            words: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+            places, words = self._of_class.setdefault(code, {}), self._of_word.setdefault(code, {})
             for number, row in enumerate(rows):
                 for place, word in enumerate(row):
-                    places[self._class[code][word]].append((number, place))
-                    words[form_of(word)].append((number, place))
-            self._of_class[code], self._of_word[code] = dict(places), dict(words)
+                    places.setdefault(self._class[code][word], []).append((number, place))
+                    words.setdefault(form_of(word), []).append((number, place))
             weights = np.array([self._enter[code].of(key) * len(at) for key, at in places.items()])
             self._entered[code] = list(places), weights / weights.sum()
         self._factor = 1.0
@@ -262,7 +258,7 @@ class Splicer:
             here.original.place += here.place
             return here.original
         others = [code for code in self._statistics.languages if code != here.language]
-        language = others[int(self._rng.integers(len(others)))]
+        language = self._one_of(others)
         before = _key(here.language, here.classes[here.place - 1])
         row = self._statistics.seams.get(language, {}).get(before, {})
         if language not in self._lines:
@@ -273,9 +269,10 @@ class Splicer:
             weights = [_RESUME_PRIOR * self._enter[language].of(key) + row.get(key, 0) for key in ahead]
             left.place += self._draw(weights)
             return left
-        known = self._translations(language, here.words[here.place], self._of_word[language])
+        places = self._of_word[language]
+        known = [each for each in self._translations(language, here.words[here.place]) if each in places]
         if known:
-            return self._at(language, self._of_word[language][known[int(self._rng.integers(len(known)))]])
+            return self._segment(language, *self._one_of(places[self._one_of(known)]))
         row = {key: count for key, count in row.items() if key in self._of_class[language]}
         seen = sum(row.values())
         if seen and self._rng.random() < seen / (seen + _SEAM_PRIOR):
@@ -283,11 +280,10 @@ class Splicer:
         else:
             keys, shares = self._entered[language]
             key = keys[int(self._rng.choice(len(keys), p=shares))]
-        return self._at(language, self._of_class[language][key])
+        return self._segment(language, *self._one_of(self._of_class[language][key]))
 
-    def _translations(self, language: str, word: str, among: Mapping[str, object] | None = None) -> list[str]:
-        found = self._dictionary.get((language, form_of(word)), ())
-        return [each for each in found if among is None or each in among]
+    def _translations(self, language: str, word: str) -> Sequence[str]:
+        return self._dictionary.get((language, form_of(word)), ())
 
     def _translated(self, language: str, here: _Segment) -> _Segment | None:
         """Dictionary translations of the next words, up to the first unknown word."""
@@ -296,15 +292,15 @@ class Splicer:
             known = self._translations(language, word)
             if not known:
                 break
-            words.append(known[int(self._rng.integers(len(known)))])
+            words.append(self._one_of(known))
         return _Segment(language, words, [word_class(language, w) for w in words], 0, here) if words else None
-
-    def _at(self, language: str, places: Sequence[tuple[int, int]]) -> _Segment:
-        return self._segment(language, *places[int(self._rng.integers(len(places)))])
 
     def _segment(self, language: str, number: int, place: int) -> _Segment:
         words = self._lines[language][number]
         return _Segment(language, words, [self._class[language][word] for word in words], place)
+
+    def _one_of(self, these: Sequence[Drawn]) -> Drawn:
+        return these[int(self._rng.integers(len(these)))]
 
     def _draw(self, weights: Sequence[float]) -> int:
         total = sum(weights)

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.errors import CorpusError, ModelError
 from tasks.files.atomic_file import PUBLIC_FOLDER_MODE, PUBLIC_MODE, atomic_folder
 from tasks.labelled_text.labelled_lines import LabelledLine
 from tasks.masking.taggers.spacy_tagger import load_pipeline, set_up_spacy
+from tasks.masking.taggers.tagger_folder import check_tagger_folder
 from tasks.tagger_training.settings import SpacyTraining
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def train_spacy(
     are widened to them, overlapping ones left out; both are counted. ``ModelError`` if the base cannot be loaded or the
     loss becomes NaN, ``CorpusError`` without a labelled span, ``ParameterError`` if the output is something else.
     """
-    _check_output(output)
+    check_tagger_folder(output, "spaCy pipeline", "meta.json")
     set_up_spacy()
     import spacy
     from spacy.training import Example
@@ -188,11 +189,3 @@ def _entities(
         entities.append(entity)
     counts["entities"] += len(entities)
     return entities
-
-
-def _check_output(path: str | Path) -> None:
-    folder = Path(path)
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / "meta.json").exists()):
-        raise ParameterError(
-            f"--output {str(path)!r} exists and is no spaCy pipeline; name a folder that is new, empty or a pipeline's"
-        )

@@ -2,7 +2,6 @@ import bz2
 import gzip
 import lzma
 import tracemalloc
-import zipfile
 
 import pytest
 import zstandard
@@ -10,7 +9,6 @@ import zstandard
 from tasks.corpora import text_lines
 from tasks.corpora.sources import compressed_lines
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.wikitext import WikiTextCorpus
 from tasks.errors import CorpusError
 
 LINES = ["first line", "second, with an é", "", "last line"]
@@ -69,7 +67,7 @@ def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "zstandard with a long window", "zip"])
+@pytest.mark.parametrize("name", ["gzip", "bzip2", "xz", "zstandard", "zstandard with a long window"])
 @pytest.mark.parametrize(
     ("bomb", "message"),
     [
@@ -81,22 +79,13 @@ def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path):
 def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch, name, bomb, message):
     for module in (text_lines, compressed_lines):
         monkeypatch.setattr(module, "LONGEST_LINE", 1 << 21)
-    if name == "zip":
-        with zipfile.ZipFile(tmp_path / "file", "w", zipfile.ZIP_DEFLATED) as archive:
-            for part in ("train", "valid", "test"):
-                text = bomb.replace(b"short\n", b"") if part == "train" else b""
-                archive.writestr(f"wiki.{part}.tokens", b"= Title =\n" + text)
-        documents = WikiTextCorpus(kind="wikitext", source=str(tmp_path / "file")).open().documents("train")
-        read = lambda: list(documents)  # noqa: E731
-    else:
-        (tmp_path / "file").write_bytes(COMPRESSIONS[name](bomb))
-        read = lambda: sum(map(len, read_compressed_lines(tmp_path / "file")))  # noqa: E731
+    (tmp_path / "file").write_bytes(COMPRESSIONS[name](bomb))
     if message is None:
-        read()
+        assert sum(map(len, read_compressed_lines(tmp_path / "file")))
         return
     tracemalloc.start()
     with pytest.raises(CorpusError, match=f"{tmp_path}/file.*{message}; if it is text, decompress"):
-        read()
+        list(read_compressed_lines(tmp_path / "file"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 25

@@ -28,27 +28,18 @@ def test_rows_have_their_number_and_length_and_come_again_the_same():
     assert rows != rows_of(drawn(**chosen, seed=2))
 
 
-def test_words_are_the_most_frequent_ones():
-    frequencies = published_frequencies()
-    frequent = set(sorted(frequencies, key=lambda word: -frequencies[word])[:50])
-    rows = rows_of(drawn(rows=300, words=50, shortest=5, longest=5, exponent=1.0))
-    assert {word for row in rows for word in row.split()} <= frequent
-
-
-def test_the_exponent_makes_words_alike():
+def test_words_are_the_most_frequent_ones_and_the_exponent_makes_them_alike():
     """By frequency "the" is about one word in twenty; with exponent 0 one in a hundred."""
-
-    def share(exponent):
-        words = " ".join(rows_of(drawn(rows=2000, words=100, shortest=5, longest=5, exponent=exponent))).split()
-        return Counter(words)["the"] / len(words)
-
-    assert share(0.0) == pytest.approx(0.01, abs=0.004)
-    assert share(1.0) > 0.05
-
-
-def test_limits_in_the_wrong_order_are_named():
-    with pytest.raises(ParameterError, match=r"shortest \(5\) is above longest \(3\)"):
-        drawn(shortest=5, longest=3)
+    frequencies = published_frequencies()
+    frequent = set(sorted(frequencies, key=lambda word: -frequencies[word])[:100])
+    shares = []
+    for exponent in (0.0, 1.0):
+        rows = rows_of(drawn(rows=2000, words=100, shortest=5, longest=5, exponent=exponent))
+        words = Counter(" ".join(rows).split())
+        assert set(words) <= frequent
+        shares.append(words["the"] / words.total())
+    assert shares[0] == pytest.approx(0.01, abs=0.004)
+    assert shares[1] > 0.05
 
 
 def test_rows_of_two_languages_switch_where_they_should(monkeypatch):
@@ -69,8 +60,14 @@ def test_rows_of_two_languages_switch_where_they_should(monkeypatch):
     assert 0.14 < sum(often) / (4 * len(often)) < 0.18
 
 
-def test_switches_need_two_languages_with_lists():
-    with pytest.raises(ParameterError, match="switches is 'once' and there is one language"):
-        drawn(switches="once")
-    with pytest.raises(ParameterError, match="languages 'xx': wordfreq has no list"):
-        drawn(languages=["en", "xx"])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"shortest": 5, "longest": 3}, r"shortest \(5\) is above longest \(3\)"),
+        ({"switches": "once"}, "switches is 'once' and there is one language"),
+        ({"languages": ["en", "xx"]}, "languages 'xx': wordfreq has no list"),
+    ],
+)
+def test_refusals(values, message):
+    with pytest.raises(ParameterError, match=message):
+        drawn(**values)

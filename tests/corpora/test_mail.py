@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from tasks.cli import main
-from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED, mail_documents
+from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED
 from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.errors import CorpusError
 
@@ -37,7 +37,7 @@ LINE = b"From ada@example.org Mon Nov 23 09:00:00 2026\n"
 
 def read(path, content):
     path.write_bytes(content)
-    return list(mail_documents(path, None))
+    return list(FilesCorpus(kind="files", source=str(path)).open().documents())
 
 
 def message(content_type, body, *headers):

@@ -11,6 +11,3 @@ def test_what_is_written_is_read(tmp_path):
     assert list(read_sidecar(path)) == LINES
     assert path.stat().st_mode & 0o777 == 0o600
     assert json.loads(path.read_text().splitlines()[1]) == {"line": 2, "spans": []}
-
-
-RIGHT = {"start": 0, "end": 3, "label": "PERSON", "source": "x", "original": "Tom", "marker": 0}

@@ -9,7 +9,6 @@ import pytest
 from tasks.cli import main
 from tasks.languages.labelled_model import LabelledModel
 from tasks.languages.labelled_words import LabelledWords, read_labelled_words
-from tasks.languages.letters import Alphabet, LetterModel
 from tasks.languages.mixed_words import MixedWords
 from tasks.languages.mixing import Mixing, burstiness, code_mixing_index, islands, multilingual_index, switch_points
 from tasks.languages.path import STAY, Chain, follow
@@ -116,16 +115,6 @@ def test_the_path_is_the_sum_over_all_paths():
     assert np.allclose(found.before, ahead / ahead.sum(axis=1, keepdims=True))
 
 
-def test_spelling_is_a_distribution_and_knows_its_words():
-    words = ["aba", "abba", "ab"]
-    alphabet = Alphabet(words)
-    model = LetterModel(alphabet.spell(words), np.ones(3))
-    short = [a + b for a in ["", *"ab"] for b in ["", *"ab"] if a or not b]
-    assert 0 < np.exp(model.log_probability(alphabet.spell(short))).sum() < 1
-    known, unknown = model.log_probability(alphabet.spell(["abba", "bbaa"]))
-    assert known > unknown
-
-
 @pytest.mark.parametrize(
     ("tongues", "index", "switches", "lengths"),
     [
@@ -167,24 +156,21 @@ def test_measures_of_a_corpus_by_hand():
     assert found["burstiness"] == pytest.approx((8**0.5 / 3 - 5 / 3) / (8**0.5 / 3 + 5 / 3))
 
 
-def test_scores_by_hand():
-    gold = [LabelledWords(list("abcd"), ["e", "e", "s", None]), LabelledWords(list("ab"), ["s", "mixed"])]
-    scores = language_scores(gold, [["e", "s", "s", "s"], ["s", "s"]], ["e", "s"])
-    assert scores["e"].value == pytest.approx(2 / 3)
-    assert scores["s"].value == pytest.approx(4 / 6)
-    assert scores["mixed"].value == 0
-    assert scores[SWITCHES].value == 0
-    assert "recall" not in scores
-
-
-def test_scores_of_names_by_hand():
-    """Of three words told as names two are; of the two names of people's both are found. A word of a language that is
-    told as a name is missed, and no switch."""
-    gold = [LabelledWords(list("abcde"), ["e", NAME, "e", "s", NAME])]
-    scores = language_scores(gold, [["e", NAME, NAME, "s", NAME]], ["e", "s"])
-    assert (scores["precision"].value, scores["recall"].value) == (pytest.approx(2 / 3), 1)
-    assert scores["e"].value == pytest.approx(2 / 3)
-    assert scores[SWITCHES].value == 1
+@pytest.mark.parametrize(
+    ("gold", "found", "expected"),
+    [
+        ([["e", "e", "s", None], ["s", "mixed"]], [["e", "s", "s", "s"], ["s", "s"]],
+            {"e": 2 / 3, "s": 4 / 6, "mixed": 0, SWITCHES: 0}),
+        # Of three words found as names two are; both names of people's are found. A word of a language that is found as
+        # a name is missed, and no switch.
+        ([["e", NAME, "e", "s", NAME]], [["e", NAME, NAME, "s", NAME]],
+            {"precision": 2 / 3, "recall": 1, "e": 2 / 3, SWITCHES: 1}),
+    ],
+)  # fmt: skip
+def test_scores_by_hand(gold, found, expected):
+    scores = language_scores([LabelledWords(["x"] * len(line), line) for line in gold], found, ["e", "s"])
+    assert {name: scores[name].value for name in expected} == pytest.approx(expected)
+    assert ("recall" in scores) == ("recall" in expected)
 
 
 NAMED = [
@@ -218,27 +204,21 @@ def test_names_without_capitals_are_rare_words_of_lists():
     assert not any(NAME in line.languages for line in WordLanguages(["en", "es"], shouted, names=True).tag(shouted))
 
 
-def test_the_turkish_capital_is_on_the_list():
+def test_words_are_looked_up_as_lists_have_them():
+    """A Turkish capital is on the list. No list has a word with an apostrophe as one: it is known by its parts."""
     (line,) = WordLanguages(["en", "tr"], [["we", "were", "there"]]).tag([["İngilizce"]])
     assert line.languages == ["tr"]
-
-
-def test_a_word_with_an_apostrophe_is_known_by_its_parts():
-    """No list has them as one word; by their letters alone they would be French with 0.78 and 0.83."""
     assert min(WordLanguages(["fr", "en"], [["on"]]).shares(["c'est", "qu’on"])[:, 0]) > 0.99
 
 
-def test_labels_help(model):
-    """``no`` and ``me`` are words of both languages: labels say which they are here."""
-    gold = [LabelledWords(["me", "no", "me"], ["en", "en", "en"])] * 20 + GOLD
-    (line,) = LabelledModel(model, gold).tag([["me", "no", "me"]])
-    assert line.languages == ["en", "en", "en"]
-
-
-def test_names_are_a_class_of_labels(model):
-    gold = [LabelledWords(["we", "saw", "zork"], ["en", "en", NAME])] * 20 + GOLD
-    (line,) = LabelledModel(model, gold).tag([["they", "saw", "zork"]])
-    assert line.languages[-1] == NAME
+@pytest.mark.parametrize(
+    ("word", "label"),
+    [("me no me", "en en en"), ("we saw zork", f"en en {NAME}")],  # words of both languages, and a name
+)
+def test_labels_help(model, word, label):
+    gold = [LabelledWords(word.split(), label.split())] * 20 + GOLD
+    (line,) = LabelledModel(model, gold).tag([word.replace("we", "they").split()])
+    assert line.languages == label.split()
 
 
 def test_the_command_tags_measures_and_scores(tmp_path, capsys):

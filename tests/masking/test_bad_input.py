@@ -12,18 +12,10 @@ from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_lines
 
+UNION = "parts=[{kind: allow_list}, {kind: entity_tagger}]"
 TECHNIQUES = {
-    "allow_list": ["--technique", "allow_list"],
-    "vocabulary_threshold": ["--technique", "vocabulary_threshold"],
-    "spacy": ["--technique", "spacy"],
-    "union": [
-        "--technique",
-        "combination",
-        "--set",
-        "rule=union",
-        "--set",
-        "parts=[{kind: allow_list}, {kind: entity_tagger}]",
-    ],
+    **{name: ["--technique", name] for name in ("allow_list", "vocabulary_threshold", "spacy")},
+    "union": ["--technique", "combination", "--set", "rule=union", "--set", UNION],
 }
 LINES = [
     "plain Zoltan Kovacs",

@@ -1,5 +1,3 @@
-import itertools
-
 import pytest
 import spacy
 from hypothesis import given
@@ -18,24 +16,16 @@ LINE = "Tom saw Ann and 5 cats"
 
 
 class Finds(Technique):
-    """Finds the words that it is told, like a tagger; reads ``batch`` lines at once."""
+    """Finds the words that it is told, like a tagger."""
 
-    def __init__(self, name, words, label="PERSON", batch=1, score=None):
-        self.name, self._words, self._label, self._batch, self._score = name, words.split(), label, batch, score
+    def __init__(self, name, words, label="PERSON", score=None):
+        self.name, self._words, self._label, self._score = name, words.split(), label, score
 
     def findings(self, lines):
-        iterator = iter(lines)
-        while block := list(itertools.islice(iterator, self._batch)):
-            while block:
-                line = block.pop(0)
-                yield (
-                    line,
-                    [
-                        Finding(start, end, self._label, self.name, self._score, f"{self._label} by {self.name}")
-                        for start, end in word_spans(line)
-                        if line[start:end] in self._words
-                    ],
-                )
+        for line in lines:
+            places = ((start, end) for start, end in word_spans(line) if line[start:end] in self._words)
+            found = self._label, self.name, self._score, f"{self._label} by {self.name}"
+            yield line, [Finding(*place, *found) for place in places]
 
 
 def found(rule, *parts, line=LINE):
@@ -62,11 +52,8 @@ def test_class_source_score_and_reason():
     shape = AllowedWords(["saw", "and", "cats"], "list")
     words = found("union", shape, Finds("a", "Tom", "LOCATION"), Finds("b", "Tom Ann 5", "PERSON", score=0.5))
     # A tagger's class goes before the shape's NUMBER and before MASK; of two taggers the earlier one's is taken.
-    assert {word: finding.label for word, finding in words.items()} == {
-        "Tom": "LOCATION",
-        "Ann": "PERSON",
-        "5": "PERSON",
-    }
+    labels = {word: finding.label for word, finding in words.items()}
+    assert labels == {"Tom": "LOCATION", "Ann": "PERSON", "5": "PERSON"}
     assert words["Tom"].source == "list+a+b"
     assert words["Tom"].reason == "LOCATION by a; PERSON by b"
     assert (words["Tom"].score, words["Ann"].score) == (None, 0.5)
@@ -111,12 +98,6 @@ def test_report():
         "words_found_by_parts": {"1": 2, "2": 2},
         "parts": [{"technique": "a", "found_words": 2}, {"technique": "list", "found_words": 4}],
     }
-
-
-class Line(str):
-    """A text that tells whether somebody still holds it."""
-
-    __slots__ = ("__weakref__",)
 
 
 class Loses(Finds):

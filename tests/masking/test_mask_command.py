@@ -24,29 +24,14 @@ def text(tmp_path):
 
 
 def test_all_outputs(tmp_path, text):
-    masked, sidecar, kept, report = (
-        tmp_path / name for name in ("masked.txt", "sidecar.jsonl", "kept.txt", "report.json")
-    )
+    masked, sidecar, kept, report = (tmp_path / name for name in ("masked", "sidecar", "kept", "report.json"))
     (tmp_path / "list.txt").write_text("we met at nothing to see here a and person literal\n".replace(" ", "\n"))
-    arguments = [
-        "--technique",
-        "allow_list",
-        "--set",
-        f"path={tmp_path / 'list.txt'}",
-        "--input",
-        text,
-        "--output",
-        masked,
-    ]
+    arguments = ["--technique", "allow_list", "--set", f"path={tmp_path}/list.txt", "--input", text, "--output", masked]
     arguments += ["--sidecar", sidecar, "--allowed-words", kept, "--report", report, "--cell", "dataset=chat"]
     assert mask(*arguments) == 0
     assert masked.read_text(encoding="utf-8") == MASKED
-    assert [[span.original for span in spans] for spans in read_sidecar(sidecar)] == [
-        ["Xavier", "cousin", "Zoltan", "5pm"],
-        [],
-        [],
-        ["MASK"],
-    ]
+    originals = [[span.original for span in spans] for spans in read_sidecar(sidecar)]
+    assert originals == [["Xavier", "cousin", "Zoltan", "5pm"], [], [], ["MASK"]]
     assert kept.read_text().splitlines() == sorted("we met at nothing to see here a and person literal".split())
     assert masked.stat().st_mode & 0o777 == sidecar.stat().st_mode & 0o777 == 0o600
     document = json.loads(report.read_text())
@@ -68,24 +53,22 @@ def test_standard_streams(monkeypatch, capsysbinary):
     assert b"1 of 3 words masked (33.3%)" in captured.err
 
 
-def test_entity_tagger(tmp_path):
+def test_entity_tagger(tmp_path, capsys):
     (tmp_path / "text.txt").write_text("Angela Merkel lives in Berlin.\nI like tea.\n")
-    arguments = [
-        "--technique",
-        "entity_tagger",
-        "--set",
-        "markers.style=class",
-        "--allowed-words",
-        tmp_path / "kept.txt",
-    ]
-    arguments += ["--report", tmp_path / "report.json"]
-    assert mask("--input", tmp_path / "text.txt", "--output", tmp_path / "masked.txt", *arguments) == 0
+    arguments = ["--technique", "entity_tagger", "--set", "markers.style=class", "--input", tmp_path / "text.txt"]
+    files = {"output": "masked.txt", "allowed-words": "kept.txt", "report": "report.json"}
+    for option, name in files.items():
+        arguments += [f"--{option}", tmp_path / name]
+    assert mask(*arguments) == 0
     assert (tmp_path / "masked.txt").read_text() == "[PERSON] [PERSON] lives in [LOCATION].\nI like tea.\n"
     assert (tmp_path / "kept.txt").read_text() == ""
     measured = json.loads((tmp_path / "report.json").read_text())["measured"]
-    assert measured["entity_types"]["GPE"] == "LOCATION"
-    assert measured["entities"]["PERSON"] == 1
+    assert (measured["entity_types"]["GPE"], measured["entities"]["PERSON"]) == ("LOCATION", 1)
     assert measured["allowed_words"] is None
+    # The entity types in force are printed first.
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "FAC, GPE, LOC -> LOCATION" in first
+    assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
 
 
 def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
@@ -102,14 +85,8 @@ def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
     assert mask(*arguments) == 0
     assert (tmp_path / "masked.txt").read_text() == "Ask [MASK] [NUMBER], [NUMBER] ok\n"
     ((spans),) = read_sidecar(tmp_path / "sidecar.jsonl")
-    assert [(span.original, span.marker) for span in spans] == [
-        ("Zoltan", 0),
-        ("Kovacs", 0),
-        ("Zsolt", 0),
-        ("5", 1),
-        ("7", 1),
-        ("9", 2),
-    ]
+    assert [span.original for span in spans] == ["Zoltan", "Kovacs", "Zsolt", "5", "7", "9"]
+    assert [span.marker for span in spans] == [0, 0, 0, 1, 1, 2]
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["measured"]["masked_words"] == 6
     assert report["measured"]["masked_fraction"] == 6 / 8
@@ -118,13 +95,6 @@ def test_markers_come_from_params_and_options_go_before_them(tmp_path, text):
     assert (tmp_path / "masked.txt").read_text() == "Ask [MASK] [MASK] [MASK] [MASK] [MASK], [MASK] ok\n"
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["parameters"]["markers"] == {"style": "mask", "merge": False}
-
-
-def test_the_entity_types_in_force_are_printed(tmp_path, text, capsys):
-    assert mask("--technique", "spacy", "--input", text, "--output", tmp_path / "masked.txt") == 0
-    first = capsys.readouterr().err.splitlines()[0]
-    assert "FAC, GPE, LOC -> LOCATION" in first
-    assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
 
 
 def test_a_combination_from_params_and_from_options(tmp_path, text):

@@ -104,9 +104,7 @@ def test_the_page_is_private_whole_and_free_of_other_files(tmp_path, text, capsy
     assert {identifier for identifier, _ in parsed.words} <= parsed.ids
     assert parsed.words[0][1].startswith("ZoltanMASK[MASK]not on the allow list of 5,000 words")
 
-
-def test_kept_words_on_the_page(tmp_path, text):
-    page = tmp_path / "preview.html"
+    # With the reasons of all other words.
     assert preview("--technique", "allow_list", "--all-words", "--html", page, "--lines", 3, text) == 0
     parsed = Page(page.read_text(encoding="utf-8"))
     assert len(parsed.words) == 9 + 4

@@ -1,18 +1,19 @@
 """Every number here is counted by hand."""
 
-from fractions import Fraction
-
 import pytest
 from judging import judged
 
 from tasks.masking_evaluation.judged_line import f2, rates
 from tasks.masking_evaluation.levels import (
+    confusion,
     document_scores,
     entity_scores,
     over_masking,
-    scoped_token_scores,
+    per_type,
     span_scores,
+    token_intervals,
     token_scores,
+    typed_scores,
 )
 
 LINES = (
@@ -27,105 +28,127 @@ LINES = (
     # Nothing private, nothing masked.
     "fine",
 )
-
-
-def numbers(scores):
-    return scores["recall"], scores["precision"], scores["f2"]
-
-
-def fraction(value):
-    return pytest.approx(float(Fraction(value)))
-
-
-def test_f2_by_hand():
-    # 5 * 1/2 * 1 / (4 * 1/2 + 1) = 2.5 / 3
-    assert f2(1.0, 0.5) == fraction("5/6")
-    # The other way round recall is the worse one: 5 * 1 * 1/2 / (4 + 1/2) = 2.5 / 4.5
-    assert f2(0.5, 1.0) == fraction("5/9")
-    assert f2(1.0, 1.0) == 1
+RATES = ("recall", "precision", "f2")
 
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
+        ((2, 2, 2, 4), (1, 1 / 2, 5 / 6)),  # 5 * 1/2 * 1 / (4 * 1/2 + 1)
+        ((1, 2, 1, 1), (1 / 2, 1, 5 / 9)),  # the other way round recall is the worse one
         ((0, 0, 0, 0), (None, None, None)),  # nothing private, nothing masked
         ((0, 0, 0, 7), (None, 0.0, None)),  # nothing private, something masked
         ((0, 4, 0, 0), (0.0, None, 0.0)),  # nothing masked: no precision, but F2 is 0 whatever it were
         ((0, 4, 0, 3), (0.0, 0.0, 0.0)),
     ],
 )
-def test_what_is_undefined_is_none(counts, expected):
-    assert tuple(rates(*counts).values()) == expected
+def test_rates_and_what_is_undefined(counts, expected):
+    assert tuple(rates(*counts).values()) == pytest.approx(expected)
+    assert f2(1.0, 1.0) == 1
 
 
-def test_token_level():
-    scores = token_scores(judged(*LINES))
-    # Private: Ann Lee Bonn Bob Wu. Masked: Ann went Bonn Bob rather. Both: Ann Bonn Bob.
-    assert (scores["gold_words"], scores["masked_words"], scores["right_words"]) == (5, 5, 3)
-    assert numbers(scores) == (0.6, 0.6, pytest.approx(0.6))
+@pytest.mark.parametrize(
+    ("score", "lines", "documents", "expected"),
+    [
+        # Private: Ann Lee Bonn Bob Wu. Masked: Ann went Bonn Bob rather. Both: Ann Bonn Bob.
+        (token_scores, LINES, None,
+            {"gold_words": 5, "masked_words": 5, "right_words": 3, "recall": 0.6, "precision": 0.6, "f2": 0.6}),
+        # Spans: "Ann Lee" half, Bonn and Bob whole, Wu not. Runs: "Ann", "went", "Bonn", "Bob", "rather".
+        (span_scores, LINES, None,
+            {"gold_spans": 4, "found_spans": 2, "partly_found_spans": 3, "masked_runs": 5, "right_runs": 3,
+             "recall": 0.5, "precision": 0.6, "f2": 15 / 29, "partial_recall": 0.75}),
+        # A run beyond the span is right in part only.
+        (span_scores, ["call *dear* <PER:*Ann*> *soon*, <PER:*Bob*>"], None,
+            {"masked_runs": 2, "right_runs": 1, "partly_right_runs": 2, "recall": 1, "precision": 0.5,
+             "partial_precision": 1}),
+        # Entities: person ann (two mentions, one missed), person bob, place ann. Runs: ann (always private), bob.
+        (entity_scores, ["<PER:*Ann*> met <PER:ANN> and <PER:*Bob*> in <LOC:*Ann*>"], None,
+            {"entities": 3, "protected_entities": 2, "mentions": 4, "recall": 2 / 3, "distinct_masked_runs": 2,
+             "right_distinct_masked_runs": 2}),
+        # A masked run is right only if it always is.
+        (entity_scores, ["<PER:*May*> came in *may*"], None,
+            {"distinct_masked_runs": 1, "precision": 0, "recall": 1}),
+        (entity_scores, ["<PER:*Ann*>", "<PER:Ann>"], None, {"recall": 0.5}),
+        (entity_scores, ["<PER:*Ann*>", "<PER:Ann>"], ["a", "a"], {"recall": 0, "entities": 1}),
+        # With private words: lines 1, 2, 4; wholly masked: 2. With masked words: 1, 2, 3; nothing too many: 2.
+        (document_scores, LINES, None,
+            {"documents": 5, "private_documents": 3, "masked_documents": 3, **dict.fromkeys(RATES, 1 / 3)}),
+        # a: Lee missed. b: Wu missed. Both have words too many.
+        (document_scores, LINES, ["a", "a", "b", "b", "b"],
+            {"documents": 2, "private_documents": 2, "masked_documents": 2, **dict.fromkeys(RATES, 0)}),
+        (over_masking, LINES, None, {"masked_share": 1 / 6, "lines": 2, "words": 6, "masked_words": 1}),
+        (over_masking, LINES[:1], None, {"masked_share": None}),
+    ],
+)  # fmt: skip
+def test_levels(score, lines, documents, expected):
+    found = score(judged(*lines, documents=documents))
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
-def test_span_level():
-    scores = span_scores(judged(*LINES))
-    # Spans: "Ann Lee" half, Bonn and Bob whole, Wu not. Runs: "Ann", "went", "Bonn", "Bob", "rather".
-    assert (scores["gold_spans"], scores["found_spans"], scores["partly_found_spans"]) == (4, 2, 3)
-    assert (scores["masked_runs"], scores["right_runs"]) == (5, 3)
-    assert numbers(scores) == (0.5, 0.6, fraction("15/29"))  # 5 * .6 * .5 / (4 * .6 + .5)
-    assert scores["partial_recall"] == 0.75
-
-
-def test_a_run_beyond_the_span_is_right_in_part_only():
-    scores = span_scores(judged("call *dear* <PER:*Ann*> *soon*, <PER:*Bob*>"))
-    assert (scores["masked_runs"], scores["right_runs"], scores["partly_right_runs"]) == (2, 1, 2)
-    assert (scores["recall"], scores["precision"], scores["partial_precision"]) == (1.0, 0.5, 1.0)
-
-
-def test_an_entity_is_protected_only_if_every_mention_is():
-    line = "<PER:*Ann*> met <PER:ANN> and <PER:*Bob*> in <LOC:*Ann*>"
-    scores = entity_scores(judged(line))
-    # Entities: person ann (two mentions, one missed), person bob, place ann.
-    assert (scores["entities"], scores["protected_entities"], scores["mentions"]) == (3, 2, 4)
-    assert scores["recall"] == fraction("2/3")
-    # Distinct masked runs: ann (always private), bob.
-    assert (scores["distinct_masked_runs"], scores["right_distinct_masked_runs"]) == (2, 2)
-
-
-def test_entities_belong_to_documents():
-    lines = ("<PER:*Ann*>", "<PER:Ann>")
-    assert entity_scores(judged(*lines))["recall"] == 0.5
-    assert entity_scores(judged(*lines), whole_corpus=True)["recall"] == 0
-    assert entity_scores(judged(*lines, documents=["a", "a"]))["recall"] == 0
-    assert entity_scores(judged(*lines, documents=["a", "a"]))["entities"] == 1
-
-
-def test_a_masked_run_is_right_only_if_it_always_is():
-    scores = entity_scores(judged("<PER:*May*> came in *may*"))
-    assert (scores["distinct_masked_runs"], scores["precision"], scores["recall"]) == (1, 0, 1)
-
-
-def test_document_level():
-    scores = document_scores(judged(*LINES))
-    # With private words: lines 1, 2, 4; wholly masked: 2. With masked words: 1, 2, 3; nothing too many: 2.
-    assert (scores["documents"], scores["private_documents"], scores["masked_documents"]) == (5, 3, 3)
-    assert numbers(scores) == (fraction("1/3"), fraction("1/3"), fraction("1/3"))
-
-
-def test_lines_of_one_document_are_judged_together():
-    scores = document_scores(judged(*LINES, documents=["a", "a", "b", "b", "b"]))
-    # a: Lee missed. b: Wu missed. Both have words too many.
-    assert (scores["documents"], scores["private_documents"], scores["masked_documents"]) == (2, 2, 2)
-    assert numbers(scores) == (0.0, 0.0, 0.0)
-
-
-def test_over_masking_counts_lines_without_private_words_alone():
-    assert over_masking(judged(*LINES)) == {"masked_share": fraction("1/6"), "lines": 2, "words": 6, "masked_words": 1}
-    assert over_masking(judged(LINES[0]))["masked_share"] is None
+def test_entities_of_the_whole_gold_set():
+    assert entity_scores(judged("<PER:*Ann*>", "<PER:Ann>"), whole_corpus=True)["recall"] == 0
 
 
 def test_scope_leaves_out_classes_that_the_gold_does_not_annotate_unless_they_protect():
     lines = judged("<PER:*Ann/DATE* *Lee/PERSON*> came *today/DATE* *again/MASK* *soon/PERSON*")
-    assert token_scores(lines)["precision"] == fraction("2/5")
-    scores = scoped_token_scores(lines, ["DATE"])
+    assert token_scores(lines)["precision"] == 2 / 5
     # "today" is left out; "Ann" is protected, though by a class out of scope.
-    assert (scores["recall"], scores["precision"]) == (1.0, 0.5)
-    assert (scores["masked_words"], scores["words_out_of_scope"]) == (4, 1)
+    scores = token_scores(lines, ["DATE"])
+    assert (scores["recall"], scores["precision"], scores["masked_words"]) == (1.0, 0.5, 4)
+
+
+TYPED = (
+    "<PER:*Ann/PERSON* *Lee/LOCATION*> in <LOC:*New/LOCATION* York>",
+    "<thing:*Zug/PERSON*> *and/PERSON* <LOC:*Bonn/MASK*>",
+)
+
+
+def test_labels_and_classes():
+    lines = judged(*TYPED)
+    found = per_type(lines)
+    assert {label: (row["class"], row["token_recall"], row["span_recall"]) for label, row in found.items()} == {
+        "LOC": ("LOCATION", pytest.approx(2 / 3), 0.5),
+        "PER": ("PERSON", 1.0, 1.0),
+        "thing": (None, 1.0, 1.0),
+    }
+    assert (found["LOC"]["words"], found["LOC"]["spans"]) == (3, 2)
+    assert confusion(lines) == {
+        "(not private)": {"PERSON": 1},
+        "LOC": {"(not masked)": 1, "LOCATION": 1, "MASK": 1},
+        "PER": {"LOCATION": 1, "PERSON": 1},
+        "thing": {"PERSON": 1},
+    }
+    scores = typed_scores(lines)
+    # With a class: Ann Lee New York Bonn. Masked with a class: Ann Lee New and (Zug's label asks for none).
+    # Right: Ann, New.
+    assert (scores["recall"], scores["precision"]) == (2 / 5, 2 / 4)
+    assert [tuple(scores["per_class"][name].values())[3:] for name in ("PERSON", "LOCATION")] == [(2, 2, 1), (3, 2, 1)]
+    assert (scores["gold_words_without_class"], scores["masked_words_without_class"]) == (1, 1)
+    assert [typed_scores(judged("<PER:*Ann*>"))[name] for name in RATES] == [0.0, None, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "documents", "recall", "precision", "both"),
+    [
+        # In every draw recall is 1/2, precision 1/2 and so F2.
+        (["<PER:*Ann* Lee> *went*"] * 5, None, [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]),
+        # Draws: twice the found one (recall 1), one of each (1/2), twice the missed one (0). Precision is undefined
+        # where nothing is masked, and 1 in all other draws.
+        (["<PER:*Ann*>", "<PER:Bob>"], None, [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]),
+        # Lines of one document are drawn together.
+        (["<PER:*Ann*>", "<PER:Bob>"] * 2, ["a", "a", "b", "b"], [0.5, 0.5], [1.0, 1.0], [5 / 9, 5 / 9]),
+        (["<PER:*Ann*>"], None, None, None, None),
+        (["*one* two", "three"], None, None, [0.0, 0.0], None),
+    ],
+)
+def test_intervals(lines, documents, recall, precision, both):
+    found = token_intervals(judged(*lines, documents=documents), 1000, 0.95, 1)
+    for name, expected in zip(RATES, (recall, precision, both), strict=True):
+        assert found[f"{name}_ci"] == (expected if expected is None else pytest.approx(expected))
+
+
+def test_the_interval_holds_the_number_and_depends_on_the_seed_alone():
+    lines = judged(*["<PER:*Ann*> *went*", "<PER:Bob> slept", "fine *tea*"] * 20)
+    first, same, other = (token_intervals(lines, 300, 0.95, seed) for seed in (7, 7, 8))
+    assert first["f2_ci"][0] < token_scores(lines)["f2"] < first["f2_ci"][1]
+    assert first == same != other

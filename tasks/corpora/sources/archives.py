@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
@@ -19,6 +20,18 @@ from tasks.errors import CorpusError
 
 _CHUNK = 1 << 20
 _MOST_FILES = 100_000
+
+
+def unpacked(path: Path) -> tuple[TemporaryDirectory[str], Path]:
+    """A private folder with the files of an archive, and its path; the folder lasts as long as the first of them.
+
+    Raises the errors of ``unpack``.
+    """
+    place = TemporaryDirectory(prefix="palimpsest-")
+    folder = Path(place.name, "files")
+    folder.mkdir()
+    unpack(path, folder)
+    return place, folder
 
 
 def unpack(path: Path, folder: Path) -> None:

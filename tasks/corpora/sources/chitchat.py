@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part, Reader, package_file, read_package_json
+from tasks.corpora.sources.document import Document, Part, Source, package_file, read_package_json
 from tasks.settings.base import SourcePath
 
 
@@ -23,17 +23,14 @@ class ChitchatCorpus(CorpusSettings):
         """True: the text is in a pip package."""
         return True
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
         path = package_file("chitchat_dataset", "dataset.json")
 
         @cache
         def documents(part: Part | None) -> list[Document]:
             """One document per conversation; a corpus is read twice."""
-            return [_document(conversation) for conversation in read_package_json(path).values()]
+            conversations = (one["messages"] for one in read_package_json(path).values())
+            return [Document([message["text"] for turn in turns for message in turn]) for turns in conversations]
 
-        return Reader([str(path)], documents)
-
-
-def _document(conversation: dict) -> Document:
-    return Document([message["text"] for turn in conversation["messages"] for message in turn])
+        return Source([str(path)], documents)

@@ -130,19 +130,7 @@ def _lzw(path: Path) -> Iterator[Iterable[bytes]]:
             "install it, or decompress the file"
         ) from None
     with process:
-        output = process.stdout
-        assert output is not None  # it is a pipe
-        ended = False
-
-        def lines() -> Iterator[bytes]:
-            nonlocal ended
-            yield from held_lines(output.readline)
-            ended = True
-
-        try:
-            yield lines()
-        finally:
-            if not ended:
-                process.kill()
-        if ended and process.wait() != 0:
+        assert process.stdout is not None  # it is a pipe
+        yield held_lines(process.stdout.readline)
+        if process.wait():
             raise EOFError

@@ -50,7 +50,9 @@ def detected(
     elif fields is None and opened.forms != {"text"}:
         found["documents"] = "auto" if _has_documents(FilesCorpus(**found).open()) else "lines"
     settings = FilesCorpus(**found)
-    return settings.model_copy(update={"split": _holds_several_sentences(settings.open())})
+    texts_looked_at = list(islice(texts_of(settings.open()), _LOOKED_AT))
+    sentences = sum(len(split_sentences(text)) for text in texts_looked_at)
+    return settings.model_copy(update={"split": sentences > 2 * len(texts_looked_at)})
 
 
 def _text_field(opened: TextFiles, fields: set[str]) -> str:
@@ -81,11 +83,6 @@ def _has_documents(source: Source) -> bool:
         if len(names - {None}) + unnamed >= _FEWEST_DOCUMENTS:
             return True
     return False
-
-
-def _holds_several_sentences(source: Source) -> bool:
-    texts = list(islice(texts_of(source), _LOOKED_AT))
-    return sum(len(split_sentences(text)) for text in texts) > 2 * len(texts)
 
 
 def texts_of(source: Source) -> Iterator[str]:

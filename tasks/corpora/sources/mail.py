@@ -15,7 +15,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from tasks.corpora.forms import path_ends
-from tasks.corpora.sources.document import Document, Part, split_sentences
+from tasks.corpora.sources.document import split_sentences
 from tasks.corpora.sources.given_file import GivenFile, Unit
 from tasks.corpora.sources.html_text import text_of_html
 from tasks.errors import CorpusError
@@ -47,15 +47,6 @@ _BEGINS = re.compile(r"[-_*]|On |Am |Le |El |Il |Op |Em |Den |De|From|Von")
 """Beginnings of lines that are looked at for either."""
 _WIDER = {"ascii": "utf-8", "iso8859-1": "cp1252", "gb2312": "gb18030", "euc_kr": "cp949", "shift_jis": "cp932"}
 """Wider character sets by name: senders mean them by these names, and they include the named set's characters."""
-
-
-def mail_documents(path: Path, part: Part | None) -> Iterator[Document]:
-    """The messages of one file as documents, each with its own counts."""
-    file = GivenFile(path, str(path), "mail")
-    for name, texts, _ in mail_units(file):
-        yield Document(texts, part, name, left_out=+file.left_out, guessed=+file.guessed)
-        file.left_out.clear()
-        file.guessed.clear()
 
 
 def mail_units(file: GivenFile) -> Iterator[Unit]:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from tasks.corpora.settings import CleaningSettings, CorpusSettings
 from tasks.corpora.sources.chitchat import ChitchatCorpus
-from tasks.corpora.sources.document import PARTS, Document, Part, Reader
+from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
 from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
 from tasks.corpora.sources.fisher import FisherCorpus
@@ -65,7 +65,7 @@ class MixtureCorpus(CorpusSettings):
         """Whether every source is in a pip package."""
         return all(part.in_package for part in self.of)
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
         sources = [part.open() for part in self.of]
 
@@ -76,7 +76,7 @@ class MixtureCorpus(CorpusSettings):
                     yield document if document.name is None else replace(document, name=(number, document.name))
 
         parts = [part for part in (*PARTS, None) if any(part in source.parts for source in sources)]
-        return Reader([file for source in sources for file in source.files], documents, parts)
+        return Source([file for source in sources for file in source.files], documents, parts)
 
 
 if TYPE_CHECKING:

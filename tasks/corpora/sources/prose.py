@@ -5,7 +5,7 @@ Formatting is taken off. Blocks of code, pictures, comments and headers of pages
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tasks.corpora.sources.archives import refuse_zip_bomb
 from tasks.corpora.sources.document import split_sentences
@@ -24,10 +24,6 @@ def prose_units(file: GivenFile) -> Iterator[Unit]:
     for paragraph in _PARAGRAPHS[file.form](file):
         if sentences := split_sentences(" ".join(paragraph.split())):
             yield Unit(file.name, sentences)
-
-
-def _of_html(file: GivenFile) -> Iterable[str]:
-    return text_of_html(file.text()).split("\n")
 
 
 def _of_markdown(file: GivenFile) -> Iterator[str]:
@@ -75,4 +71,9 @@ def _of_pdf(file: GivenFile) -> Iterator[str]:
             yield from re.split(r"\n\s*\n", _DIVIDED.sub("", text))
 
 
-_PARAGRAPHS = {"html": _of_html, "markdown": _of_markdown, "docx": _of_word, "pdf": _of_pdf}
+_PARAGRAPHS: dict[str, Callable[[GivenFile], Iterable[str]]] = {
+    "html": lambda file: text_of_html(file.text()).split("\n"),
+    "markdown": _of_markdown,
+    "docx": _of_word,
+    "pdf": _of_pdf,
+}

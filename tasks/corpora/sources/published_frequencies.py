@@ -40,14 +40,9 @@ def _words(language: str) -> Iterator[tuple[str, float]]:
     own = language == ROMANISED_HINDI
     frequencies = word_list(language) if own else get_frequency_dict(language, wordlist="best")
     for word, frequency in frequencies.items():
-        if any(map(str.isdigit, word)) or (not word.isascii() and any(map(_is_sign, word))):
-            continue
-        if words_of(word) == [word]:
+        signs = () if word.isascii() else (one for one in word if stands_for_letters(one) and not one.isalnum())
+        if not any(map(str.isdigit, word)) and not any(signs) and words_of(word) == [word]:
             yield word, frequency
-
-
-def _is_sign(character: str) -> bool:
-    return stands_for_letters(character) and not character.isalnum()
 
 
 def published_counts(language: str = "en") -> list[tuple[str, int]]:

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.document import Document, Reader, split_sentences
+from tasks.corpora.sources.document import Document, Source, found_files, split_sentences
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
@@ -101,10 +101,15 @@ class PushshiftCorpus(CorpusSettings):
     bots: bool = False
     """Whether comments of bots are included."""
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
-        paths = _dumps(Path(self.source))
-        return Reader(list(map(str, paths)), lambda part: self._comments(paths))
+        paths = found_files(
+            self.source,
+            lambda path: _DUMP.fullmatch(path.name) is not None,
+            put="one or more RC_YYYY-MM.zst",
+            lacks="dump of comments such as RC_2019-01.zst",
+        )
+        return Source(list(map(str, paths)), lambda part: self._comments(paths))
 
     def _comments(self, paths: list[Path]) -> Iterator[Document]:
         """One document per comment, all comments of a thread with the thread's name, dumps in the order of months."""
@@ -115,15 +120,13 @@ class PushshiftCorpus(CorpusSettings):
                     continue
                 match = _THREAD.search(line)
                 thread = match.group(1) if match else None
-                reason, sentences = BEYOND_SAMPLE, list[str]()
+                sentences: list[str] = []
+                reason = BEYOND_SAMPLE
                 if thread is None or self._in_sample(thread):
                     comment = _parse(line, path, number)
                     reason = self._why_left_out(comment)
                     sentences = [] if reason else split_sentences(plain_text(comment["body"]))
-                    if not reason and not sentences:
-                        reason = NO_TEXT
-                    elif not reason and not self._is_english(sentences):
-                        reason = NOT_ENGLISH
+                    reason = reason or self._why_no_text(sentences)
                 if reason:
                     left_out[reason] += 1
                     continue
@@ -147,17 +150,19 @@ class PushshiftCorpus(CorpusSettings):
         is_bot = author.lower() in _BOT_NAMES or _BOT_NAME.search(author) or _BOT_TEXT.search(body)
         return BOT if is_bot and not self.bots else ""
 
-    def _is_english(self, sentences: list[str]) -> bool:
-        """Whether enough words are frequent English ones; function words identify a language without a model."""
-        if not self.minimum_english_share:
-            return True
+    def _why_no_text(self, sentences: list[str]) -> str:
+        """The reason to leave sentences out: there are none, or too few words are frequent English ones.
+
+        Function words identify a language without a model.
+        """
+        if not sentences:
+            return NO_TEXT
         # Faster than the words of ``tasks.corpora.words``, and good enough here.
         chunks = (chunk.strip(_MARKS).lower() for text in sentences for chunk in text.split())
         words = [chunk for chunk in chunks if chunk and not chunk[0].isdigit()]
-        if len(words) < _FEWEST_JUDGED_WORDS:
-            return True
-        frequent = _frequent_english_words()
-        return sum(word in frequent for word in words) >= self.minimum_english_share * len(words)
+        frequent = sum(word in _frequent_english_words() for word in words)
+        is_judged = len(words) >= _FEWEST_JUDGED_WORDS
+        return NOT_ENGLISH if is_judged and frequent < self.minimum_english_share * len(words) else ""
 
 
 def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
@@ -174,17 +179,6 @@ def _parse(line: str, path: Path, number: int) -> dict[str, Any]:
             "submissions (RS_*)"
         )
     return comment
-
-
-def _dumps(source: Path) -> list[Path]:
-    if not source.exists():
-        raise CorpusError(f"source {str(source)!r} does not exist; put one or more RC_YYYY-MM.zst there")
-    if not source.is_dir():
-        return [source]
-    paths = sorted(path for path in source.rglob("RC_*") if _DUMP.fullmatch(path.name))
-    if not paths:
-        raise CorpusError(f"folder {str(source)!r} holds no dump of comments such as RC_2019-01.zst")
-    return paths
 
 
 @cache

@@ -1,6 +1,5 @@
 """A user's own text, in one file or a folder: each form of ``tasks.corpora.forms`` has a reader here."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, groupby
 from pathlib import Path
@@ -10,11 +9,10 @@ from tasks.corpora.forms import ENDINGS, FORMS, form_of
 from tasks.corpora.parquet_lines import parquet_files
 from tasks.corpora.settings import CorpusSettings, Encoding
 from tasks.corpora.sources import records
-from tasks.corpora.sources.archives import unpack
+from tasks.corpora.sources.archives import unpacked
 from tasks.corpora.sources.chat_exports import chat_units, is_chat_export, whatsapp_units
-from tasks.corpora.sources.document import PARTS, Document, Part, split_sentences
+from tasks.corpora.sources.document import PARTS, Document, Part, Source, split_sentences
 from tasks.corpora.sources.given_file import GivenFile, Unit, fields_of
-from tasks.corpora.sources.mail import mail_documents as mail_documents
 from tasks.corpora.sources.mail import mail_units
 from tasks.corpora.sources.prose import prose_units
 from tasks.corpora.sources.subtitles import subtitle_units
@@ -36,10 +34,6 @@ class Reader(NamedTuple):
     """The fields, if they do not need records."""
 
 
-def _plain_units(file: GivenFile) -> Iterator[Unit]:
-    return (Unit(None, [line]) for line in file.lines())
-
-
 def _json_units(file: GivenFile) -> Iterator[Unit]:
     value = records.json_value(file)
     return chat_units(value, file) if is_chat_export(value) else file.of_records(records.entries_of(value))
@@ -52,7 +46,7 @@ def _of_records(
 
 
 READERS = {
-    "text": Reader(_plain_units),
+    "text": Reader(lambda file: (Unit(None, [line]) for line in file.lines())),
     "jsonl": _of_records(records.json_lines),
     "json": Reader(_json_units, lambda file: records.entries_of(records.json_value(file))),
     "csv": _of_records(records.table_rows, records.table_columns),
@@ -119,33 +113,29 @@ class FilesCorpus(CorpusSettings):
         return TextFiles(self)
 
 
-class TextFiles:
+class TextFiles(Source):
     """The source ``kind: files``.
 
     ``document_field`` groups neighbouring records, and ``documents`` makes a file or each line a document.
     """
 
     def __init__(self, settings: FilesCorpus) -> None:
-        source = Path(settings.source)
         self._settings = settings
-        self.labelled = settings.label_field is not None
-        """Whether its documents have labels."""
         self.ignored: list[str] = []
         """Files of the folder that are not read, because of their name endings."""
         self._forms: dict[Path, str] = {}
         self._names: dict[Path, str] = {}
-        self._unpacked: list[tempfile.TemporaryDirectory[str]] = []
-        found = self._find(source)
-        self.files = [str(path) for path in found]
-        """Files that are given, for the lineage in the report."""
+        self._unpacked: list[object] = []
+        found = self._find(Path(settings.source))
         self._paths = [inside for path in found for inside in self._inside(path)]
         if settings.parts == "given":
             self._check_parts(settings.source)
-        self.parts = tuple({self._part(path) for path in self._paths})
+        parts = tuple({self._part(path) for path in self._paths})
+        super().__init__(list(map(str, found)), self._read, parts, settings.label_field is not None)
         self.forms = {self._form(path) for path in self._paths}
         """Forms of the files."""
 
-    def documents(self, part: Part | None = None) -> Iterator[Document]:
+    def _read(self, part: Part | None) -> Iterator[Document]:
         """The documents of the files of one part, files in the order of their paths."""
         threads: dict[str, str] = {}
         for path in self._paths:
@@ -239,14 +229,16 @@ class TextFiles:
         if is_parquet(source):
             return parquet_files(source)
         paths: list[Path] = []
-        ignored: list[Path] = []
         for path in sorted(source.rglob("*")):
             hidden = any(piece.startswith(".") for piece in path.relative_to(source).parts)
-            if path.is_file() and not hidden and not _is_about_others(path):
-                (paths if self._is_read(path) else ignored).append(path)
-        self.ignored += map(str, ignored)
+            if hidden or not path.is_file() or _is_about_others(path):
+                continue
+            if self._is_read(path):
+                paths.append(path)
+            else:
+                self.ignored.append(str(path))
         if not paths:
-            there = f"; there are {', '.join(endings_of(self.ignored))}" if ignored else ""
+            there = f"; there are {', '.join(endings_of(self.ignored))}" if self.ignored else ""
             raise CorpusError(f"folder {str(source)!r} holds no file that ends in {', '.join(ENDINGS)}{there}")
         return paths
 
@@ -263,11 +255,8 @@ class TextFiles:
         """The files of an archive, unpacked as long as this reader lasts; of another file, itself."""
         if self._settings.format != "auto" or self._form(path) != "archive":
             return [path]
-        place = tempfile.TemporaryDirectory(prefix="palimpsest-")
-        self._unpacked.append(place)
-        folder = Path(place.name, "files")
-        folder.mkdir()
-        unpack(path, folder)
+        held, folder = unpacked(path)
+        self._unpacked.append(held)
         found = self._find(folder)
         archives = [one for one in found if self._form(one) == "archive"]
         found = [one for one in found if one not in archives]

@@ -8,17 +8,15 @@ files ``<unk>`` replaces words that occur less than three times.
 """
 
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
-from tasks.corpora.sources.document import PARTS, Document, Part, Reader, split_sentences
-from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
+from tasks.corpora.sources.archives import unpacked
+from tasks.corpora.sources.document import PARTS, Document, Part, Source, split_sentences
+from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
 
@@ -47,64 +45,43 @@ class WikiTextCorpus(CorpusSettings):
     """How to treat sentences with ``<unk>``, the replacement of rare words in the ``.tokens`` files: leave them out and
     count them, or keep them with ``<unk>`` as a word. The ``.raw`` files have every word."""
 
-    def open(self) -> Reader:
-        """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
-        of_part = _find(Path(self.source))
-        files = sorted({str(file.path) for file in of_part.values()})
-        return Reader(files, lambda part: self._articles(part, of_part[part]) if part else (), PARTS)
+    def open(self) -> Source:
+        """The reader; ``CorpusError`` if its files are missing. A zip file is unpacked, and no text is read yet."""
+        place = Path(self.source)
+        if not place.exists():
+            raise CorpusError(
+                f"source {self.source!r} does not exist; put the WikiText-103 folder or zip file there "
+                "(wiki.train.tokens, wiki.valid.tokens, wiki.test.tokens)"
+            )
+        held, folder = (None, place) if place.is_dir() else unpacked(place)
+        paths = _parts(folder, self.source)
+        files = sorted(map(str, paths.values())) if held is None else [self.source]
+        return Source(files, lambda part: self._articles(part, paths[part]) if part else (), PARTS, held=held)
 
-    def _articles(self, part: Part, file: "_PartFile") -> Iterator[Document]:
+    def _articles(self, part: Part, path: Path) -> Iterator[Document]:
         """One document per article of a part, in the order of its file."""
         sentences: list[str] = []
         left_out: Counter[str] = Counter()
         begun = False
-        try:
-            with file.open() as stream:
-                lines = refuse_bomb(held_lines(stream.readline), file.name, file.path.stat().st_size)
-                for line in decode_lines(lines, file.name):
-                    line = line.strip()
-                    if not line:
-                        continue
-                    if _HEADING.match(line):
-                        begun = True
-                        if _TITLE.match(line) and sentences:
-                            yield Document(sentences, part, left_out=left_out)
-                            sentences, left_out = [], Counter()
-                        left_out[HEADING] += 1
-                        continue
-                    if not begun:
-                        raise CorpusError(
-                            f"{file.name}: text precedes the first '= Title =' line; this is no WikiText file, "
-                            "for plain text use kind: files"
-                        )
-                    for sentence in split_sentences(put_together(line)):
-                        if _UNKNOWN in sentence and self.unknown_words == "leave_out":
-                            left_out[UNKNOWN_WORD] += 1
-                        else:
-                            sentences.append(sentence)
-        except (zipfile.BadZipFile, EOFError):
-            raise CorpusError(f"{file.name} is damaged; fetch the file again") from None
+        for line in filter(None, map(str.strip, read_lines(path))):
+            if _HEADING.match(line):
+                begun = True
+                if _TITLE.match(line) and sentences:
+                    yield Document(sentences, part, left_out=left_out)
+                    sentences, left_out = [], Counter()
+                left_out[HEADING] += 1
+                continue
+            if not begun:
+                raise CorpusError(
+                    f"{path.name!r} of {self.source!r}: text precedes the first '= Title =' line; this is no WikiText "
+                    "file, for plain text use kind: files"
+                )
+            for sentence in split_sentences(put_together(line)):
+                if _UNKNOWN in sentence and self.unknown_words == "leave_out":
+                    left_out[UNKNOWN_WORD] += 1
+                else:
+                    sentences.append(sentence)
         yield Document(sentences, part, left_out=left_out)
-
-
-@dataclass(frozen=True, slots=True)
-class _PartFile:
-    path: Path
-    inside: str | None
-    """Name inside a zip file."""
-
-    @property
-    def name(self) -> str:
-        return str(self.path) if self.inside is None else f"{self.path} ({self.inside})"
-
-    @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        if self.inside is None:
-            with open(self.path, "rb") as stream:
-                yield stream
-            return
-        with zipfile.ZipFile(self.path) as archive, archive.open(self.inside) as stream:
-            yield stream
 
 
 def put_together(line: str) -> str:
@@ -114,44 +91,22 @@ def put_together(line: str) -> str:
     return _NO_SPACE_BEHIND.sub("", _NO_SPACE_BEFORE.sub("", line)).strip()
 
 
-def _find(source: Path) -> dict[Part, _PartFile]:
-    """The file of each part, in a folder (at any depth) or in the published zip file."""
-    if not source.exists():
-        raise CorpusError(
-            f"source {str(source)!r} does not exist; put the WikiText-103 folder or zip file there "
-            "(wiki.train.tokens, wiki.valid.tokens, wiki.test.tokens)"
-        )
-    found: dict[str, dict[Part, _PartFile]] = {"tokens": {}, "raw": {}}
-    for file, name in _candidates(source):
-        match = _NAME.fullmatch(name)
+def _parts(folder: Path, source: str) -> dict[str, Path]:
+    """The file of each part, at any depth of a folder."""
+    found: dict[str, dict[str, Path]] = {"tokens": {}, "raw": {}}
+    for path in sorted(folder.rglob("wiki.*")):
+        match = _NAME.fullmatch(path.name)
         if match is None:
             continue
-        part: Part = next(part for part in PARTS if part == match.group(1))
-        if part in found[match.group(2)]:
-            raise CorpusError(f"source {str(source)!r} holds two files {name!r}; name the folder of one of them")
-        found[match.group(2)][part] = file
+        part, ending = match.groups()
+        if part in found[ending]:
+            raise CorpusError(f"source {source!r} holds two files {path.name!r}; name the folder of one of them")
+        found[ending][part] = path
     complete = [files for files in found.values() if len(files) == len(PARTS)]
-    if len(complete) == 1:
-        return complete[0]
-    if complete:
-        raise CorpusError(
-            f"source {str(source)!r} holds both wiki.*.tokens and wiki.*.raw; name the folder of one of them"
-        )
-    there = max(found.values(), key=len)
-    ending = "raw" if there is found["raw"] else "tokens"
-    missing = ", ".join(f"wiki.{part}.{ending}" for part in PARTS if part not in there)
-    raise CorpusError(f"source {str(source)!r} lacks {missing}; unpack the published archive there as it is")
-
-
-def _candidates(source: Path) -> Iterator[tuple[_PartFile, str]]:
-    if source.is_dir():
-        for path in sorted(source.rglob("wiki.*")):
-            yield _PartFile(path, None), path.name
-        return
-    try:
-        with zipfile.ZipFile(source) as archive:
-            names = archive.namelist()
-    except zipfile.BadZipFile:
-        raise CorpusError(f"source {str(source)!r} is neither a folder nor a readable zip file") from None
-    for name in names:
-        yield _PartFile(source, name), name.rsplit("/", 1)[-1]
+    if len(complete) > 1:
+        raise CorpusError(f"source {source!r} holds both wiki.*.tokens and wiki.*.raw; name the folder of one of them")
+    if not complete:
+        ending = max(found, key=lambda ending: len(found[ending]))
+        missing = ", ".join(f"wiki.{part}.{ending}" for part in PARTS if part not in found[ending])
+        raise CorpusError(f"source {source!r} lacks {missing}; unpack the published archive there as it is")
+    return complete[0]

@@ -16,13 +16,13 @@ recipe: sounds in square brackets, ``.`` for a pause, ``~`` for a cut, ``*mispro
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tasks.corpora.settings import CorpusSettings
 from tasks.corpora.sources.compressed_lines import read_compressed_lines
-from tasks.corpora.sources.document import Document, Part, Reader
+from tasks.corpora.sources.document import Document, Part, Source, found_files
 from tasks.errors import CorpusError
 from tasks.settings.base import SourcePath
 
@@ -41,8 +41,6 @@ _MARK_NAMES = frozenset(
 )
 _PART_OF_FOLDER = re.compile(r"(?:si|sd|lj|jr|jd)_(tr|dt|et)", re.IGNORECASE)
 _PARTS: dict[str, Part] = {"tr": "train", "dt": "valid", "et": "test"}
-_TRANSCRIPT_ENDINGS = (".dot", ".lsn")
-_TEXT_FOLDERS = frozenset(("np_data", "vp_data"))
 
 
 class WallStreetJournalCorpus(CorpusSettings):
@@ -58,9 +56,9 @@ class WallStreetJournalCorpus(CorpusSettings):
     """``language_model``: the text for language models (``lng_modl/lm_train``). ``transcripts``: the text read aloud
     (``.dot``, ``.lsn``), whose folders ``si_tr*``, ``si_dt*`` and ``si_et*`` stay train, valid and test."""
 
-    def open(self) -> Reader:
+    def open(self) -> Source:
         """The reader; ``CorpusError`` if its files are missing. No text is read yet."""
-        paths = self._find(Path(self.source))
+        paths = self._find()
 
         def documents(part: Part | None) -> Iterator[Document]:
             """One document per article, or per transcript file (a speaker's session), in the order of paths."""
@@ -68,7 +66,7 @@ class WallStreetJournalCorpus(CorpusSettings):
                 if self._part(path) == part:
                     yield from _articles(path) if self.text == "language_model" else [_session(path, part)]
 
-        return Reader(list(map(str, paths)), documents, tuple({self._part(path) for path in paths}))
+        return Source(list(map(str, paths)), documents, tuple({self._part(path) for path in paths}))
 
     def _part(self, path: Path) -> Part | None:
         if self.text == "language_model":
@@ -79,29 +77,24 @@ class WallStreetJournalCorpus(CorpusSettings):
                 return _PARTS[match.group(1).lower()]
         return None
 
-    def _find(self, source: Path) -> list[Path]:
-        if not source.exists():
-            raise CorpusError(f"source {str(source)!r} does not exist; put the discs' folders wsj0 and wsj1 there")
-        if not source.is_dir():
-            return [source]
-        files = sorted(path for path in source.rglob("*") if path.is_file() and not path.name.startswith("."))
+    def _find(self) -> list[Path]:
+        wanted: Callable[[Path], object] = _text_folders
+        lacks = "np_data or vp_data folder with .z files"
         if self.text == "transcripts":
-            paths = [path for path in files if path.suffix.lower() in _TRANSCRIPT_ENDINGS]
-            # An utterance has a detailed transcript (.dot) and one in capitals (.lsn): the first is enough.
-            detailed = {path.stem for path in paths if path.suffix.lower() == ".dot"}
-            paths = [path for path in paths if path.suffix.lower() == ".dot" or path.stem not in detailed]
-            sought = "*.dot or *.lsn"
-        else:
-            paths = [path for path in files if _TEXT_FOLDERS & {folder.lower() for folder in path.parts}]
-            kinds = {folder.lower() for path in paths for folder in path.parts} & _TEXT_FOLDERS
-            if len(kinds) > 1:
-                raise CorpusError(
-                    f"source {str(source)!r} holds np_data and vp_data, the same text twice; name the folder of one"
-                )
-            sought = "np_data or vp_data folder with .z files"
-        if not paths:
-            raise CorpusError(f"source {str(source)!r} holds no {sought}; copy the discs' folders there as they are")
-        return paths
+            wanted, lacks = lambda path: path.suffix.lower() in (".dot", ".lsn"), "*.dot or *.lsn"
+        lacks += "; copy the discs' folders there as they are"
+        paths = found_files(self.source, wanted, put="the discs' folders wsj0 and wsj1", lacks=lacks)
+        if len(set().union(*map(_text_folders, paths))) > 1:
+            raise CorpusError(
+                f"source {self.source!r} holds np_data and vp_data, the same text twice; name the folder of one"
+            )
+        # An utterance has a detailed transcript (.dot) and one in capitals (.lsn): the first is enough.
+        detailed = {path.stem for path in paths if path.suffix.lower() == ".dot"}
+        return [path for path in paths if path.suffix.lower() != ".lsn" or path.stem not in detailed]
+
+
+def _text_folders(path: Path) -> set[str]:
+    return {"np_data", "vp_data"}.intersection(map(str.lower, path.parts))
 
 
 def _articles(path: Path) -> Iterator[Document]:

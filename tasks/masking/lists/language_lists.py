@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _Found = tuple[str, list[str], list[tuple[int, Finding]]]
 """A line, its words, and pairs of a word's index and its finding."""
 _ALL, _SHIPPED = "all", "allow_list"
+_MASKED = str(Marker())
 _LEAST = 1e-6
 _NEVER_NAMES = 300
 """Number of the most frequent words of a language that count as words, even if they are names too (``del``,
@@ -133,7 +134,11 @@ class WordsByLanguage(Technique):
     def _telling(self, model: "WordLanguages", found: Iterable[_Found]) -> Iterator[_Found]:
         """Yield findings whose markers name a language, and count the bits that this reveals."""
         found, read = tee(found)
-        masked = (_hidden(words, {place for place, _ in findings}) for _, words, findings in read)
+        masked = (
+            [_MASKED if place in places else word for place, word in enumerate(words)]
+            for _, words, findings in read
+            for places in [dict(findings)]
+        )
         for (line, words, findings), tagged in zip(found, model.tag(masked), strict=True):
             told = []
             for place, finding in findings:
@@ -209,7 +214,3 @@ class WordsByLanguage(Technique):
             return False
         words = self._lists[language]
         return words is None or form in words
-
-
-def _hidden(words: list[str], places: set[int]) -> list[str]:
-    return [str(Marker()) if place in places else word for place, word in enumerate(words)]

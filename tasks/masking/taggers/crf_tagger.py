@@ -33,7 +33,7 @@ def write_crf_folder(
 class CrfModel(WordTagger):
     """A loaded model."""
 
-    def __init__(self, settings: CrfTagger) -> None:
+    def __init__(self, settings: CrfTagger, threads: int = 1) -> None:
         """Load the model; ``ModelError`` if it is missing or damaged, or has another version of the features."""
         folder, description = read_tagger_folder(settings.model, "crf", VERSION, (MODEL_FILE, CLUSTERS_FILE))
         shipped = settings.model == CrfTagger(kind="crf").model

@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, ClassVar, Literal
 
 from tasks.corpora.plain_text import plain_view
@@ -23,32 +24,21 @@ from tasks.masking.taggers.spelled_numbers import is_harmless
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.masking.technique import Finding, KeptWord, Technique
 
+_MODELS = {
+    "spacy": "spacy_tagger.SpacyModel",
+    "transformers": "transformers_tagger.TransformersModel",
+    "presidio": "presidio_tagger.PresidioModel",
+    "crf": "crf_tagger.CrfModel",
+    "word_classifier": "word_classifier.WordClassifier",
+}
+"""The module and class of each kind of tagger; a module is imported when its tagger is loaded."""
+
 
 def load_tagger(settings: TaggerSettings, threads: int) -> Tagger:
     """Load the model that the settings name; ``ModelError`` where it cannot be found or used."""
-    match settings.kind:
-        case "spacy":
-            from tasks.masking.taggers.spacy_tagger import SpacyModel
-
-            return SpacyModel(settings)
-        case "transformers":
-            from tasks.masking.taggers.transformers_tagger import TransformersModel
-
-            return TransformersModel(settings, threads)
-        case "presidio":
-            from tasks.masking.taggers.presidio_tagger import PresidioModel
-
-            return PresidioModel(settings, threads)
-        case "crf":
-            from tasks.masking.taggers.crf_tagger import CrfModel
-
-            return CrfModel(settings)
-        case "word_classifier":
-            from tasks.masking.taggers.word_classifier import WordClassifier
-
-            return WordClassifier(settings, threads)
-        case _:
-            raise ModelError(f"no tagger of kind {settings.kind!r}")
+    module, _, name = _MODELS[settings.kind].partition(".")
+    tagger: Tagger = getattr(import_module(f"tasks.masking.taggers.{module}"), name)(settings, threads)
+    return tagger
 
 
 _MAY_BE_HARMLESS = ("NUMBER", "DATE")

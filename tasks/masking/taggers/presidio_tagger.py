@@ -5,13 +5,13 @@ time. A recogniser whose patterns do not occur is not run. Telephone numbers are
 digits. The words near a match are prepared only where a context word can raise its score.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import ModelError
 from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.presidio_recognisers import FEWEST_PHONE_DIGITS, digits
-from tasks.masking.taggers.spacy_tagger import documents, languages_of, load_pipeline
+from tasks.masking.taggers.spacy_tagger import languages_of, load_pipeline, tagged_lines
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 from tasks.torch_setup import set_up_torch
 
@@ -38,7 +38,7 @@ class PresidioModel(Tagger):
         self.engine = analyzer_engine(pipeline)
         self._pipeline = pipeline
         self.languages = languages_of(pipeline)
-        self._recognisers = [_Recogniser(recogniser) for recogniser in self.engine.registry.recognizers]
+        self._recognisers = [(recogniser, _check_of(recogniser)) for recogniser in self.engine.registry.recognizers]
         self._types = self.engine.get_supported_entities(LANGUAGE)
 
     @property
@@ -48,24 +48,19 @@ class PresidioModel(Tagger):
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line with its results by presidio's rules, the highest score first; long lines are split."""
-        line = ""
-        spans: list[EntitySpan] = []
-        for window, text, document in documents(self._pipeline, lines, self._batch_size):
-            if window.start == 0:
-                line, spans = text, []
-            spans += [
-                EntitySpan(
-                    window.start + result.start,
-                    window.start + result.end,
-                    result.entity_type,
-                    result.score,
-                    result.recognition_metadata["recognizer_name"],
-                )
-                for result in self.results(document)
-                if window.core_start <= window.start + result.start < window.core_end
-            ]
-            if window.end == len(line):
-                yield line, spans
+        return tagged_lines(self._pipeline, lines, self._batch_size, self._spans)
+
+    def _spans(self, document: "Doc") -> list[EntitySpan]:
+        return [
+            EntitySpan(
+                result.start,
+                result.end,
+                result.entity_type,
+                result.score,
+                result.recognition_metadata["recognizer_name"],
+            )
+            for result in self.results(document)
+        ]
 
     def results(self, document: "Doc") -> "list[RecognizerResult]":
         """The results for one document of the pipeline, as ``AnalyzerEngine.analyze`` does."""
@@ -74,12 +69,11 @@ class PresidioModel(Tagger):
         artifacts = None
         found: list[RecognizerResult] = []
         by_context = False
-        for recogniser in self._recognisers:
-            if recogniser.may_find(text, document):
-                if artifacts is None:
-                    artifacts = self._artifacts(document, nlp_engine)
-                results = recogniser.recogniser.analyze(text=text, entities=self._types, nlp_artifacts=artifacts)
-                by_context |= bool(results) and bool(recogniser.recogniser.context)
+        for recogniser, may_find in self._recognisers:
+            if may_find(document):
+                artifacts = artifacts or self._artifacts(document, nlp_engine)
+                results = recogniser.analyze(text=text, entities=self._types, nlp_artifacts=artifacts)
+                by_context |= bool(results) and bool(recogniser.context)
                 found += results
         if by_context and artifacts is not None:
             try:
@@ -99,29 +93,18 @@ class PresidioModel(Tagger):
         return self._without_duplicates(found) if found else found
 
 
-class _Recogniser:
-    """A recogniser of presidio, and a quick check whether it can find anything."""
+def _check_of(recogniser: "EntityRecognizer") -> "Callable[[Doc], bool]":
+    """A quick check of a text: false if the recogniser is sure to find nothing."""
+    import regex
+    from presidio_analyzer import PatternRecognizer
+    from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
 
-    def __init__(self, recogniser: "EntityRecognizer") -> None:
-        import regex
-        from presidio_analyzer import PatternRecognizer
-        from presidio_analyzer.predefined_recognizers import PhoneRecognizer, SpacyRecognizer
-
-        self.recogniser = recogniser
-        self._by_entities = type(recogniser) is SpacyRecognizer
-        self._by_digits = isinstance(recogniser, PhoneRecognizer)
-        self._searches: list[Any] | None = None
-        if isinstance(recogniser, PatternRecognizer) and type(recogniser).analyze is PatternRecognizer.analyze:
-            known: Any = recogniser
-            flags = known.global_regex_flags
-            self._searches = [regex.compile(pattern.regex, flags).search for pattern in known.patterns]
-
-    def may_find(self, text: str, document: "Doc") -> bool:
-        """False if the recogniser is sure to find nothing."""
-        if self._searches is not None:
-            return any(search(text) for search in self._searches)
-        if self._by_entities:
-            return bool(document.ents)
-        if self._by_digits:
-            return digits(text) >= FEWEST_PHONE_DIGITS
-        return True
+    if type(recogniser) is SpacyRecognizer:
+        return lambda document: bool(document.ents)
+    if isinstance(recogniser, PhoneRecognizer):
+        return lambda document: digits(document.text) >= FEWEST_PHONE_DIGITS
+    if isinstance(recogniser, PatternRecognizer) and type(recogniser).analyze is PatternRecognizer.analyze:
+        known: Any = recogniser
+        searches = [regex.compile(pattern.regex, known.global_regex_flags).search for pattern in known.patterns]
+        return lambda document: any(search(document.text) for search in searches)
+    return lambda document: True

@@ -4,8 +4,9 @@ Call ``set_up_spacy`` before the first pipeline is loaded or made: it leaves out
 """
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ def set_up_spacy() -> None:
     )
 
 
+_MAKES_VECTORS = ("tok2vec", "transformer", "curated_transformer")
 _FINDS_ENTITIES = ("ner", "beam_ner", "entity_ruler", "span_ruler")
 _LONGEST = 1000
 _OVERLAP = 400
@@ -51,7 +53,7 @@ _WORDS_REMEMBERED = 50_000
 class SpacyModel(Tagger):
     """A loaded pipeline, without the components that its recogniser does not need."""
 
-    def __init__(self, settings: SpacyTagger) -> None:
+    def __init__(self, settings: SpacyTagger, threads: int = 1) -> None:
         self.name = f"spacy:{settings.model}"
         self._batch_size = settings.batch_size
         self._pipeline = load_pipeline(settings.model)
@@ -65,23 +67,18 @@ class SpacyModel(Tagger):
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line with its entities, in the pipeline's own batches; strings that spaCy adds meanwhile are
         removed."""
-        line = ""
-        spans: list[EntitySpan] = []
-        for window, text, document in documents(self._pipeline, lines, self._batch_size):
-            if window.start == 0:
-                line, spans = text, []
-            if document.ents:
-                spans += _entities(document, window)
-            if window.end == len(line):
-                yield line, spans
+        return tagged_lines(self._pipeline, lines, self._batch_size, _entities)
 
 
-def documents(pipeline: "Language", lines: Iterable[str], batch_size: int) -> "Iterator[tuple[Window, str, Doc]]":
-    """Each window with its line and the pipeline's document; the windows of a line follow each other.
+def tagged_lines(
+    pipeline: "Language", lines: Iterable[str], batch_size: int, spans_of: "Callable[[Doc], list[EntitySpan]]"
+) -> Iterator[tuple[str, list[EntitySpan]]]:
+    """Each line with the spans that a function finds in the pipeline's document of each window of it.
 
-    Read a document before you request the next one.
+    The function must not hold a document.
     """
     pieces = ((window, line) for line in lines for window in windows(line, _LONGEST, _OVERLAP))
+    spans: list[EntitySpan] = []
     while zone := _zone(pieces):
         texts = ((line[window.start : window.end], (window, line)) for window, line in zone)
         # spaCy remembers every new word. The first words of a corpus are its frequent ones, and stay; later words are
@@ -89,7 +86,18 @@ def documents(pipeline: "Language", lines: Iterable[str], batch_size: int) -> "I
         forgetting = pipeline.memory_zone() if len(pipeline.vocab) >= _WORDS_REMEMBERED else nullcontext()
         with forgetting:
             for document, (window, line) in pipeline.pipe(texts, as_tuples=True, batch_size=batch_size):
-                yield window, line, document
+                if window.start == 0:
+                    spans = []
+                for span in spans_of(document):
+                    start = window.start + span.start
+                    if window.core_start <= start < window.core_end:
+                        spans.append(replace(span, start=start, end=window.start + span.end))
+                if window.end == len(line):
+                    yield line, spans
+
+
+def _entities(document: "Doc") -> list[EntitySpan]:
+    return [EntitySpan(entity.start_char, entity.end_char, entity.label_) for entity in document.ents]
 
 
 def _zone(pieces: Iterator[tuple[Window, str]]) -> list[tuple[Window, str]]:
@@ -102,14 +110,6 @@ def _zone(pieces: Iterator[tuple[Window, str]]) -> list[tuple[Window, str]]:
         if len(zone) >= _PIECES_PER_ZONE or characters >= _CHARACTERS_PER_ZONE:
             break
     return zone
-
-
-def _entities(document: "Doc", window: Window) -> list[EntitySpan]:
-    return [
-        EntitySpan(window.start + entity.start_char, window.start + entity.end_char, entity.label_)
-        for entity in document.ents
-        if window.core_start <= window.start + entity.start_char < window.core_end
-    ]
 
 
 def labels_of(pipeline: "Language") -> set[str]:
@@ -157,27 +157,18 @@ def load_pipeline(model: str) -> "Language":
     Raises ``ModelError`` if the pipeline cannot be read, or finds no entities.
     """
     pipeline = read_pipeline(model)
-    finders = [name for name in pipeline.pipe_names if _is_finder(name, pipeline)]
+    factories = {name: pipeline.get_pipe_meta(name).factory for name in pipeline.pipe_names}
+    finders = [name for name, factory in factories.items() if {name, factory}.intersection(_FINDS_ENTITIES)]
     if not finders:
         raise ModelError(
             f"spaCy pipeline {model!r} has no named-entity recogniser; it has: "
             f"{', '.join(pipeline.pipe_names) or 'nothing'}"
         )
-    keep = set(finders)
-    for name in pipeline.pipe_names:
-        factory = pipeline.get_pipe_meta(name).factory
-        if factory in ("tok2vec", "transformer", "curated_transformer") and any(
-            _listens(pipeline.get_pipe(finder)) for finder in finders
-        ):
-            keep.add(name)
-    for name in list(pipeline.pipe_names):
-        if name not in keep:
+    shares_vectors = any(_listens(pipeline.get_pipe(finder)) for finder in finders)
+    for name, factory in factories.items():
+        if name not in finders and not (shares_vectors and factory in _MAKES_VECTORS):
             pipeline.remove_pipe(name)
     return pipeline
-
-
-def _is_finder(name: str, pipeline: "Language") -> bool:
-    return name in _FINDS_ENTITIES or pipeline.get_pipe_meta(name).factory in _FINDS_ENTITIES
 
 
 def _listens(component: object) -> bool:

@@ -17,12 +17,12 @@ from tasks.model_source import PACKAGE_PREFIX, locate_model
 DESCRIPTION_FILE = "tagger.json"
 
 
-def check_tagger_folder(path: str | Path) -> None:
-    """Raise ``ParameterError`` if a path exists and is not the folder of a tagger."""
+def check_tagger_folder(path: str | Path, what: str = "tagger", file: str = DESCRIPTION_FILE) -> None:
+    """Raise ``ParameterError`` if a path exists and is not the folder of a tagger, which holds ``file``."""
     folder = Path(path)
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / DESCRIPTION_FILE).exists()):
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / file).exists()):
         raise ParameterError(
-            f"--output {str(path)!r} exists and is no tagger; name a new or empty folder, or the folder of a tagger"
+            f"--output {str(path)!r} exists and is no {what}; name a new or empty folder, or the folder of a {what}"
         )
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.masking.lists import allowed_words
 from tasks.masking.lists.allowed_words import AllowedWords
-from tasks.masking.technique import MaskingTally, Technique
+from tasks.masking.technique import MaskingTally, Technique, merge_markers
 
 KEPT = ["The", "cat", "it's", "a", "is", "don’t", "person"]
 
@@ -60,28 +60,50 @@ def test_tally():
 TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_size=50) | st.text(max_size=30)
 
 
-@given(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5), st.sampled_from(["mask", "class"]))
-def test_the_remembered_way_gives_what_the_plain_way_gives(lines, style):
+@given(
+    st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=5),
+    st.sampled_from(["mask", "class"]),
+    st.booleans(),
+)
+def test_the_remembered_way_is_the_plain_way_and_only_masked_words_change(lines, style, merge):
+    """Merged or not, the sidecar restores the text, and words are counted alike."""
     technique = AllowedWords(KEPT, "list")
-    fast_tally, plain_tally = MaskingTally(), MaskingTally()
-    fast = list(technique.mask(lines, style, fast_tally, with_spans=True))
-    plain = list(Technique.mask(technique, lines, style, plain_tally, with_spans=True))
-    assert fast == plain
-    assert fast_tally == plain_tally
+    fast_tally, plain_tally, unmerged_tally = MaskingTally(), MaskingTally(), MaskingTally()
+    fast = list(technique.mask(lines, style, fast_tally, with_spans=True, merge=merge))
+    assert fast == list(Technique.mask(technique, lines, style, plain_tally, with_spans=True, merge=merge))
+    unmerged = list(technique.mask(lines, style, unmerged_tally, with_spans=True))
+    assert fast_tally == plain_tally == unmerged_tally
+    for line, (text, spans), (_, alone) in zip(lines, fast, unmerged, strict=True):
+        assert [span.original for span in spans] == [span.original for span in alone]
+        stretches = {}
+        for span in spans:
+            start, _ = stretches.get(span.marker, (span.start, 0))
+            stretches[span.marker] = (start, span.end)
+        assert sorted(stretches) == list(range(len(stretches)))
+        originals = iter(line[start:end] for start, end in (stretches[index] for index in sorted(stretches)))
+        pieces = [next(originals) if isinstance(piece, Marker) else piece for piece in parse_masked(text)]
+        assert "".join(pieces) == line
+        assert next(originals, None) is None
 
 
-@given(TEXT)
-def test_masking_changes_nothing_but_the_masked_words(line):
-    text, spans = mask(line, with_spans=True)
-    originals = iter(spans)
-    restored = [next(originals).original if isinstance(piece, Marker) else piece for piece in parse_masked(text)]
-    assert "".join(restored) == line
-    assert next(originals, None) is None
+@pytest.mark.parametrize(
+    ("line", "merged"),
+    [
+        ("[MASK] [MASK] x", "[MASK] x"),
+        ("[MASK]  \t\u00a0[MASK][MASK].", "[MASK]."),
+        ("[MASK], [MASK]'s [MASK]", "[MASK], [MASK]'s [MASK]"),
+        ("[PERSON] [PERSON] [DATE] [DATE] [PERSON]", "[PERSON] [DATE] [PERSON]"),
+        ("[\\MASK] [\\MASK] [MASK] [\\MASK] [MASK]", "[\\MASK] [\\MASK] [MASK] [\\MASK] [MASK]"),
+        ("[MASK] ", "[MASK] "),
+    ],
+)
+def test_merged_lines(line, merged):
+    assert merge_markers(line) == merged
 
 
 def test_forgetting_changes_nothing(monkeypatch):
-    monkeypatch.setattr(allowed_words, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(allowed_words, "_MOST_NOTES", 5)
+    monkeypatch.setattr(allowed_words, "_MOST_WRITTEN", 3)
+    monkeypatch.setattr(allowed_words, "_MOST_JUDGED", 5)
     lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
     tally = MaskingTally()
     masked = [text for text, _ in AllowedWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]

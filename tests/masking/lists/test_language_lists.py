@@ -49,22 +49,10 @@ def test_a_word_is_looked_up_in_its_own_language():
 
 
 def test_names_are_not_everyday_words_however_frequent():
-    technique = LanguageLists(kind="language_lists", lists={"en": 3000, "es": 3000}).build(None, 1)
-    texts = [
-        text
-        for text, _ in technique.mask(
-            ["maría y carlos viven en madrid con su familia", "john works in chicago"],
-            "mask",
-            MaskingTally(),
-            with_spans=False,
-        )
-    ]
-    assert texts[0] == "[MASK] y [MASK] viven en [MASK] con su familia"
-    assert texts[1] == "[MASK] works in [MASK]"
-
-
-def test_a_name_of_one_language_is_none_of_the_everyday_words_of_another():
-    """``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany."""
+    lines = ["maría y carlos viven en madrid con su familia", "john works in chicago"]
+    texts, *_ = masked({"en": 3000, "es": 3000}, lines)
+    assert texts == ["[MASK] y [MASK] viven en [MASK] con su familia", "[MASK] works in [MASK]"]
+    # ``mehmet`` is a frequent word of Turkish text, and among the names that are given in Germany.
     texts, *_ = masked({"de": 20_000, "tr": 40_000}, ["dün mehmet ile okula gittik", "das ist ein schöner tag"])
     assert texts[0].split()[1] == "[MASK]"
 
@@ -95,12 +83,9 @@ def test_the_list_may_be_a_file(tmp_path):
 
 def test_names_are_masked_though_they_are_on_a_list():
     lines = [*LINES, "yesterday we went to Sandwich with Hope", "mi hermana vive en Calle"] * 5
-    settings = {"kind": "language_lists", "lists": {"en": "all", "es": "all"}}
     for mask_names, expected in ((True, "yesterday we went to [MASK] with [MASK]"), (False, lines[5])):
-        technique = LanguageLists(**settings, mask_names=mask_names).build(None, 1)
-        texts = [text for text, _ in technique.mask(lines, "mask", MaskingTally(), with_spans=False)]
-        assert texts[5] == expected
-        assert texts[0] == LINES[0]
+        texts, *_ = masked({"en": "all", "es": "all"}, lines, mask_names=mask_names)
+        assert (texts[0], texts[5]) == (LINES[0], expected)
 
 
 CHINESE = ["我明天去 shopping，然后OK了", "我们的 meeting 很有意思。", "the weather is nice 今天"] * 3
@@ -111,17 +96,16 @@ def test_chinese_is_divided_where_no_space_divides_it():
     pytest.importorskip("jieba")
     technique = LanguageLists(kind="language_lists", lists={"en": "all", "zh": 20}).build(None, 1)
     tally = MaskingTally()
-    masked = list(technique.mask(CHINESE, "mask", tally, with_spans=True))
-    assert masked[0][0] == "我[MASK][MASK] shopping，[MASK]OK了"
-    for line, (text, spans) in zip(CHINESE, masked, strict=True):
+    found = list(technique.mask(CHINESE, "mask", tally, with_spans=True))
+    assert found[0][0] == "我[MASK][MASK] shopping，[MASK]OK了"
+    for line, (text, spans) in zip(CHINESE, found, strict=True):
         assert [line[span.start : span.end] for span in spans] == [span.original for span in spans]
         for span in spans:
             text = text.replace("[MASK]", span.original, 1)
         assert text == line
     assert tally.words == 3 * (7 + 5 + 5)
     assert 0 < tally.masked_words < tally.words
-    whole = LanguageLists(kind="language_lists", lists={"en": "all", "zh": "all"}).build(None, 1)
-    assert [text for text, _ in whole.mask(CHINESE, "mask", tally, with_spans=False)] == CHINESE
+    assert masked({"en": "all", "zh": "all"}, CHINESE)[0] == CHINESE
     explained = [word for _, words in technique.explain(CHINESE[:1]) for word in words]
     assert [CHINESE[0][word.start : word.end] for word in explained][:3] == ["我", "明天", "去"]
 
@@ -185,11 +169,7 @@ def test_words_at_a_switch_are_kept_where_they_are_words_of_their_language():
     """A name at a switch is none of them, and neither is a word elsewhere."""
     lines = [*LINES, "the carburettor estaba sucio", "we saw that carburettor with filomena ayer por la noche"]
     lists = {"en": 500, "es": 500}
-    texts = []
-    for keep in (False, True):
-        technique = LanguageLists(kind="language_lists", lists=lists, keep_switch_points=keep).build(None, 1)
-        masked_lines = technique.mask(lines, "mask", MaskingTally(), with_spans=False)
-        texts.append([text for text, _ in masked_lines])
+    texts = [masked(lists, lines, keep_switch_points=keep)[0] for keep in (False, True)]
     assert texts[0][5] == "the [MASK] estaba [MASK]"
     assert texts[1][5] == "the carburettor estaba [MASK]"
     assert texts[1][6].split()[3:6] == ["[MASK]", "with", "[MASK]"]

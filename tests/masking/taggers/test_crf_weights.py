@@ -48,24 +48,16 @@ def by_crfsuite(folder: Path, minimum: float) -> list[list[tuple[int, int, str, 
 
 
 @pytest.mark.parametrize("most_groups", [1 << 17, 10])
-def test_marginals_are_those_of_crfsuite(monkeypatch, most_groups):
+def test_marginals_are_those_of_crfsuite_alone_and_among_other_lines(monkeypatch, most_groups):
     monkeypatch.setattr(crf_tagger, "_MOST_GROUPS", most_groups)
-    settings = CrfTagger(kind="crf", minimum_probability=0.01)
-    found = CrfModel(settings).tagged_words(LINES)
+    model = CrfModel(CrfTagger(kind="crf", minimum_probability=0.01))
     expected = by_crfsuite(FOLDER, 0.01)
-    assert [[word[:3] for word in line] for line in found] == [[word[:3] for word in line] for line in expected]
-    assert sum(map(len, found)) > 100
-    for line, other in zip(found, expected, strict=True):
-        assert [word[3] for word in line] == pytest.approx([word[3] for word in other], abs=1e-12)
-
-
-def test_lines_have_the_same_tags_alone_as_among_others():
-    model = CrfModel(CrfTagger(kind="crf"))
-    together = model.tagged_words(LINES)
-    for line, expected in zip(LINES, together, strict=True):
-        (alone,) = model.tagged_words([line])
-        assert [word[:3] for word in alone] == [word[:3] for word in expected]
-        assert [word[3] for word in alone] == pytest.approx([word[3] for word in expected], abs=1e-12)
+    alone = [words for line in LINES for words in model.tagged_words([line])]
+    for found in (model.tagged_words(LINES), alone):
+        assert [[word[:3] for word in line] for line in found] == [[word[:3] for word in line] for line in expected]
+        assert sum(map(len, found)) > 100
+        for line, other in zip(found, expected, strict=True):
+            assert [word[3] for word in line] == pytest.approx([word[3] for word in other], abs=1e-12)
 
 
 @pytest.mark.parametrize("content", [b"", b"lCRF", b"x" * 5000])

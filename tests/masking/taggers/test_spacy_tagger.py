@@ -7,7 +7,6 @@ from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers import spacy_tagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
-from tasks.masking.taggers.tagger import Window
 
 set_up_spacy()
 
@@ -83,11 +82,3 @@ def test_new_words_are_forgotten_after_the_first_ones(monkeypatch):
     assert all((0, 13, "PERSON") in [(span.start, span.end, span.label) for span in spans] for _, spans in tagged)
     # 300 words, at most one zone of 50 lines with two new words each, and the words that all lines share.
     assert 300 <= sum(1 for _ in vocabulary) - before <= 300 + 100 + 20
-
-
-def test_a_zone_ends_with_its_characters(monkeypatch):
-    monkeypatch.setattr(spacy_tagger, "_CHARACTERS_PER_ZONE", 100)
-    pieces = iter([(Window(0, 60, 0, 60), "a"), (Window(0, 60, 0, 60), "b"), (Window(0, 60, 0, 60), "c")])
-    assert [line for _, line in spacy_tagger._zone(pieces)] == ["a", "b"]
-    assert [line for _, line in spacy_tagger._zone(pieces)] == ["c"]
-    assert spacy_tagger._zone(pieces) == []

@@ -21,7 +21,3 @@ def test_borders_are_between_words():
     # Beside the core, a window shows what is round it.
     assert all(window.end - window.core_end >= 10 for window in found[:-1])
     assert all(window.core_start - window.start >= 10 for window in found[1:])
-
-
-def test_empty_text_has_one_window():
-    assert [(window.start, window.end) for window in windows("", 10, 2)] == [(0, 0)]

@@ -1,0 +1,361 @@
+"""Corpora as their publishers ship them: Fisher, WikiText, Wall Street Journal and Reddit, in small.
+
+A transcript has the form of the readme of LDC2004T19, tagged text and transcripts that of the CSR-I discs, a dump that
+of Pushshift, and an article that of WikiText: a space before and behind each line, and empty lines between.
+"""
+
+import bz2
+import gzip
+import json
+import tracemalloc
+import zipfile
+from collections import Counter
+from random import Random
+
+import pytest
+import zstandard
+
+from tasks.corpora.division import divide
+from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.fisher import FisherCorpus
+from tasks.corpora.sources.pushshift import PushshiftCorpus, plain_text
+from tasks.corpora.sources.wikitext import WikiTextCorpus, put_together
+from tasks.corpora.sources.wsj import WallStreetJournalCorpus
+from tasks.errors import CorpusError
+
+KINDS = {
+    "fisher": FisherCorpus,
+    "wikitext": WikiTextCorpus,
+    "wsj": WallStreetJournalCorpus,
+    "pushshift": PushshiftCorpus,
+}
+PARTS = ("train", "valid", "test")
+
+
+def opened(kind, source, **settings):
+    return KINDS[kind](kind=kind, source=str(source), **settings).open()
+
+
+def read(kind, source, part=None, **settings):
+    """The texts of the documents that have some, and the counts of texts left out."""
+    documents = list(opened(kind, source, **settings).documents(part))
+    left_out = sum((Counter(document.left_out) for document in documents), Counter())
+    return [document.texts for document in documents if document.texts], dict(left_out)
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+LDC = """# fe_03_00001.sph
+# Transcribed at the LDC
+
+3.76 5.54 A: and i generally prefer 
+
+5.82 6.48 A: eating at home 
+
+7.92 9.52 B: hi my name is andy 
+
+84.86 87.33 A: who turned me onto this he works for (( )) and he 
+
+90.00 91.20 B: [laughter] 
+
+92.10 93.45 A: the f._b._i. called [noise] me 
+
+"""  # noqa: W291 - a space ends every utterance
+BBN = "# fe_03_00092.sph\n# Transcribed by BBN/WordWave\n\n0.00 1.21 B: hello \n\n12.39 14.07 B: (( oh yeah )) \n\n"
+
+
+@pytest.fixture
+def fisher(tmp_path):
+    for release, number, text in (("LDC2004T19/fe_03_p1_tran", "00001", LDC), ("LDC2005T19/x", "05851", BBN)):
+        write(tmp_path / release / "data" / "trans" / number[:3] / f"fe_03_{number}.txt", text)
+        write(tmp_path / release / "doc" / "fe_03_readme.tbl", "no transcript")
+    return tmp_path
+
+
+def test_fisher_calls_are_documents_without_comments_and_sounds(fisher):
+    first = ["and i generally prefer", "eating at home", "hi my name is andy", "the f.b.i. called   me"]
+    assert read("fisher", fisher) == ([first, ["hello"]], {"unclear": 2, "no_speech": 1})
+    # Guesses of the transcriber can stay, but gaps do not.
+    assert read("fisher", fisher, unclear="keep") == ([first, ["hello", "oh yeah"]], {"unclear": 1, "no_speech": 1})
+
+
+PARAGRAPHS = [
+    "= Mill Creek Lighthouse =",
+    "Mill Creek Lighthouse is a lighthouse on the <unk> coast , built in 1889 . "
+    "It is 18 @.@ 5 metres high ( 61 ft ) and cost $ 1 @,@ 200 .",
+    "= = History = =",
+    'The well @-@ known keeper was Tom \'s uncle ; he called it " the old lady " .',
+    "= = = After 1920 = = =",
+    "It didn 't burn .",
+    "= Second Article =",
+    "One sentence here .",
+]
+WIKITEXT = {
+    "train": " \n" + "".join(f" {paragraph} \n \n" for paragraph in PARAGRAPHS),
+    "valid": " \n = Valid = \n \n A valid sentence . \n",
+    "test": " \n = Test = \n \n A test sentence . One sentence here . \n",
+}
+
+
+@pytest.fixture
+def wikitext(tmp_path):
+    for part, text in WIKITEXT.items():
+        write(tmp_path / "wikitext-103" / f"wiki.{part}.tokens", text)
+    return tmp_path
+
+
+def test_wikitext_articles_are_documents_and_text_is_put_together(wikitext, tmp_path):
+    articles = [
+        [
+            "It is 18.5 metres high (61 ft) and cost $1,200.",
+            'The well-known keeper was Tom\'s uncle; he called it "the old lady".',
+            "It didn't burn.",
+        ],
+        ["One sentence here."],
+    ]
+    assert read("wikitext", wikitext, "train") == (articles, {"heading": 4, "unknown_word": 1})
+    ((first, *_), *_), _ = read("wikitext", wikitext, "train", unknown_words="keep")
+    assert first == "Mill Creek Lighthouse is a lighthouse on the <unk> coast, built in 1889."
+    with zipfile.ZipFile(tmp_path / "wikitext-103-v1.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted((wikitext / "wikitext-103").iterdir()):
+            archive.write(path, f"wikitext-103/{path.name}")
+    from_zip = opened("wikitext", tmp_path / "wikitext-103-v1.zip")
+    assert [document.texts for document in from_zip.documents("train")] == articles
+    assert {document.part for document in from_zip.documents("test")} == {"test"}
+    assert from_zip.files == [str(tmp_path / "wikitext-103-v1.zip")]
+
+
+@pytest.mark.parametrize(
+    ("tokenised", "written"),
+    [
+        ("2 @.@ 7 – 2 @.@ 2 kg ( 1 @.@ 5 lb )", "2.7 – 2.2 kg (1.5 lb)"),
+        ("10 @,@ 000 @,@ 000 people , or 5 %", "10,000,000 people, or 5%"),
+        ('only " red " , " blue " and " green "', 'only "red", "blue" and "green"'),
+        ("we 'll see ; they 've gone : they 're out !", "we'll see; they've gone: they're out!"),
+        ("the players ' room", "the players ' room"),
+    ],
+)
+def test_tokens_are_put_together(tokenised, written):
+    assert put_together(tokenised) == written
+
+
+TAGGED = """<art.870102-0001>
+<p.1>
+<s.1>
+the company said it will sell its san francisco unit
+</s>
+<s.2>
+mr. vinken is chairman of elsevier n. v.
+</s>
+</p>
+</art>
+<art.870102-0002>
+<p.1>
+<s id="3"> prices rose two percent </s>
+</p>
+</art>
+"""
+VERBALISED = """<s.1>
+the company ,COMMA which lost two .POINT five %PERCENT ,COMMA is "DOUBLE-QUOTE fine "DOUBLE-QUOTE .PERIOD
+</s>
+<s.2>
+r. -HYPHEN and d. &AMPERSAND so on --DASH (LEFT-PAREN see below )RIGHT-PAREN
+</s>
+"""
+DOT = """the sale of the \\-hotels is [door_slam] part of <the> *holding's* strategy . (011c0201)
+~ [loud_breath] (011c0202)
+"""
+LSN = "THE SALE OF THE HOTELS IS PART OF THE STRATEGY (011C0201)\n"
+
+
+def text_folder(tmp_path, kind, text):
+    path = write(tmp_path / "13-32.1" / "wsj1" / "doc" / "lng_modl" / "lm_train" / kind / "87" / "w7_001.z", "")
+    path.write_bytes(gzip.compress(text.encode()))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "documents"),
+    [
+        ("np_data", TAGGED,
+            [["the company said it will sell its san francisco unit", "mr. vinken is chairman of elsevier n. v."],
+             ["prices rose two percent"]]),
+        ("vp_data", VERBALISED,
+            [['the company, which lost two POINT five PERCENT, is " fine ".',
+              "r. - and d. and so on -- ( see below)"]]),
+    ],
+)  # fmt: skip
+def test_wsj_text_is_one_document_an_article(tmp_path, folder, text, documents):
+    assert read("wsj", text_folder(tmp_path, folder, text)) == (documents, {})
+
+
+def test_wsj_transcripts_have_the_publishers_parts(tmp_path):
+    for part in ("si_tr_s", "si_dt_05", "si_et_20"):
+        folder = tmp_path / "wsj0" / "transcrp" / "dots" / part / "011"
+        write(folder / "011c0201.dot", DOT.replace("the sale", f"the {part[3:5]} sale"))
+        write(folder / "011c0201.lsn", LSN)
+    source = opened("wsj", tmp_path, text="transcripts")
+    (document,) = source.documents("test")
+    assert document.texts == ["the et sale of the -hotels is part of the holding's strategy"]
+    assert document.left_out == {"no_speech": 1}
+    tally = divide(source, CleaningSettings(), tmp_path / "out", private=False, name="wsj")
+    assert tally.sentences == dict.fromkeys(PARTS, 1)
+    # Capitals are read where there is no other transcript.
+    write(tmp_path / "other" / "speaker.lsn", LSN)
+    capitals = [["THE SALE OF THE HOTELS IS PART OF THE STRATEGY"]]
+    assert read("wsj", tmp_path / "other", text="transcripts") == (capitals, {})
+
+
+def comment(body, thread="t3_aaaaaa", author="somebody", subreddit="AskReddit", score=3):
+    fields = {"archived": False, "author": author, "author_flair_text": None, "body": body, "edited": False}
+    return {**fields, "id": "ed0r3xa", "link_id": thread, "parent_id": thread, "score": score, "subreddit": subreddit}
+
+
+def dump(path, *comments, window_log=20):
+    lines = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in comments).encode()
+    if path.suffix == ".bz2":
+        path.write_bytes(bz2.compress(lines))
+        return
+    parameters = zstandard.ZstdCompressionParameters.from_level(3, window_log=window_log)
+    compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    path.write_bytes(compressor.compress(lines) + compressor.flush())
+
+
+def test_comments_become_sentences_and_the_rest_is_counted(tmp_path):
+    dump(
+        tmp_path / "RC_2019-01.zst",
+        comment("I live in Leeds. It rains a lot there, but I like it!"),
+        comment("[deleted]", author="[deleted]"),
+        comment("[removed]"),
+        comment("Your post was removed.", author="AutoModerator"),
+        comment("Here is a picture of a cat for you", author="cat_picture_bot"),
+        comment("Beep. I am a bot, and this comment was made by me."),
+        comment("Das ist leider nicht so einfach, wie du denkst, mein Freund."),
+        comment("&gt; somebody else wrote this\n\n"),
+        window_log=31,
+    )
+    texts, left_out = read("pushshift", tmp_path / "RC_2019-01.zst")
+    assert texts == [["I live in Leeds.", "It rains a lot there, but I like it!"]]
+    assert next(opened("pushshift", tmp_path).documents()).name == "t3_aaaaaa"
+    assert left_out == {"removed": 2, "bot": 3, "not_english": 1, "no_text": 1}
+
+
+def test_score_subreddit_language_and_bots_are_settings(tmp_path):
+    dump(
+        tmp_path / "RC_2019-01.zst",
+        comment("one is from here", subreddit="Leeds", score=5),
+        comment("two is from there", subreddit="York", score=5),
+        comment("three has a low score", subreddit="leeds", score=-2),
+        comment("vier ist von hier und das ist gut", subreddit="LEEDS"),
+        comment("five is mine", subreddit="Leeds", author="TrainBot"),
+    )
+    texts, left_out = read("pushshift", tmp_path, subreddits=["r/Leeds"], minimum_score=1)
+    assert texts == [["one is from here"]]
+    assert left_out == {"other_subreddit": 1, "low_score": 1, "not_english": 1, "bot": 1}
+    texts, _ = read("pushshift", tmp_path, minimum_english_share=0.0, bots=True)
+    assert len(texts) == 5
+
+
+def test_a_folder_of_months_is_read_in_their_order(tmp_path):
+    dump(tmp_path / "RC_2019-02.zst", comment("second month"))
+    dump(tmp_path / "RC_2011-01.bz2", comment("first month"))
+    dump(tmp_path / "RS_2019-02.zst", {"title": "a submission"})
+    assert read("pushshift", tmp_path)[0] == [["first month"], ["second month"]]
+
+
+def test_a_sample_takes_whole_threads_and_the_seed_says_which(tmp_path):
+    bodies = ((f"comment {number} of this thread", f"t3_{number % 200}") for number in range(600))
+    dump(tmp_path / "RC_2019-01.zst", *(comment(*each) for each in bodies))
+    found = [read("pushshift", tmp_path, sample_share=0.25, cleaning={"seed": seed}) for seed in (1, 2, 1)]
+    for texts, left_out in found:
+        threads = {int(text.split()[1]) % 200 for (text,) in texts}
+        assert len(texts) == 3 * len(threads)
+        # 200 threads at 25 %: 50, standard deviation 6.
+        assert 26 <= len(threads) <= 74
+        assert left_out == {"beyond_sample": 600 - len(texts)}
+    assert found[0] == found[2] != found[1]
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path):
+    random = Random(1)
+    peaks = []
+    for count in (1_000, 10_000):
+        path = tmp_path / f"RC_2019-01-{10 + len(peaks)}.zst"
+        bodies = (f"This is comment number {n} and it is here {random.randbytes(20).hex()}" for n in range(count))
+        dump(path, *(comment(body, f"t3_{random.randbytes(4).hex()}") for body in bodies))
+        source = opened("pushshift", path)
+        sum(1 for _ in source.documents())
+        tracemalloc.start()
+        sum(1 for _ in source.documents())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # The larger dump is 4 MB of JSON: a reader that held it, or its comments, would show more.
+    assert peaks[1] < peaks[0] + 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("Tom &amp; Ann: 1 &lt; 2 &amp;gt; 0", "Tom & Ann: 1 < 2 > 0"),
+        ("&gt; quoted\n\nmy answer", "my answer"),
+        ("see [this page](https://example.com/a_(b)) now", "see this page now"),
+        ("**very** *nice* ~~bad~~ __word__ `code`", "very nice bad word code"),
+        ("snake_case_name and 3 * 4 * 5", "snake_case_name and 3 * 4 * 5"),
+        ("# Title\n\n* first\n* second\n\n1. third", "Title\n\nfirst\nsecond\n\nthird"),
+        ("before\n\n    code here\n\nafter", "before\n\n\n\nafter"),
+        ("before\n```\ncode\n```\nafter", "before\n\nafter"),
+        ("a | b | c\n-|-|-\n1 | 2 | 3\nend", "end"),
+        ("&gt;!the butler!&lt; did it\\_", "the butler did it_"),
+        ("x^2 and y^(n + 1)", "x 2 and y n + 1"),
+        ("ask u/somebody on https://example.com", "ask u/somebody on https://example.com"),
+    ],
+)
+def test_markdown_and_entities_become_text(body, text):
+    assert plain_text(body) == text
+
+
+def tokens(text, endings=("tokens",), parts=PARTS):
+    return {f"wiki.{part}.{ending}": text for part in parts for ending in endings}
+
+
+TAGS = gzip.compress(TAGGED.encode(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "settings", "message"),
+    [
+        ("fisher", None, {}, "does not exist; put the folders of LDC2004T19 and LDC2005T19 there"),
+        ("fisher", {"notes.txt": ""}, {}, r"holds no fe_03_\*\.txt"),
+        ("fisher", {"fe_03_00001.txt": f"{LDC}L: secret text\n"}, {}, "line 16 is no utterance"),
+        ("fisher", {"a/fe_03_00001.txt": LDC, "b/fe_03_00001.txt": LDC}, {}, r"holds 'fe_03_00001\.txt' twice"),
+        ("wikitext", None, {}, "does not exist; put the WikiText-103 folder or zip file there"),
+        ("wikitext", tokens("x", parts=PARTS[::2]), {}, r"lacks wiki\.valid\.tokens"),
+        ("wikitext", b"no zip", {}, r"lacks wiki\.train\.tokens"),
+        ("wikitext", tokens("secret text without a title .\n"), {}, "precedes the first '= Title =' line"),
+        ("wikitext", tokens("x", ("tokens", "raw")), {}, "holds both"),
+        ("wikitext", {f"a/{name}": "" for name in tokens("")} | tokens(""), {}, "holds two files 'wiki"),
+        ("wsj", None, {}, "put the discs' folders wsj0 and wsj1 there"),
+        ("wsj", {"a.txt": ""}, {}, "holds no np_data or vp_data folder"),
+        ("wsj", {"a.txt": ""}, {"text": "transcripts"}, r"holds no \*\.dot or \*\.lsn"),
+        ("wsj", {"a.dot": f"{DOT}secret text without an id\n"}, {"text": "transcripts"}, "line 3 is no utterance"),
+        ("wsj", {"np_data/a.z": TAGS, "vp_data/a.z": TAGS}, {}, "holds np_data and vp_data"),
+        ("pushshift", None, {}, r"put one or more RC_YYYY-MM\.zst there"),
+        ("pushshift", {"RS_2019-01.zst": ""}, {}, r"holds no dump of comments such as RC_2019-01\.zst"),
+        ("pushshift", {"RC_2019-01": '{"body": "fine"}\n{"title": "secret"}\n'}, {},
+            "line 2 has no field 'body'; .* not of submissions"),
+        ("pushshift", {"RC_2019-01": '{"body": "fine"}\n{"body": "secret\n'}, {}, r"line 2, column \d+ is not JSON"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_or_wrong_is_said_without_its_text(tmp_path, kind, files, settings, message):
+    source = tmp_path / "source"
+    if isinstance(files, bytes):
+        source.write_bytes(files)
+    for name, content in files.items() if isinstance(files, dict) else ():
+        write(source / name, "").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CorpusError, match=message) as caught:
+        read(kind, source, "train" if kind == "wikitext" else None, **settings)
+    assert "secret" not in str(caught.value)
