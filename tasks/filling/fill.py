@@ -128,7 +128,7 @@ def fill(
 
     check_files(settings, files)
     files = files.read_by(settings)
-    corpus = Corpus(files, cell, release or ReleaseSettings(), resources.work_folder or DEFAULT_WORK_FOLDER)
+    corpus = Corpus(files, cell, release or ReleaseSettings())
     prepared = prepare_fill(settings, corpus, OpenedFiller(files.filler, resources.threads, files.word_counts))
     learned = prepared.learned
     report = Report().measure(**learned.measured)

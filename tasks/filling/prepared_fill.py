@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import read_lines
-from tasks.filling.fill import DEFAULT_WORK_FOLDER, CorpusFiles, FillFiles
-from tasks.filling.filled_lines import Part, PartFiller
-from tasks.filling.fillers.filler_folder import refuse_misfit
+from tasks.errors import ParameterError
+from tasks.filling.fill import CorpusFiles, FillFiles
+from tasks.filling.filled_lines import FilledPart, Part, fill_part
+from tasks.filling.fillers.filler_folder import is_causal, located
+from tasks.filling.fillers.settings import misfit
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
 from tasks.filling.opened_filler import OpenedFiller, Words
-from tasks.filling.settings import FillingMethod
+from tasks.filling.settings import KINDS, FillingMethod
 from tasks.masking.settings import TechniqueSettings
-from tasks.parts import Work
+from tasks.model_source import unreachable
+from tasks.parts import Advance, Work, nothing
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 
@@ -73,8 +76,6 @@ class Corpus:
     cell: Cell
     release: ReleaseSettings
     """Limits of releases of the corpus, for noisy counts."""
-    work_folder: str
-    """Folder that stores averages of the filler for later fills."""
     planted: PlantedLines | None = None
     """Lines of an attack, counted with the corpus."""
 
@@ -105,22 +106,24 @@ class PreparedFill:
         """Randomness of the filler; by the seed alone with matched classes, since only surrogates follow originals."""
         return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
 
-    def part_filler(self) -> PartFiller:
-        """The filler for parts of a text, on one device."""
+    def work(self) -> Work:
+        """The function that fills a part, on one device."""
         filler, casing = self.method.build(self)
         if self.method.matches_classes:
             from tasks.filling.surrogates.class_check import checked
 
             filler = checked(self, filler, casing)
-        return PartFiller(filler, casing, self.method.merges_markers, self.learned.languages)
+        merge_markers, languages = self.method.merges_markers, self.learned.languages
 
-    def work(self) -> Work:
-        """The function that fills a part, on one device."""
-        return self.part_filler().fill
+        def fill(part: Part, advance: Advance) -> FilledPart:
+            return fill_part(part, filler, casing, merge_markers=merge_markers, languages=languages, advance=advance)
+
+        return fill
 
     def fill(self, part: Part) -> list[str]:
         """Fills of lines outside the corpus, such as made-up sentences of a page or canaries of an audit."""
-        return self.part_filler().fill(part).lines
+        lines: list[str] = self.work()(part, nothing).lines
+        return lines
 
 
 def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) -> PreparedFill:
@@ -131,11 +134,33 @@ def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) ->
     """
     files = corpus.files
     if files.filler:
-        refuse_misfit(method, files.filler)
+        _refuse_misfit(method, files.filler)
     words = Words(opened, AllowedWords.read(files.allowed_words), opened.counts(method))
     secret = fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b""
     return PreparedFill(
         method, words, method.learn(words, corpus), 1 if corpus.cell.seed is None else corpus.cell.seed, secret
+    )
+
+
+def _refuse_misfit(method: FillingMethod, filler: str) -> None:
+    """Raise ``ParameterError`` if a method does not run with the kind of a filler, ``ModelError`` if it is missing."""
+    kind = "causal_lm" if is_causal(filler) else "masked_lm"
+    found = misfit(method, kind)
+    if found is None:
+        return
+    if kind == "masked_lm":
+        # A missing filler has no kind.
+        source = located(filler)
+        from transformers import PretrainedConfig
+
+        try:
+            PretrainedConfig.get_config_dict(source)
+        except Exception as error:
+            raise unreachable(filler, error) from error
+    example = {"masked": "bert-base-uncased", "causal": "gpt2"}[found.needs]
+    raise ParameterError(
+        f"{found.what} needs a {found.needs} language model, and filler {filler!r} is a {KINDS[kind]} one; "
+        f"{found.remedy}, or take a filler such as {example!r}"
     )
 
 
@@ -177,5 +202,5 @@ def prepare_like_corpus(
         sidecar=str(masked / "sidecar.jsonl") if counts else None,
         documents=planted.corpus_documents if planted else None,
     )
-    corpus = Corpus(given.read_by(method), cell, ReleaseSettings(), DEFAULT_WORK_FOLDER, planted if counts else None)
+    corpus = Corpus(given.read_by(method), cell, ReleaseSettings(), planted if counts else None)
     return prepare_fill(method, corpus, opened)

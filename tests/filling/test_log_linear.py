@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,13 +12,16 @@ from scripted_model import ScriptedModel
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_lm.estimation import match_frequencies, mean_probabilities
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.places import places_of_corpus, tuning_text
-from tasks.filling.masked_lm.weighing import prepared_weighing
-from tasks.filling.methods.log_linear import LogLinear, draw_weighed
+from tasks.filling.masked_lm.places import generic_places, places_of_corpus
+from tasks.filling.masked_lm.weighing import (
+    PreparedWeighing,
+    match_frequencies,
+    mean_probabilities,
+    prepared_weighing,
+)
+from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.methods.sample import draw
-from tasks.filling.prepared_fill import Learned
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
@@ -72,9 +74,9 @@ def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_want
 # Tuning places ---------------------------------------------------------------------------------------------------
 
 
-def places_of(line, kept="the sat on", *, share=0.15):
+def places_of(line, kept="the sat on"):
     words = {"cat", "mat", "dog"}
-    found = tuning_text([line], AllowedWords(kept.split()), words, cased=False, most=99, share=share, seed=1)
+    found = generic_places([line], AllowedWords(kept.split()), words, cased=False, most=99)
     return [(place.texts, place.slot) for place in found.places], found
 
 
@@ -85,7 +87,7 @@ def test_places_see_the_words_before_them_and_markers_after_them_and_a_merged_ru
     assert found == [(("the big cat sat on the ", ""), 0)]
     assert (text.masked_words, text.without_candidate) == (3, 0)
     # Without a list a share of the words is masked.
-    assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
+    assert places_of("the cat sat on the mat and the dog ran", kept="")[1].masked_words == 2
 
 
 def test_places_of_a_corpus_are_spread_evenly():
@@ -100,9 +102,10 @@ def test_places_of_a_corpus_are_spread_evenly():
 
 
 def draws(table, filler, constant, allowed):
-    choose = partial(draw_weighed, np.flatnonzero(allowed), filler, np.float32(constant))
+    weighing = PreparedWeighing(allowed, filler, np.float32(constant), {})
     return [
-        choose(row.copy(), MarkerRandomness(3).at(place)) for row, place in zip(table, places(len(table)), strict=True)
+        weighing.choose(row, allowed, MarkerRandomness(3).at(place))
+        for row, place in zip(table, places(len(table)), strict=True)
     ]
 
 
@@ -110,8 +113,7 @@ def test_with_the_filler_alone_it_is_sample():
     allowed = np.array([False, True, True, True])
     table = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     sample = [
-        draw(np.flatnonzero(allowed), 1.0, row, MarkerRandomness(3).at(place))
-        for row, place in zip(table, places(200), strict=True)
+        draw(row, allowed, 1.0, MarkerRandomness(3).at(place)) for row, place in zip(table, places(200), strict=True)
     ]
     assert draws(table, 1.0, [0, 0, 0, 0], allowed) == sample
 
@@ -123,10 +125,9 @@ def test_with_frequency_alone_it_is_the_draw_by_frequency():
     assert_shares(Counter(word for word, _ in found), {0: 0.5, 1: 0.3, 3: 0.2, 2: 0})
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
-def test_where_every_candidate_is_forbidden_another_word_is_a_fallback(weight):
+def test_where_every_candidate_is_forbidden_another_word_is_a_fallback():
     table = np.float32([[-np.inf, -np.inf, 0]])
-    assert draws(table, weight, [0, 0, 0], np.array([True, False, False])) == [(2, True)]
+    assert draws(table, 1.0, [0, 0, 0], np.array([True, False, False])) == [(2, True)]
 
 
 # All of it -------------------------------------------------------------------------------------------------------
@@ -194,8 +195,10 @@ def test_batches_of_any_size_fill_the_same_words():
 
     def fills(batch):
         model = model_of()
-        choose = LogLinear(kind="log_linear").prepare(ready.allowed, Learned(weighing=ready))
-        filler = MaskedFiller(model, model.candidates(), {None: choose}, MarkerRandomness(1), batch_sentences=batch)
+        off_list = {None: ready.allowed}
+        filler = MaskedFiller(
+            model, model.candidates(), ready.choose, off_list, MarkerRandomness(1), batch_sentences=batch
+        )
         return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
 
     assert fills(1) == fills(64)

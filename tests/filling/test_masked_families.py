@@ -11,7 +11,7 @@ from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, 
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, pipeline
 
-from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
 from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
@@ -19,7 +19,7 @@ from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import Casing
-from tasks.filling.methods.top_1 import best_word
+from tasks.filling.methods.top_1 import Top1
 
 ROUNDING = 1e-4
 """Sums of the same float32 products in another order."""
@@ -35,9 +35,10 @@ LINES = [
 
 def filled(language_model, lines, *, forms=None, cased=True, merge=False):
     candidates = candidate_words(language_model.tokenizer, name="tiny")
-    filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=8)
+    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
     casing = Casing(forms or {}, filler_is_cased=cased)
-    return PartFiller(filler, casing, merge).fill(Part(1, list(lines), None)).lines
+    return fill_part(Part(1, list(lines), None), filler, casing, merge_markers=merge).lines
 
 
 def ready(family, model):
@@ -161,9 +162,8 @@ def test_the_model_sees_what_the_filled_sentence_would_have_been():
             ("the ", " ", ", ", "."),
         ):
             (pieces,) = language_model.encode([texts])
-            for text in texts[:-1]:
-                spaced = candidates.follows_space(text, line_start=False)
-                entry = candidates.spaced[index] if spaced else candidates.glued[index]
+            for slot in range(len(texts) - 1):
+                entry = candidates.entries_after(texts, slot)[index]
                 pieces[pieces.index(language_model.mask_entry)] = int(entry)
             assert pieces == language_model.tokenizer("cat".join(texts), add_special_tokens=False)["input_ids"]
 

@@ -110,7 +110,8 @@ class ConstrainedFiller:
         self._allowed_words, self._randomness = allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
-        self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
+        self._count = max(settings.right_context.candidates, getattr(settings, "k", 1))
+        settings.check_words(np.ones(len(words.candidates), dtype=bool))
         self._learned = learned or Learned()
         self._factors = self._learned.word_factors
         self._least = min(self._factors.values()) if self._factors else 0.0
@@ -254,9 +255,8 @@ class ConstrainedFiller:
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
         off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.language)
-        choose = self._settings.among(len(candidates)).prepare(off_list, self._learned)
         scores = np.array([candidate.score for candidate in candidates], dtype=np.float32)
-        chosen, fallback = choose(scores, self._randomness.at(slot.place))
+        chosen, fallback = self._settings.choose(scores, off_list, self._randomness.at(slot.place))
         return candidates[chosen], fallback
 
     def _by_frequency(self, slot: SlotContext) -> Candidate:

@@ -30,8 +30,9 @@ from tasks.filling.fillers.settings import (
 )
 from tasks.filling.fillers.tuning import TuningText, before_and_after
 from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.loading import headless, load_masked_model
 from tasks.filling.masked_lm.marker_scores import check_scores
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, headless, load_masked_model
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import (
     LONGEST_SENTENCE,
     WordMasker,

@@ -20,7 +20,7 @@ text*. The masked text itself shows that a line exists, and its unmasked words (
   (``noise``). This reads no private text, so it costs no epsilon. Single letters are words here. A word is *taken* if
   noise alone is expected to reach its count for at most one of all words. A fill by context writes three groups at
   their counted frequencies: each taken word, all names together, and all other words together (``groups``, see
-  ``masked_lm.estimation``).
+  ``masked_lm.weighing``).
 
 The noise is derived from a secret key (``clone_key``) and from everything counted. The same fill has the same noise, so
 a repetition reveals nothing new. Seeds and parameters are not enough to remove the noise. Counts of another technique,

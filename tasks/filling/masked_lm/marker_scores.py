@@ -179,15 +179,14 @@ def check_scores(model: "MaskedLanguageModel") -> None:
 
 def _window(model: "MaskedLanguageModel", most: int) -> "Window":
     """A window of different pieces, scored at all places: at one place, attention may ignore all other pieces."""
-    from tasks.filling.masked_lm.masked_language_model import Window
-
     frame = model.frame
     special = {*model.tokenizer.all_special_ids}
     ordinary = [entry for entry in range(model.vocabulary_size) if entry not in special]
     number = min(most, frame.room)
     # Distant entries: the first entries of a vocabulary are often unused ones, which are all alike.
     pieces = [ordinary[len(ordinary) * place // number] for place in range(number)]
-    return Window([*frame.prefix, *pieces, *frame.suffix], [len(frame.prefix) + place for place in range(number)])
+    (window,) = frame.windows(pieces, list(range(number)))
+    return window
 
 
 def _are_same(found: torch.Tensor, expected: torch.Tensor) -> bool:
