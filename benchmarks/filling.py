@@ -22,8 +22,9 @@ from benchmarks.frame import check_same, fastest, speed
 from benchmarks.texts import masked_messages, messages
 from tasks.causal_model import load_causal_model
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
-from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import train_lora
+from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt
 from tasks.filling.fill_words import unwanted, wanted
 from tasks.filling.fillers.preparation import initialise_fresh_weights
 from tasks.filling.fillers.settings import LoraTraining
@@ -125,7 +126,7 @@ def causal(count: int, steps: int) -> dict[str, Any]:
     filler = FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)
 
     def ours() -> list[list[str] | None]:
-        return filler.write(filler.encode(sentences))
+        return [words for words, _ in filler.write(filler.encode(sentences))]
 
     def theirs(batch: int) -> Callable[[], list[list[str] | None]]:
         return lambda: write_by_generate(peer, language_model, sentences, batch)

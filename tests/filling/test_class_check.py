@@ -13,8 +13,8 @@ from tasks.filling.surrogates.class_check import (
     ClassCheckedFiller,
     ClassRestriction,
     ClassWords,
-    WordsOfClassByFrequency,
     labels_of_slots,
+    words_by_frequency,
 )
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import forms_of_slots
@@ -83,22 +83,15 @@ ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 def checked(*best, attempts=3, restricted=True, frequencies=None):
     restriction = ClassRestriction(WORDS, CLASS_WORDS if restricted else Unrestricted(ByPrefix(), VALUES, {}))
-    filler = Scripted(restriction, *best)
     surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
-    casing = Casing({}, filler_is_cased=True)
-    by_frequency = None
+    scripted, by_frequency = Scripted(restriction, *best), None
     if frequencies is not None:
         off_list = np.ones(len(frequencies.words), dtype=bool)
-        by_frequency = WordsOfClassByFrequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
-    return ClassCheckedFiller(
-        filler,
-        casing,
-        CLASS_WORDS,
-        surrogates,
-        attempts=attempts,
-        restriction=None if frequencies is not None else restriction,
-        by_frequency=by_frequency,
-    )
+        restriction, by_frequency = None, words_by_frequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
+    casing = Casing({}, filler_is_cased=True)
+    filler = ClassCheckedFiller(scripted, casing, CLASS_WORDS, surrogates, attempts, restriction, by_frequency)
+    filler.scripted = scripted
+    return filler
 
 
 def fills(filler, *texts, **options):
@@ -180,7 +173,7 @@ def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
     assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
     assert filler.counts["class_matches_first"] == 2
     assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
-    assert filler.filler.calls == 4 + 1
+    assert filler.scripted.calls == 4 + 1
 
 
 def test_what_stays_wrong_becomes_a_surrogate():

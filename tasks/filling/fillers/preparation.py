@@ -19,8 +19,9 @@ import torch
 from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, load_filler
+from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_filler
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
+from tasks.filling.causal_lm.prompts import INSTRUCTION
 from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
 from tasks.filling.fillers.settings import (
     CausalLanguageModelFiller,
