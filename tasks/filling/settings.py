@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
 from tasks.languages.word_lists import Languages
-from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
@@ -39,15 +38,6 @@ class RightContext(Settings):
     """Number of known words after a marker that are scored with each candidate; 0 for the left context alone."""
     candidates: int = Field(default=8, ge=1)
     """Number of candidates that are scored with the right context; at least K of ``top_k``."""
-
-
-class ClassCheck(Settings):
-    """Check of the classes of fills, with ``classes: match``."""
-
-    tagger: TaggerSettings = SpacyTagger(kind="spacy")
-    """Tagger whose entities give the class of a fill."""
-    attempts: int = Field(default=3, ge=0, le=10)
-    """Maximum number of redraws of a fill of another class, before it becomes a surrogate."""
 
 
 class FillingMethod(Settings):
@@ -136,8 +126,6 @@ class ClassAware(FillingMethod):
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label at ``[MASK]``, checked by a tagger. With
     word lists, it has the form of the masked word (see ``class_check``)."""
-    class_check: ClassCheck = ClassCheck()
-    """Settings of the check."""
 
 
 class LanguageAware(ClassAware):

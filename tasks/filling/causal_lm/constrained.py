@@ -39,7 +39,7 @@ from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
-from tasks.filling.settings import CandidateMethod, ClassAware
+from tasks.filling.settings import CandidateMethod
 from tasks.filling.surrogates.class_check import ClassWords, kinds_of_slots
 
 _CACHED_PIECES = 8192
@@ -303,8 +303,8 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
         spoken = {language: counts.shared(share).folded() for language, share in shares}
         beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
     known = None
-    if counts and prepared.method.matches_classes and isinstance(prepared.method, ClassAware):
-        known = (counts, words.opened.class_words(prepared.method.class_check, counts))
+    if counts and prepared.method.matches_classes:
+        known = (counts, words.opened.class_words(counts))
     filler = ConstrainedFiller(
         words.opened.causal,
         method,

@@ -146,7 +146,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
         method.check_words(mask)
     restriction = None
     if method.matches_classes:
-        restriction = ClassRestriction(candidates.words, words.opened.class_words(method.class_check, words.counts))
+        restriction = ClassRestriction(candidates.words, words.opened.class_words(words.counts))
     filler = MaskedFiller(
         words.opened.masked,
         candidates,

@@ -173,7 +173,7 @@ def _averages(
 def _counts_of_candidates(candidates: CandidateWords, frequencies: WordFrequencies) -> np.ndarray:
     """``(W,)`` counts of the candidates in generic text: by case if the filler knows capitals, else in any case."""
     counts: dict[str, int] = {}
-    for word, count in zip(frequencies.words, frequencies.counts.tolist(), strict=True):
+    for word, count in frequencies.items():
         key = word if candidates.cased else fold(word)
         counts[key] = counts.get(key, 0) + count
     return np.array([counts.get(word, 0) for word in candidates.words], dtype=np.float64)

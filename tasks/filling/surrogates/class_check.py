@@ -4,7 +4,7 @@ A marker with a class (its own, or the sidecar's label for ``[MASK]``) is filled
 
 1. The filler chooses among the words of the class, by its method and scores.
 2. The tagger reads the filled sentence. A fill is right if an entity of the marker's class touches it.
-3. Slots with a wrong fill are filled again, up to ``attempts`` times, without the words tried before. All other fills
+3. Slots with a wrong fill are filled again, up to ``_ATTEMPTS`` times, without the words tried before. All other fills
    are fixed. A filler without ``ClassRestriction`` gets words of the class by frequency instead: ``unigram``, and a
    causal LM, which itself searches for candidates of the class.
 4. A fill that is still wrong becomes a surrogate of the class.
@@ -35,7 +35,6 @@ from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, spans_of_slots
 from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.settings import ClassAware
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
@@ -113,6 +112,8 @@ def _is_figure(label: str, form: str) -> bool:
 
 FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would repeat the same few words."""
+_ATTEMPTS = 3
+"""Maximum number of redraws of a fill of another class, before it becomes a surrogate."""
 _COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates")
 """Slots with a class, right fills after the first choice and at the end, redraws, and surrogates."""
 
@@ -320,9 +321,8 @@ def words_by_frequency(
 
 def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCheckedFiller:
     """The filler with its fills checked; ``casing`` writes them in the case of the filled text."""
-    method, words = prepared.method, prepared.words
-    assert isinstance(method, ClassAware), "the method says that it knows classes"
-    class_words = words.opened.class_words(method.class_check, words.counts)
+    words = prepared.words
+    class_words = words.opened.class_words(words.counts)
     randomness = MarkerRandomness(prepared.seed, prepared.secret)
     restriction: ClassRestriction | None = getattr(filler, "restriction", None)
     by_frequency = None
@@ -330,6 +330,4 @@ def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCh
         off_list = words.allowed_words.off_list(words.counts.words)
         by_frequency = words_by_frequency(words.counts, off_list, class_words, randomness)
     surrogates = SurrogateFiller(randomness, words.counts, words.allowed_words, values=class_words.values)
-    return ClassCheckedFiller(
-        filler, casing, class_words, surrogates, method.class_check.attempts, restriction, by_frequency
-    )
+    return ClassCheckedFiller(filler, casing, class_words, surrogates, _ATTEMPTS, restriction, by_frequency)
