@@ -196,9 +196,6 @@ _MOST_NOISE = 100.0
 class NoisyCounts(Settings):
     """Private counts of the masked words, for ``prior: counted`` (see ``counted_frequencies``).
 
-    The fill then depends only on the masked text, public data, the seed and the noisy counts. Epsilon is about the
-    masked words of a line or document, for a reader of masked text, fill and report.
-
     Noise moves a count by 2 L / epsilon places on average, at most by 100. More noise would hide all words except words
     of hundreds of units. The time of ``noise`` grows with it: at 100, a minute or two for 76,000 words.
     """

@@ -8,7 +8,6 @@ from stage_commands import settings
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill
-from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.surrogates.class_check import (
     ClassCheckedFiller,
     ClassRestriction,
@@ -16,6 +15,7 @@ from tasks.filling.surrogates.class_check import (
     labels_of_slots,
     words_by_frequency,
 )
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import forms_of_slots
 from tasks.masking.taggers.tagger import EntitySpan, Tagger

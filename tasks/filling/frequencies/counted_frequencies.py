@@ -204,11 +204,7 @@ class NoisyCountsOfCells:
 def noisy_counts(
     cells: Cells, lines: _Lines, settings: NoisyCounts, key: bytes, documents: Iterable[str] = ()
 ) -> NoisyCountsOfCells:
-    """Count at most L masked words of each unit, and add the noise.
-
-    The secret of the noise is the key's HMAC of the settings, the counted words and names, and the unit and the words
-    of each marker. So other counts have other noise.
-    """
+    """Count at most L masked words of each unit, and add the noise."""
     originals: list[list[str]] = []
     """The folded words of each marker."""
     line_of: list[int] = []
@@ -222,13 +218,10 @@ def noisy_counts(
     units = np.array(line_of, dtype=np.int64)
     if settings.unit == "document":
         units = _documents(documents, line_count)[units]
-    digest = hmac.new(key, digestmod="sha256")
-    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
-    digest.update(units.astype("<i8").tobytes())
-    digest.update(json.dumps(originals).encode())
+    secret = _secret(key, settings, cells, originals, units)
 
     def derived(purpose: str, length: int) -> bytes:
-        return hashlib.shake_256(digest.digest() + purpose.encode()).digest(length)
+        return hashlib.shake_256(secret + purpose.encode()).digest(length)
 
     random = np.random.default_rng(np.frombuffer(derived("choice", 32), dtype=np.uint64))
     # At most L markers of each unit, drawn at random.
@@ -242,6 +235,16 @@ def noisy_counts(
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
     added = noise(len(cells), ratio, derived("noise", 16 * len(cells)))
     return NoisyCountsOfCells(derived("name", 8).hex(), counts + added, len(chosen))
+
+
+def _secret(key: bytes, settings: NoisyCounts, cells: Cells, originals: list[list[str]], units: np.ndarray) -> bytes:
+    """The secret of the noise: the key's HMAC of the settings, the counted words and names, and the unit and the words
+    of each marker. So other counts have other noise."""
+    digest = hmac.new(key, digestmod="sha256")
+    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
+    digest.update(units.astype("<i8").tobytes())
+    digest.update(json.dumps(originals).encode())
+    return digest.digest()
 
 
 def _documents(names: Iterable[str], lines: int) -> np.ndarray:

@@ -34,7 +34,7 @@ from tasks.filling.filled_lines import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, spans_of_slots
-from tasks.filling.methods.surrogate import SurrogateFiller
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
