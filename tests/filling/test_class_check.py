@@ -116,18 +116,6 @@ def test_words_by_class():
     assert of["MONEY"] == {"1984", "12", "dollars"}
 
 
-def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for():
-    class Mistaken(ByPrefix):
-        def tag(self, lines):
-            for line in lines:
-                spans = [(line.index(word), len(word)) for word in ("Jennifer", "Qwert") if word in line]
-                yield line, [EntitySpan(start, start + length, "GPE") for start, length in spans]
-
-    allowed = partial(ClassWords(Mistaken(), VALUES, {}).allowed, ["Jennifer", "Qwert"])
-    assert allowed("LOCATION").tolist() == [False, True]
-    assert allowed("PERSON").tolist() == [False, False]
-
-
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
     """Twenty words of each form: ending, capital, figures. The filler likes them in their order."""
     endings = [
@@ -155,14 +143,6 @@ def test_labels_of_markers_and_of_the_sidecar():
     assert labels_of_slots(masked(text)) == ["PERSON", "LOCATION", "LOCATION", "PERSON", "LOCATION"]
     assert labels_of_slots(masked(text, style="mask", merge=True)) == ["PERSON", "LOCATION", "MASK"]
     assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
-
-
-def test_the_best_word_of_the_class_is_taken():
-    filler = checked("the", "Cityd", "Persone")
-    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Persone", "Cityd", "the"]]
-    assert filler.counts == {
-        "class_slots": 2, "class_matches_first": 2, "class_matches": 2, "class_redraws": 0, "class_surrogates": 0,
-    }  # fmt: skip
 
 
 def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
@@ -194,31 +174,6 @@ def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency
     assert all(city in CITIES and person in PEOPLE for city, person in lines)
     assert len({city for city, _ in lines}) > 10
     assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (0, 80)
-
-
-def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    class OneHouse(ClassWords):
-        def allowed(self, words, label):
-            return np.array([word == "house" for word in words]) if label == "WORK" else super().allowed(words, label)
-
-    restriction = ClassRestriction(WORDS, OneHouse(ByPrefix(), VALUES, {}))
-    place = Place(1, 0)
-    restriction.begin({place: "LOCATION"})
-
-    def chosen(*forbidden):
-        scores = -np.arange(len(WORDS), dtype=np.float32)
-        scores[list(map(WORDS.index, forbidden))] = -np.inf
-        return best(restriction, place, scores)
-
-    assert (chosen(), chosen("Citya")) == ("Citya", "Cityb")
-    restriction.refuse(place, "Citya")
-    assert chosen() == "Cityb"
-    restriction.hold(place, "Cityf")
-    assert chosen() == "Cityf"
-    restriction.refuse(place, "Cityf")
-    assert chosen() == "Cityb"
-    restriction.begin({place: "WORK"})
-    assert chosen() == "the"
 
 
 CITY_NAMES = (

@@ -5,8 +5,6 @@ import json
 import re
 
 import numpy as np
-import pytest
-import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, pipeline
@@ -14,7 +12,6 @@ from transformers import RobertaTokenizer, pipeline
 from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
-from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import WordMasker
@@ -219,33 +216,6 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
             )
             > 2
         )
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_saved_folder_fills_as_the_model_did(family, tmp_path):
-    model = random_model(family)
-    model.save_pretrained(tmp_path)
-    tokenizer_of(family).save_pretrained(tmp_path)
-    loaded = MaskedLanguageModel.load(str(tmp_path))
-    assert type(loaded.model) is type(model)
-    assert filled(loaded, LINES) == filled(ready(family, model), LINES)
-
-
-def test_scores_at_the_markers_are_those_of_the_whole_projection():
-    for family in FAMILIES:
-        model = random_model(family)
-        pieces = torch.randint(7, len(tokenizer_of(family)) - 1, (3, 9), generator=torch.Generator().manual_seed(1))
-        attention = torch.ones_like(pieces)
-        attention[1, 6:] = 0
-        pieces[1, 6:] = tokenizer_of(family).pad_token_id
-        rows, positions = torch.tensor([0, 1, 2, 2]), torch.tensor([1, 5, 0, 4])
-        with torch.no_grad():
-            whole = model(input_ids=pieces, attention_mask=attention).logits[rows, positions]
-            given = {"input_ids": pieces, "attention_mask": attention}
-            chosen = scores_at(model, rows, positions, **given)
-            early = scores_at(model, rows, positions, cut=earliest_cut(model), **given)
-        assert torch.allclose(chosen, whole, atol=ROUNDING)
-        assert torch.allclose(early, whole, atol=ROUNDING)
 
 
 def test_a_sentence_longer_than_the_positions_is_windowed_not_cut():
