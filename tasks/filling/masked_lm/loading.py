@@ -44,11 +44,6 @@ def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
             f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only the text before a marker;"
             " take a masked language model, or set is_decoder to false"
         )
-    if getattr(model.config, "default_language", "") is None:
-        raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has adapters for several languages, and none is chosen: set "
-            f'"default_language" in its config.json to one of {", ".join(model.config.languages)}'
-        )
     return model, tokenizer, sorted(information["missing_keys"])
 
 

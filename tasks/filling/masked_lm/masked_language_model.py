@@ -186,7 +186,8 @@ class MaskedLanguageModel:
         """
         if not sentences:
             return []
-        views = [self._view(texts) for texts in sentences]
+        mask = str(self.tokenizer.mask_token)
+        views = [mask.join(self._without_spaces(list(map(self._defused, texts)))) for texts in sentences]
         encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
             "input_ids"
         ]
@@ -271,28 +272,23 @@ class MaskedLanguageModel:
             )
         return logits.float()
 
-    def _view(self, texts: Sequence[str]) -> str:
-        """A sentence in the form for the tokenizer, with mask tokens in the slots."""
-        before = map(self._defused, texts[:-1])
-        if self._strips_space:
-            before = map(str.rstrip, before)
-        return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
-
     def _text_by_text(self, texts: Sequence[str]) -> list[int]:
         """Pieces of a sentence in which the tokenizer finds more mask tokens than slots.
 
         Tokenizers that look for it after their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
         """
-        before = [text.rstrip() if self._strips_space else text for text in texts[:-1]]
-        parts = self.tokenizer(
-            [*before, texts[-1]], add_special_tokens=False, return_attention_mask=False, split_special_tokens=True
-        )["input_ids"]
+        given = {"add_special_tokens": False, "return_attention_mask": False, "split_special_tokens": True}
+        parts = self.tokenizer(self._without_spaces(texts), **given)["input_ids"]
         pieces = list(parts[0])
         for part in parts[1:]:
             pieces += [self.mask_entry, *part]
         if pieces.count(self.mask_entry) != len(texts) - 1:
             raise self._splits_the_mask()
         return pieces
+
+    def _without_spaces(self, texts: Sequence[str]) -> list[str]:
+        """The texts without the spaces before slots, in a vocabulary whose words begin with a sign for a space."""
+        return [*map(str.rstrip, texts[:-1]), texts[-1]] if self._strips_space else list(texts)
 
     def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
         """The pieces without the space sign after each mask token that text follows directly."""

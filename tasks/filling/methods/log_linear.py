@@ -18,21 +18,16 @@ word counts replaces its prior p_average. Candidates are drawn as for ``sample``
 (``causal_lm.candidates``), and each one gets its own factor p_frequency^b * p_average^-d.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from tasks.corpora.words import fold
 from tasks.filling.methods.sample import draw
 from tasks.filling.settings import CandidateMethod, CountingMethod
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from tasks.filling.opened_filler import Words
-    from tasks.filling.prepared_fill import Corpus, Learned
 
 
 class LogLinearWeights(Settings):
@@ -75,25 +70,6 @@ class LogLinear(CountingMethod, CandidateMethod):
     def drawn_at(self) -> float:
         """Temperature of the draw of a causal language model's candidates: 1 / a."""
         return 1 / self.weights.filler
-
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn the word frequencies, and the filler's mean probabilities or the factors of words."""
-        learned = super().learn(words, corpus)
-        wanted = learned.frequencies or words.frequencies
-        if not words.opened.is_causal:
-            from tasks.filling.masked_lm.weighing import prepare
-
-            weighing = prepare(words, corpus, self, wanted)
-            return replace(learned.also(wanted, log_linear=weighing.measured), weighing=weighing)
-        import numpy as np
-
-        weights, public = self.weights.values(), words.frequencies
-        logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
-        factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
-        # Among the spellings of a word, the first and most frequent one counts.
-        of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
-        measured = {**learned.measured, "log_linear": {"weights": weights}}
-        return replace(learned, word_factors=of_word, measured=measured)
 
     def choose(self, scores: "np.ndarray", off_list: "np.ndarray", random: "np.random.Generator") -> tuple[int, bool]:
         """A draw among a causal language model's candidates, whose scores have their factors."""

@@ -143,12 +143,10 @@ class ClassRestriction:
         """``words``: the ``W`` candidates."""
         self._words, self._class_words = words, class_words
         self._index = {word: index for index, word in enumerate(words)}
-        by_form: dict[Form, list[int]] = {}
-        for index, word in enumerate(words):
-            by_form.setdefault(form_of(word, has_capital=fold(word) in class_words.forms), []).append(index)
+        forms = [form_of(word, has_capital=fold(word) in class_words.forms) for word in words]
         self._forbidden: dict[str | Form, np.ndarray] = {}
-        for form, indices in by_form.items():
-            self._forbid(form, np.isin(np.arange(len(words)), indices))
+        for form in dict.fromkeys(forms):
+            self._forbid(form, np.array([each == form for each in forms]))
         self._classes: set[str] = set()
         self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
