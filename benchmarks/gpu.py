@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, RobertaConfig, RobertaForMaskedLM, pipeline
 
@@ -40,7 +41,7 @@ from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-from tasks.filling.methods.top_1 import Top1, best_word
+from tasks.filling.methods.top_1 import Top1
 from tasks.language_model.settings import TrainingSettings
 from tasks.language_model.training import train
 from tasks.model_source import locate_model
@@ -130,8 +131,9 @@ def masked(tiny: bool) -> dict[str, Any]:
     unmask = pipeline("fill-mask", model=copy.deepcopy(model).to(precise), tokenizer=tokenizer, device=device())
     candidates, lines = candidate_words(tokenizer, name="RoBERTa"), masked_messages(12 if tiny else 4000)
     language_model = MaskedLanguageModel(model, tokenizer, "RoBERTa").prepared()
-    choices: dict[str | None, Any] = {None: best_word}
-    filler = MaskedFiller(language_model, candidates, choices, MarkerRandomness(1), batch_sentences=BATCH)
+    choose = Top1(kind="top_1").choose
+    off_list: dict[str | None, Any] = {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=BATCH)
     ours, few = _timed(filler, model, lines), lines[: len(lines) // 4]
     fill_by_pipeline(unmask, candidates, few[:8], BATCH)
     started = clock()

@@ -14,7 +14,7 @@ from tasks.corpora.sidecar import sidecar_line
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.errors import CorpusError, ParameterError
 from tasks.filling.fill import COMMAND as FILL
-from tasks.filling.fill import DEFAULT_WORK_FOLDER, FillFiles
+from tasks.filling.fill import FillFiles
 from tasks.filling.filled_lines import Part
 from tasks.filling.opened_filler import OpenedFiller
 from tasks.filling.prepared_fill import Corpus, PreparedFill, prepare_fill
@@ -175,7 +175,7 @@ def recipe_of(made: MadeCell, resources: ResourceSettings, release: ReleaseSetti
         return Recipe(*given, None, None, files.input, files.output)
     method = made.filled.method
     read = stage_files(FILL, made.filled.fill).read_by(method)
-    corpus = Corpus(read, made.cell, release, resources.work_folder or DEFAULT_WORK_FOLDER)
+    corpus = Corpus(read, made.cell, release)
     prepared = prepare_fill(method, corpus, OpenedFiller(read.filler, resources.threads, read.word_counts))
     return Recipe(*given, prepared, read, files.input, read.output)
 

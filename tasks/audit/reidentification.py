@@ -36,8 +36,8 @@ from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.estimation import mean_probabilities
 from tasks.filling.masked_lm.places import candidate_log_probabilities
+from tasks.filling.masked_lm.weighing import mean_probabilities
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.filling.surrogates.words_by_frequency import Form, form_of
 

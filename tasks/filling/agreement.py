@@ -11,7 +11,6 @@ fill. ``A`` is an article only at the start of a sentence or among capitals (not
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tasks.corpora.words import folded_words
 from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, all_capitals, starts_sentence, with_article
@@ -43,43 +42,35 @@ _OTHER_LANGUAGES = frozenset(
 def agreed(sentence: MaskedSentence, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The texts and the words of a line, with agreeing articles."""
     texts, agreeing = list(sentence.texts), list(words)
-    known: _KnownWords | None = None
+    is_english: bool | None = None
+    capitals = False
     # From the right: an article that is a fill must be final before the text before it.
     for index in range(len(agreeing) - 1, -1, -1):
-        following = None
-        if agreeing[index] in ("a", "A", "an", "An", "AN"):
+        word, following, found = agreeing[index], None, ARTICLE.search(texts[index])
+        if word in ("a", "A", "an", "An", "AN"):
             following = _next_word(texts, agreeing, index)
-        found = ARTICLE.search(texts[index])
         if following is None and found is None:
             continue
-        known = known or _KnownWords.of(sentence)
-        if not known.are_english:
-            continue
+        if is_english is None:
+            is_english, capitals = _is_english(sentence.texts), all_capitals(sentence.texts)
+        if not is_english:
+            break
         if following is not None:
-            agreeing[index] = _article(agreeing[index][0], following, capitals=known.are_capitals)
-        if found is not None and known.hold_article(texts[index][: found.start(1)], found[1], first=index == 0):
-            capitals = known.are_capitals and found[1] == "A"
-            texts[index] = with_article(texts[index], _article(found[1], agreeing[index], capitals=capitals))
+            agreeing[index] = _article(word[0], following, capitals=capitals)
+        if found is None:
+            continue
+        before = texts[index][: found.start(1)]
+        # By its case an article, not the name of a letter.
+        if found[1] == "a" or capitals or starts_sentence(before, first=index == 0):
+            article = _article(found[1], agreeing[index], capitals=capitals and found[1] == "A")
+            texts[index] = with_article(texts[index], article)
     return texts, agreeing
 
 
-@dataclass(frozen=True)
-class _KnownWords:
-    """Properties of the unmasked words of a line that decide on its articles."""
-
-    are_english: bool
+def _is_english(texts: Sequence[str]) -> bool:
     """Whether more words are frequent English words than frequent words of other languages."""
-    are_capitals: bool
-
-    @classmethod
-    def of(cls, sentence: MaskedSentence) -> "_KnownWords":
-        known = [word for text in sentence.texts for word in folded_words(text)]
-        english = sum(word in _ENGLISH for word in known) - sum(word in _OTHER_LANGUAGES for word in known)
-        return cls(english > 0, all_capitals(sentence.texts))
-
-    def hold_article(self, before: str, letter: str, *, first: bool) -> bool:
-        """Whether an ``a`` or ``A`` after this text is an article by its case, not the name of a letter."""
-        return letter == "a" or self.are_capitals or starts_sentence(before, first=first)
+    known = [word for text in texts for word in folded_words(text)]
+    return sum(word in _ENGLISH for word in known) > sum(word in _OTHER_LANGUAGES for word in known)
 
 
 def _article(first_letter: str, word: str, *, capitals: bool) -> str:

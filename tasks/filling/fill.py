@@ -14,10 +14,8 @@ Examples:
   palimpsest fill --input masked.txt --output filled.txt --filler bert-base-uncased --method top_k --set k=5
 """
 
-import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -122,24 +120,27 @@ def fill(
     Raises ``ParameterError`` if a required file is missing, and ``CorpusError`` if a file is not of the masked text.
     Raises ``ModelError`` if the filler cannot be used.
     """
+    from tqdm import tqdm
+
     from tasks.filling.filled_corpus import fill_corpus
     from tasks.filling.opened_filler import OpenedFiller
     from tasks.filling.prepared_fill import Corpus, prepare_fill
 
     check_files(settings, files)
     files = files.read_by(settings)
-    corpus = Corpus(files, cell, release or ReleaseSettings(), resources.work_folder or DEFAULT_WORK_FOLDER)
+    corpus = Corpus(files, cell, release or ReleaseSettings())
     prepared = prepare_fill(settings, corpus, OpenedFiller(files.filler, resources.threads, files.word_counts))
     learned = prepared.learned
     report = Report().measure(**learned.measured)
-    with _progress_bar() as advance:
-        done = fill_corpus(prepared, corpus, resources, advance)
-    report.measure(**done.measured(), **_match_rates(done.counts), **settings.measured(files))
+    # A bar on standard error; none if that is no terminal.
+    with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
+        done = fill_corpus(prepared, corpus, resources, bar.update)
+    report.measure(**done.measured(), **settings.measured(files))
     report.measure(languages=learned.languages.measured(done.counts) if learned.languages else None)
     if done.fills and done.counts.get("class_slots") == 0:
         report.warn("no marker has a class: classes=match changed nothing; give --sidecar, or mask by class")
-    fallbacks = f"{done.fallbacks:,} {settings.fallbacks}"
-    if "off-list" in fallbacks and not done.allowed_words:
+    fallbacks = f"{done.fallbacks:,} fallbacks, such as words against the off-list rule"
+    if not done.allowed_words:
         fallbacks = "no list of never-masked words, so any word may be written"
     print(
         f"filled {done.fills:,} places ({done.markers:,} markers) in {done.lines:,} lines with {len(done.words):,} "
@@ -163,24 +164,6 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
         locate_model(files.filler)
     if settings.copies > 1:
         refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
-
-
-def _match_rates(counts: Mapping[str, int]) -> dict[str, float | None]:
-    """Shares of the slots with a class whose fill has it, after the first choice and at the end; empty without a check
-    of classes."""
-    slots = counts.get("class_slots")
-    if slots is None:
-        return {}
-    return {f"class_match_rate{at}": counts[f"class_matches{at}"] / slots if slots else None for at in ("_first", "")}
-
-
-@contextlib.contextmanager
-def _progress_bar() -> Iterator[Callable[[int], object]]:
-    """A bar on standard error that counts fills; none if standard error is no terminal."""
-    from tqdm import tqdm
-
-    with tqdm(desc="filling", unit=" fills", unit_scale=True, disable=None, file=sys.stderr) as bar:
-        yield bar.update
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Filled text may still have private words that were not masked.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,8 +56,7 @@ class FilledCorpus:
                 self.words.add(fold(fill.word))
         if self.restoration is not None:
             self.restoration.add(part.sentences, part.words, in_copy)
-        for name, count in part.counts.items():
-            self.counts[name] += count
+        self.counts.update(part.counts)
         self.candidate_words = part.candidate_words
         if part.forward_seconds is not None:
             self.forward_seconds = (self.forward_seconds or 0.0) + part.forward_seconds
@@ -89,10 +88,20 @@ class FilledCorpus:
             "expected_restoration_by_frequency": overall.get("expected_by_frequency"),
             "restoration": restoration,
             **self.counts,
+            **self._class_match_rates(),
             "filling_seconds": round(self.seconds, 3),
             "markers_per_second": round(self.markers / self.seconds, 1) if self.markers else None,
             "forward_seconds": None if self.forward_seconds is None else round(self.forward_seconds, 3),
         }
+
+    def _class_match_rates(self) -> dict[str, float | None]:
+        """Shares of the slots with a class whose fill has it, after the first choice and at the end; empty without a
+        check of classes."""
+        slots = self.counts.get("class_slots")
+        if slots is None:
+            return {}
+        names = ("class_match_rate_first", "class_matches_first"), ("class_match_rate", "class_matches")
+        return {rate: self.counts[matches] / slots if slots else None for rate, matches in names}
 
 
 def fill_corpus(
@@ -101,9 +110,10 @@ def fill_corpus(
     """Write the filled text with its copies in sequence; ``advance`` is called with the number of slots just filled.
 
     Line numbers continue from copy to copy, so each copy has different draws. The first equals a single fill.
-    Streams are always filled in this process, without the cluster of ``resources``.
+    Streams are always filled in this process, without the cluster of ``resources``. Raises ``CorpusError`` if no marker
+    was found, so that no raw text becomes a fill.
     """
-    files, method = corpus.files, prepared.method
+    files, method, words = corpus.files, prepared.method, prepared.words
     # With counted words, the report too may use the masked words only through the noisy counts.
     sidecar = None if method.counts_masked_words else files.sidecar
     copy_of: list[int] = []
@@ -124,34 +134,27 @@ def fill_corpus(
         resources = resources.model_copy(update={"cluster": None})
     restoration = None
     if sidecar:
-        words, generic = prepared.words, None
+        generic = None
         if words.counts:
             generic = GenericWords(words.counts.off_list_probabilities(words.allowed_words), words.counts.ranks())
         restoration = Restoration(generic, method.copies)
-    done, started = FilledCorpus(prepared.words.allowed_words, restoration), time.perf_counter()
-    filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
+    done, started = FilledCorpus(words.allowed_words, restoration), time.perf_counter()
 
     def lines() -> Iterator[str]:
-        part: FilledPart
+        is_empty = True
+        filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
         for number, part in enumerate(filled):
             done.add(part, copy_of[number])
+            is_empty = is_empty and not any(map(str.strip, part.lines))
             yield from part.lines
+        if is_empty:
+            raise empty_text(files.input)
+        if not done.markers:
+            raise CorpusError(
+                f"{files.input!r} has no marker such as [MASK], so filling would copy it unchanged; give a text that "
+                "'palimpsest mask' wrote"
+            )
 
-    write_lines(files.output, _masked(lines(), done, files.input), private=True)
+    write_lines(files.output, lines(), private=True)
     done.seconds = time.perf_counter() - started
     return done
-
-
-def _masked(lines: Iterable[str], done: FilledCorpus, source: str) -> Iterator[str]:
-    """The lines. Raises ``CorpusError`` at their end if no marker was found, so that no raw text becomes a fill."""
-    is_empty = True
-    for line in lines:
-        is_empty = is_empty and not line.strip()
-        yield line
-    if is_empty:
-        raise empty_text(source)
-    if not done.markers:
-        raise CorpusError(
-            f"{source!r} has no marker such as [MASK], so filling would copy it unchanged; give a text that "
-            "'palimpsest mask' wrote"
-        )

@@ -86,31 +86,24 @@ def read_parts(
     documents: Iterable[str] | None = None,
 ) -> Iterator[Part]:
     """Divide a masked corpus. Raises ``CorpusError`` if the sidecar or the documents have another number of lines."""
-    remaining = iter(lines)
-    records = iter(spans) if spans is not None else None
-    names = iter(documents) if documents is not None else None
-    count = 0
+    remaining, count = iter(lines), 0
+    records = None if spans is None else iter(spans)
+    names = None if documents is None else iter(documents)
+
+    def taken(following: Iterator[Item] | None, what: str) -> list[Item] | None:
+        if following is None:
+            return None
+        items = list(islice(following, len(part)))
+        if len(items) < len(part):
+            raise CorpusError(f"the {what} ends before line {count + len(items) + 1} of the masked text")
+        return items
+
     while part := list(islice(remaining, PART_LINES)):
-        yield Part(
-            count + 1,
-            part,
-            _aligned(part, count, records, "sidecar"),
-            _aligned(part, count, names, "documents file"),
-        )
+        yield Part(count + 1, part, taken(records, "sidecar"), taken(names, "documents file"))
         count += len(part)
     for following, what in ((records, "sidecar"), (names, "documents file")):
         if following is not None and next(following, None) is not None:
             raise CorpusError(f"the {what} has more lines than the {count} of the masked text")
-
-
-def _aligned(part: Sequence[str], before: int, following: Iterator[Item] | None, what: str) -> list[Item] | None:
-    """The items of ``following`` for the lines of a part, after ``before`` lines of other parts."""
-    if following is None:
-        return None
-    items = list(islice(following, len(part)))
-    if len(items) < len(part):
-        raise CorpusError(f"the {what} ends before line {before + len(items) + 1} of the masked text")
-    return items
 
 
 def lines_with_spans(
@@ -122,60 +115,48 @@ def lines_with_spans(
             yield line, with_spans(read_masked_line(line, number, merge_markers=False), record).spans
 
 
-@dataclass
-class PartFiller:
-    """A filler with its casing and languages; every device has one."""
+def fill_part(
+    part: Part,
+    filler: Filler,
+    casing: Casing,
+    *,
+    merge_markers: bool,
+    languages: PlaceLanguages | None = None,
+    advance: Callable[[int], object] = nothing,
+) -> FilledPart:
+    """Fill a part; ``advance`` is called with the number of slots just filled.
 
-    filler: Filler
-    casing: Casing
-    merge_markers: bool
-    languages: PlaceLanguages | None = None
-    """Languages of places, if fills follow them."""
-
-    def fill(self, part: Part, advance: Callable[[int], object] = nothing) -> FilledPart:
-        """Fill a part; ``advance`` is called with the number of slots just filled.
-
-        Raises ``CorpusError`` if the sidecar is of another text, and ``RuntimeError`` if the unmasked text of a line
-        would change (except articles, see ``agreement``).
-        """
-        before, seconds = self._counts(), self.filler.forward_seconds or 0.0
-        sentences = self._sentences(part)
-        fills = self.filler.fill(sentences, advance)
-        written = list(map(self._written, part.lines, sentences, fills))
-        words, lines = [each for each, _ in written], [line for _, line in written]
-        # A difference of counters would drop counts of 0, which the report needs.
-        counts = {name: count - before.get(name, 0) for name, count in self._counts().items()}
-        if self.languages is not None:
-            private = None if part.spans is None else list(map(_private_line, sentences))
-            counts |= self.languages.counts(sentences, lines, private)
-        total = self.filler.forward_seconds
-        forward = None if total is None else total - seconds
-        return FilledPart(sentences, fills, words, lines, counts, self.filler.candidate_count, forward)
-
-    def _counts(self) -> dict[str, int]:
-        return dict(getattr(self.filler, "counts", {}))
-
-    def _written(self, line: str, sentence: MaskedSentence, fills: Sequence[Fill]) -> tuple[list[str], str]:
-        words = self.casing.write(sentence.texts, [fill.word for fill in fills])
-        texts, words = agreed(sentence, words)
-        filled = replace(sentence, texts=tuple(texts)).filled(words)
-        check_unchanged(line, filled, sentence, words)
-        return words, filled
-
-    def _sentences(self, part: Part) -> list[MaskedSentence]:
-        lines = zip(part.lines, part.documents or repeat(None), strict=False)
-        sentences = [
-            read_masked_line(line, number, merge_markers=self.merge_markers, document=document)
-            for number, (line, document) in enumerate(lines, part.first_line)
-        ]
-        if self.languages is not None:
-            sentences = self.languages.with_languages(part.lines, sentences)
-        if part.spans is None:
-            return sentences
-        return [with_spans(sentence, spans) for sentence, spans in zip(sentences, part.spans, strict=True)]
+    ``languages``: of the places, if fills follow them. Raises ``CorpusError`` if the sidecar is of another text, and
+    ``RuntimeError`` if the unmasked text of a line would change (except articles, see ``agreement``).
+    """
+    # A difference of counters would drop counts of 0, which the report needs.
+    before, seconds = dict(getattr(filler, "counts", {})), filler.forward_seconds or 0.0
+    sentences = [
+        read_masked_line(line, number, merge_markers=merge_markers, document=document)
+        for number, (line, document) in enumerate(
+            zip(part.lines, part.documents or repeat(None), strict=False), part.first_line
+        )
+    ]
+    if languages is not None:
+        sentences = languages.with_languages(part.lines, sentences)
+    if part.spans is not None:
+        sentences = [with_spans(sentence, spans) for sentence, spans in zip(sentences, part.spans, strict=True)]
+    fills = filler.fill(sentences, advance)
+    words, lines = [], []
+    for line, sentence, its_fills in zip(part.lines, sentences, fills, strict=True):
+        texts, its_words = agreed(sentence, casing.write(sentence.texts, [fill.word for fill in its_fills]))
+        filled = replace(sentence, texts=tuple(texts)).filled(its_words)
+        check_unchanged(line, filled, sentence, its_words)
+        words.append(its_words)
+        lines.append(filled)
+    counts = {name: count - before.get(name, 0) for name, count in dict(getattr(filler, "counts", {})).items()}
+    if languages is not None:
+        private = None if part.spans is None else list(map(_private_line, sentences))
+        counts |= languages.counts(sentences, lines, private)
+    forward = None if filler.forward_seconds is None else filler.forward_seconds - seconds
+    return FilledPart(sentences, fills, words, lines, counts, filler.candidate_count, forward)
 
 
 def _private_line(sentence: MaskedSentence) -> str:
     """The line before masking, except for the white space between merged markers."""
-    words = [" ".join(span.original for span in spans) for spans in spans_of_slots(sentence)]
-    return "".join(text + word for text, word in zip(sentence.texts, [*words, ""], strict=True))
+    return sentence.filled([" ".join(span.original for span in spans) for spans in spans_of_slots(sentence)])

@@ -10,7 +10,7 @@ from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import is_causal
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies
 from tasks.filling.masked_sentence import Casing, small_words, usual_forms
-from tasks.filling.settings import SHIPPED_FILLER, ClassCheck, FillingMethod, LanguageAware
+from tasks.filling.settings import SHIPPED_FILLER, FillingMethod, LanguageAware
 from tasks.torch_setup import set_up_torch
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class OpenedFiller:
     def counts(self, method: FillingMethod) -> WordFrequencies | None:
         """The word counts for a method; the published ones if it needs some and none are given."""
         letters, languages = method.counts_masked_words, method.languages if isinstance(method, LanguageAware) else []
-        if self._word_counts:
-            path = self._word_counts
+        if path := self._word_counts:
             return self._once(lambda: WordFrequencies.read(path, letters=letters), "counts", letters)
         if method.needs_word_counts or languages or (method.uses_filler and self.name == SHIPPED_FILLER):
             return self._once(
@@ -88,20 +87,20 @@ class OpenedFiller:
 
     def usual_forms(self, counts: WordFrequencies | None) -> dict[str, str]:
         """From folded words to their usual forms by the word counts."""
-        if counts is None:
-            return {}
-        return self._once(lambda: usual_forms(zip(counts.words, counts.counts.tolist(), strict=True)), id(counts))
+        return {} if counts is None else self._once(lambda: usual_forms(counts.items()), "forms", id(counts))
 
-    def class_words(self, check: ClassCheck, counts: WordFrequencies | None) -> "ClassWords":
+    def class_words(self, counts: WordFrequencies | None) -> "ClassWords":
         """Words by class. Raises ``ModelError`` if the tagger cannot be used."""
         from tasks.filling.surrogates.class_check import ClassWords
         from tasks.filling.surrogates.values import SurrogateValues
+        from tasks.masking.settings import SpacyTagger
         from tasks.masking.taggers.entity_tagger import load_tagger
 
         def make() -> ClassWords:
-            return ClassWords(load_tagger(check.tagger, self.threads), SurrogateValues(), self.usual_forms(counts))
+            tagger = load_tagger(SpacyTagger(kind="spacy"), self.threads)
+            return ClassWords(tagger, SurrogateValues(), self.usual_forms(counts))
 
-        return self._once(make, "classes", check.tagger.model_dump_json(), id(counts))
+        return self._once(make, "classes", id(counts))
 
 
 @dataclass(frozen=True)
@@ -125,9 +124,8 @@ class Words:
 
     def casing(self, *, is_cased: bool) -> Casing:
         """The casing of a filler's words; ``is_cased``: whether the filler decides on capitals by its sentence."""
-        counts = self.counts
-        small = small_words(zip(counts.words, counts.counts.tolist(), strict=True)) if counts and is_cased else set()
-        return Casing(self.opened.usual_forms(counts), filler_is_cased=is_cased, small=small)
+        small = small_words(self.counts.items()) if self.counts and is_cased else set()
+        return Casing(self.opened.usual_forms(self.counts), filler_is_cased=is_cased, small=small)
 
     def off_list(
         self, frequencies: WordFrequencies, languages: "PlaceLanguages | None"

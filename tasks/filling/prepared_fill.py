@@ -6,17 +6,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.text_lines import read_lines
-from tasks.filling.fill import DEFAULT_WORK_FOLDER, CorpusFiles, FillFiles
-from tasks.filling.filled_lines import Part, PartFiller
-from tasks.filling.fillers.filler_folder import refuse_misfit
-from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.corpora.words import fold
+from tasks.errors import ParameterError
+from tasks.filling.fill import CorpusFiles, FillFiles
+from tasks.filling.filled_lines import FilledPart, Part, fill_part
+from tasks.filling.fillers.filler_folder import is_causal, located
+from tasks.filling.fillers.settings import misfit
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies, domain_frequencies
 from tasks.filling.marker_randomness import MarkerRandomness, fill_secret
+from tasks.filling.methods.log_linear import LogLinear
 from tasks.filling.opened_filler import OpenedFiller, Words
-from tasks.filling.settings import FillingMethod
+from tasks.filling.settings import KINDS, CountingMethod, FillingMethod, LanguageAware
 from tasks.masking.settings import TechniqueSettings
-from tasks.parts import Work
+from tasks.model_source import unreachable
+from tasks.parts import Advance, Work, nothing
 from tasks.privacy.settings import ReleaseSettings
 from tasks.records.cell import Cell
 
@@ -39,10 +46,6 @@ class Learned:
     """Languages of places and words, if fills follow them."""
     measured: dict[str, Any] = field(default_factory=dict)
     """Figures for the report."""
-
-    def also(self, frequencies: WordFrequencies, **measured: object) -> "Learned":
-        """A copy with other frequencies and their figures."""
-        return replace(self, frequencies=frequencies, measured={**self.measured, **measured})
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,6 @@ class Corpus:
     cell: Cell
     release: ReleaseSettings
     """Limits of releases of the corpus, for noisy counts."""
-    work_folder: str
-    """Folder that stores averages of the filler for later fills."""
     planted: PlantedLines | None = None
     """Lines of an attack, counted with the corpus."""
 
@@ -105,22 +106,24 @@ class PreparedFill:
         """Randomness of the filler; by the seed alone with matched classes, since only surrogates follow originals."""
         return MarkerRandomness(self.seed, b"" if self.method.matches_classes else self.secret)
 
-    def part_filler(self) -> PartFiller:
-        """The filler for parts of a text, on one device."""
+    def work(self) -> Work:
+        """The function that fills a part, on one device."""
         filler, casing = self.method.build(self)
         if self.method.matches_classes:
             from tasks.filling.surrogates.class_check import checked
 
             filler = checked(self, filler, casing)
-        return PartFiller(filler, casing, self.method.merges_markers, self.learned.languages)
+        merge_markers, languages = self.method.merges_markers, self.learned.languages
 
-    def work(self) -> Work:
-        """The function that fills a part, on one device."""
-        return self.part_filler().fill
+        def fill(part: Part, advance: Advance) -> FilledPart:
+            return fill_part(part, filler, casing, merge_markers=merge_markers, languages=languages, advance=advance)
+
+        return fill
 
     def fill(self, part: Part) -> list[str]:
         """Fills of lines outside the corpus, such as made-up sentences of a page or canaries of an audit."""
-        return self.part_filler().fill(part).lines
+        lines: list[str] = self.work()(part, nothing).lines
+        return lines
 
 
 def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) -> PreparedFill:
@@ -131,11 +134,69 @@ def prepare_fill(method: FillingMethod, corpus: Corpus, opened: OpenedFiller) ->
     """
     files = corpus.files
     if files.filler:
-        refuse_misfit(method, files.filler)
+        _refuse_misfit(method, files.filler)
     words = Words(opened, AllowedWords.read(files.allowed_words), opened.counts(method))
     secret = fill_secret(files.sidecar) if files.sidecar and method.follows_originals else b""
-    return PreparedFill(
-        method, words, method.learn(words, corpus), 1 if corpus.cell.seed is None else corpus.cell.seed, secret
+    seed = 1 if corpus.cell.seed is None else corpus.cell.seed
+    return PreparedFill(method, words, _learned(method, words, corpus), seed, secret)
+
+
+def _learned(method: FillingMethod, words: Words, corpus: Corpus) -> Learned:
+    """Learn from the corpus: languages of places, word frequencies, and terms of scores."""
+    found = Learned()
+    if isinstance(method, LanguageAware) and method.languages:
+        from tasks.filling.place_languages import PlaceLanguages
+
+        found = replace(found, languages=PlaceLanguages(method.languages, corpus.masked))
+    if not isinstance(method, CountingMethod):
+        return found
+    public, wanted, measured = words.frequencies, words.frequencies, dict[str, Any]()
+    if method.has_domain_prior:
+        generic = words.opened.generic_text(str(corpus.files.generic_text), public)
+        domain = domain_frequencies(public, corpus.masked, generic)
+        wanted, measured["domain_frequencies"] = domain.frequencies, domain.measured
+    if method.counts is not None:
+        from tasks.filling.frequencies.counted_frequencies import count_masked_words
+
+        counted = count_masked_words(words, corpus, wanted, method.counts)
+        wanted, measured["counted_frequencies"] = counted.frequencies, counted.measured
+    found = replace(found, frequencies=wanted, measured=measured)
+    if not isinstance(method, LogLinear):
+        return found
+    if not words.opened.is_causal:
+        from tasks.filling.masked_lm.weighing import prepare
+
+        weighing = prepare(words, corpus, method, wanted)
+        measured["log_linear"] = weighing.measured
+        return replace(found, weighing=weighing)
+    weights = method.weights.values()
+    measured["log_linear"] = {"weights": weights}
+    logs = [np.log(of / of.sum()) for of in (wanted.counts, public.counts)]
+    factors = weights["frequency"] * logs[0] - weights["average"] * logs[1]
+    # Among the spellings of a word, the first and most frequent one counts.
+    of_word = dict(zip(map(fold, reversed(public.words)), reversed(factors.tolist()), strict=True))
+    return replace(found, word_factors=of_word)
+
+
+def _refuse_misfit(method: FillingMethod, filler: str) -> None:
+    """Raise ``ParameterError`` if a method does not run with the kind of a filler, ``ModelError`` if it is missing."""
+    kind = "causal_lm" if is_causal(filler) else "masked_lm"
+    found = misfit(method, kind)
+    if found is None:
+        return
+    if kind == "masked_lm":
+        # A missing filler has no kind.
+        source = located(filler)
+        from transformers import PretrainedConfig
+
+        try:
+            PretrainedConfig.get_config_dict(source)
+        except Exception as error:
+            raise unreachable(filler, error) from error
+    example = {"masked": "bert-base-uncased", "causal": "gpt2"}[found.needs]
+    raise ParameterError(
+        f"{found.what} needs a {found.needs} language model, and filler {filler!r} is a {KINDS[kind]} one; "
+        f"{found.remedy}, or take a filler such as {example!r}"
     )
 
 
@@ -177,5 +238,5 @@ def prepare_like_corpus(
         sidecar=str(masked / "sidecar.jsonl") if counts else None,
         documents=planted.corpus_documents if planted else None,
     )
-    corpus = Corpus(given.read_by(method), cell, ReleaseSettings(), DEFAULT_WORK_FOLDER, planted if counts else None)
+    corpus = Corpus(given.read_by(method), cell, ReleaseSettings(), planted if counts else None)
     return prepare_fill(method, corpus, opened)

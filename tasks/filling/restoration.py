@@ -3,18 +3,15 @@
 A filling method with more matches than the guess follows the private words. This is no attack: an attacker has the
 filled text and his own model, and recovers more. It reads the sidecar, so it runs only where private text is allowed.
 
-Places are counted in total and in groups. Groups are the technique, detector or rule that masked, the class, and the
-frequency of the masked word in generic text (rank in the word counts, in powers of ten). Rare words reveal most. A
-place of merged markers or of several words counts in the group of each of its words. So groups can sum to more than the
-total. The place is restored in a group if its fill is a word of this group. In a corpus with several ``copies``, a
-place counts once. It is restored if any copy has its word, since a reader may have all copies.
+Places are counted in total and in groups: the technique, detector or rule that masked, the class, and the frequency of
+the masked word in generic text (rank in the word counts, in powers of ten). A place of merged markers or of several
+words counts in the group of each of its words. It is restored in a group if its fill is a word of this group. In a
+corpus with several ``copies``, a place counts once. It is restored if any copy has its word.
 
-Figures are rounded (``Rounding``), since exact sums reveal words. Two exact reports that differ by one line would
-reveal its word, the word's group, and whether the fill restores it. Groups of fewer than ``FEWEST_PLACES`` are left
-out, and the guess by frequency is reported only for the total.
-
-Intervals are Wilson score intervals at 95 %. They assume independent places, which is not quite true in a conversation.
-They cover the intervals of all counts that round to the same number. The guess is an expectation without an interval.
+Figures are rounded (``Rounding``), since two exact reports that differ by one line would reveal its word. Groups of
+fewer than ``FEWEST_PLACES`` are left out, and the guess by frequency is reported only for the total. Intervals are
+Wilson score intervals at 95 %, for independent places. They cover the intervals of all counts that round to the same
+number. The guess is an expectation without an interval.
 """
 
 import hmac
@@ -71,7 +68,7 @@ class GenericWords:
 
 
 @dataclass
-class RestorationCount:
+class _Count:
     """Counts of places of one group."""
 
     places: int = 0
@@ -81,8 +78,7 @@ class RestorationCount:
     seen: set[tuple[int, int]] = field(default_factory=set)
     """Restored places by line and slot, for a corpus with several copies; otherwise empty."""
 
-    def add(self, other: "RestorationCount") -> None:
-        """Add another count."""
+    def add(self, other: "_Count") -> None:
         self.places += other.places
         self.restored += other.restored - len(self.seen & other.seen)
         self.expected += other.expected
@@ -95,55 +91,46 @@ class Restoration:
     def __init__(self, generic: GenericWords | None, copies: int = 1) -> None:
         """``generic``: ``None`` for no expectation and no groups by frequency. ``copies``: number of fills of the
         corpus."""
-        self._generic = generic
-        self._copies = copies
+        self._generic, self._copies = generic, copies
         self._most = None if generic is None else self._in_any_copy(max(generic.probabilities.values(), default=0.0))
-        self._groups: dict[tuple[str, str], RestorationCount] = {(_OVERALL, ""): RestorationCount()}
+        self._groups = {(_OVERALL, ""): _Count()}
 
     def add(self, sentences: Sequence[MaskedSentence], words: Sequence[Sequence[str]], lines_before: int = 0) -> None:
         """Count the fills of some lines with their spans of the sidecar (``with_spans``).
 
         ``lines_before``: number of lines in earlier copies.
         """
-        groups: dict[tuple[str, str], RestorationCount] = {}
+        # Sum by parts, since the last digits of a sum depend on its order.
+        part: dict[tuple[str, str], _Count] = {}
         for sentence, its_words in zip(sentences, words, strict=True):
             for slot, (spans, word) in enumerate(zip(spans_of_slots(sentence), its_words, strict=True)):
-                place = (sentence.number - lines_before, slot)
-                self._add_place(groups, spans, fold(word), place, is_first_copy=not lines_before)
-        # Sum by parts, since the last digits of a sum depend on its order.
-        for group, count in groups.items():
-            self._groups.setdefault(group, RestorationCount()).add(count)
+                for group, originals in self._groups_of(spans).items():
+                    count = part.setdefault(group, _Count())
+                    if fold(word) in originals:
+                        count.restored += 1
+                        if self._copies > 1:
+                            count.seen.add((sentence.number - lines_before, slot))
+                    if not lines_before:
+                        count.places += 1
+                        if self._generic is not None:
+                            known = self._generic.probabilities
+                            guessed = sum(known.get(original, 0.0) for original in sorted(originals))
+                            count.expected += self._in_any_copy(guessed)
+        for group, count in part.items():
+            self._groups.setdefault(group, _Count()).add(count)
 
-    def _add_place(
-        self,
-        counts: dict[tuple[str, str], RestorationCount],
-        spans: Sequence[MaskedSpan],
-        word: str,
-        place: tuple[int, int],
-        *,
-        is_first_copy: bool,
-    ) -> None:
+    def _groups_of(self, spans: Sequence[MaskedSpan]) -> dict[tuple[str, str], set[str]]:
+        """The masked words of a place in each of its groups."""
         groups: dict[tuple[str, str], set[str]] = {(_OVERALL, ""): set()}
         for span in spans:
             originals = original_words(span)
-            groups[_OVERALL, ""] |= originals
-            groups.setdefault((_SOURCE, span.source), set()).update(originals)
-            groups.setdefault((_CLASS, span.label), set()).update(originals)
+            for group in ((_OVERALL, ""), (_SOURCE, span.source), (_CLASS, span.label)):
+                groups.setdefault(group, set()).update(originals)
             if self._generic is not None:
                 for original in originals:
                     bucket = frequency_bucket(self._generic.ranks.get(original))
                     groups.setdefault((_FREQUENCY, bucket), set()).add(original)
-        for group, originals in groups.items():
-            count = counts.setdefault(group, RestorationCount())
-            if word in originals:
-                count.add(RestorationCount(restored=1, seen={place} if self._copies > 1 else set()))
-            if not is_first_copy:
-                continue
-            count.places += 1
-            if self._generic is not None:
-                # Sort the set, since the last digits of a sum depend on its order.
-                guessed = sum(self._generic.probabilities.get(word, 0.0) for word in sorted(originals))
-                count.expected += self._in_any_copy(guessed)
+        return groups
 
     def _in_any_copy(self, chance: float) -> float:
         """Probability that at least one copy has a word that a single one has with probability ``chance``."""
@@ -182,7 +169,7 @@ class Restoration:
         return rows | {"groups_left_out": left_out}
 
 
-def _row(count: RestorationCount, rounded: Rounding) -> dict[str, Any]:
+def _row(count: _Count, rounded: Rounding) -> dict[str, Any]:
     """Row of a group; without a rate if it has too few places."""
     places, restored = round(rounded(count.places)), round(rounded(count.restored))
     if places < FEWEST_PLACES:

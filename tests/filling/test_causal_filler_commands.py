@@ -37,9 +37,7 @@ def train(folder, model, output, *options):
 
 def fill(folder, filler, *options):
     arguments = ["--input", folder / "masked.txt", "--output", folder / "filled.txt", "--filler", filler]
-    status = main(
-        ["fill", *map(str, arguments), "--set", f"resources.work_folder={folder / 'work'}", *map(str, options)]
-    )
+    status = main(["fill", *map(str, arguments), *map(str, options)])
     return status, (folder / "filled.txt").read_text(encoding="utf-8") if status == 0 else ""
 
 

@@ -15,7 +15,8 @@ from tiny_causal_models import (
 
 from tasks.errors import ModelError
 from tasks.filling.causal_lm.free import Alignment, FreeFiller
-from tasks.filling.causal_lm.language_model import CausalLanguageModel, CausalPrompt
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompts import CausalPrompt
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
@@ -157,8 +158,8 @@ def test_the_outcome_is_that_of_generate(model):
     # What the model writes, with one word masked, is what it writes rightly if it does not look at its prompt.
     filler = free(model)
     expected = [Alignment(s.texts).words(text) for s, text in zip(given, texts, strict=True)]
-    assert filler.write(filler.encode(given)) == expected
-    written = filler.pieces(filler.encode(given))
+    found, written = map(list, zip(*filler.write(filler.encode(given)), strict=True))
+    assert found == expected
     assert all(written)
     assert written == [theirs[: len(ours)] for ours, theirs in zip(written, pieces, strict=True)]
     if model.config.tie_word_embeddings is False:

@@ -8,14 +8,14 @@ from stage_commands import settings
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill
-from tasks.filling.methods.surrogate import SurrogateFiller
 from tasks.filling.surrogates.class_check import (
     ClassCheckedFiller,
     ClassRestriction,
     ClassWords,
-    WordsOfClassByFrequency,
     labels_of_slots,
+    words_by_frequency,
 )
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import forms_of_slots
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
@@ -83,22 +83,15 @@ ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 def checked(*best, attempts=3, restricted=True, frequencies=None):
     restriction = ClassRestriction(WORDS, CLASS_WORDS if restricted else Unrestricted(ByPrefix(), VALUES, {}))
-    filler = Scripted(restriction, *best)
     surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
-    casing = Casing({}, filler_is_cased=True)
-    by_frequency = None
+    scripted, by_frequency = Scripted(restriction, *best), None
     if frequencies is not None:
         off_list = np.ones(len(frequencies.words), dtype=bool)
-        by_frequency = WordsOfClassByFrequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
-    return ClassCheckedFiller(
-        filler,
-        casing,
-        CLASS_WORDS,
-        surrogates,
-        attempts=attempts,
-        restriction=None if frequencies is not None else restriction,
-        by_frequency=by_frequency,
-    )
+        restriction, by_frequency = None, words_by_frequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
+    casing = Casing({}, filler_is_cased=True)
+    filler = ClassCheckedFiller(scripted, casing, CLASS_WORDS, surrogates, attempts, restriction, by_frequency)
+    filler.scripted = scripted
+    return filler
 
 
 def fills(filler, *texts, **options):
@@ -121,18 +114,6 @@ def test_words_by_class():
     assert of["DATE"] == {"May", "may", "1984", "12"}
     assert of["NUMBER"] == {"1984", "12", "five"}
     assert of["MONEY"] == {"1984", "12", "dollars"}
-
-
-def test_the_gazetteer_keeps_a_word_from_the_class_that_a_tagger_mistakes_it_for():
-    class Mistaken(ByPrefix):
-        def tag(self, lines):
-            for line in lines:
-                spans = [(line.index(word), len(word)) for word in ("Jennifer", "Qwert") if word in line]
-                yield line, [EntitySpan(start, start + length, "GPE") for start, length in spans]
-
-    allowed = partial(ClassWords(Mistaken(), VALUES, {}).allowed, ["Jennifer", "Qwert"])
-    assert allowed("LOCATION").tolist() == [False, True]
-    assert allowed("PERSON").tolist() == [False, False]
 
 
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
@@ -164,14 +145,6 @@ def test_labels_of_markers_and_of_the_sidecar():
     assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
 
 
-def test_the_best_word_of_the_class_is_taken():
-    filler = checked("the", "Cityd", "Persone")
-    assert fills(filler, "Yes, {PERSON:Tom} is in {LOCATION:Bonn} so {MASK:it} is") == [["Persone", "Cityd", "the"]]
-    assert filler.counts == {
-        "class_slots": 2, "class_matches_first": 2, "class_matches": 2, "class_redraws": 0, "class_surrogates": 0,
-    }  # fmt: skip
-
-
 def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
     filler = checked("Cityh", "Cityj", "Personb")
     found = fills(
@@ -180,7 +153,7 @@ def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
     assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
     assert filler.counts["class_matches_first"] == 2
     assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
-    assert filler.filler.calls == 4 + 1
+    assert filler.scripted.calls == 4 + 1
 
 
 def test_what_stays_wrong_becomes_a_surrogate():
@@ -201,31 +174,6 @@ def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency
     assert all(city in CITIES and person in PEOPLE for city, person in lines)
     assert len({city for city, _ in lines}) > 10
     assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (0, 80)
-
-
-def test_of_a_class_nothing_forbidden_is_chosen_and_few_words_are_no_class():
-    class OneHouse(ClassWords):
-        def allowed(self, words, label):
-            return np.array([word == "house" for word in words]) if label == "WORK" else super().allowed(words, label)
-
-    restriction = ClassRestriction(WORDS, OneHouse(ByPrefix(), VALUES, {}))
-    place = Place(1, 0)
-    restriction.begin({place: "LOCATION"})
-
-    def chosen(*forbidden):
-        scores = -np.arange(len(WORDS), dtype=np.float32)
-        scores[list(map(WORDS.index, forbidden))] = -np.inf
-        return best(restriction, place, scores)
-
-    assert (chosen(), chosen("Citya")) == ("Citya", "Cityb")
-    restriction.refuse(place, "Citya")
-    assert chosen() == "Cityb"
-    restriction.hold(place, "Cityf")
-    assert chosen() == "Cityf"
-    restriction.refuse(place, "Cityf")
-    assert chosen() == "Cityb"
-    restriction.begin({place: "WORK"})
-    assert chosen() == "the"
 
 
 CITY_NAMES = (

@@ -14,7 +14,7 @@ from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError
 from tasks.filling.fill import CorpusFiles
 from tasks.filling.frequencies.counted_frequencies import counted_frequencies
-from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
+from tasks.filling.frequencies.noise import noise, posterior_rates
 from tasks.filling.frequencies.word_frequencies import (
     AllowedWords,
     EstimatedFrequencies,
@@ -221,14 +221,6 @@ def test_words_with_the_same_estimate_have_that_rate_on_the_average():
             # Rates of some hundredths of a place leave hardly a trace in the counts of one text.
             assert estimate[some].mean() == pytest.approx(rates[some].mean(), rel=0.25, abs=1e-2)
         assert estimate.sum() == pytest.approx(rates.sum(), rel=0.05)
-
-
-def test_noise_is_as_wide_as_what_one_line_can_move() -> None:
-    """Two counts of L each may change, so b is 2 L / epsilon: by the spread of a word that nobody said."""
-    for per_line, epsilon in ((1, 4.0), (3, 1.0)):
-        ratio = math.exp(-epsilon / (2 * per_line))
-        found = counted([line("queue")] * 5, words_per_unit=per_line, epsilon=epsilon)
-        assert found.measured["threshold"] == threshold(3, ratio)
 
 
 def test_one_word_of_a_marker_counts() -> None:

@@ -15,7 +15,6 @@ from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
-from tasks.filling.prepared_fill import Learned
 
 DRAWS = 4000
 FOUR_SIGMA = 4.0
@@ -24,8 +23,12 @@ FOUR_SIGMA = 4.0
 
 def chosen(settings, off_list, *rows):
     """What a method takes at places with these scores, and whether all of it, or nothing, is a fallback."""
-    choose, randomness = settings.prepare(np.array(off_list), Learned()), MarkerRandomness(3)
-    found = [choose(scores, randomness.at(Place(line, 0))) for line, scores in enumerate(np.float32(rows), 1)]
+    off_list, randomness = np.array(off_list), MarkerRandomness(3)
+    settings.check_words(off_list)
+    found = [
+        settings.choose(scores, off_list, randomness.at(Place(line, 0)))
+        for line, scores in enumerate(np.float32(rows), 1)
+    ]
     (fallback,) = {fallback for _, fallback in found}
     return [index for index, _ in found], fallback
 

@@ -8,7 +8,7 @@ from tasks.errors import CorpusError, ParameterError
 from tasks.filling.fillers.filler_folder import save_filler
 from tasks.filling.fillers.preparation import train_head
 from tasks.filling.fillers.settings import HeadTraining
-from tasks.filling.masked_lm.masked_language_model import load_masked_model
+from tasks.filling.masked_lm.loading import load_masked_model
 from tasks.filling.masked_lm.masked_training import masked_accuracy
 
 TOKENIZER = word_piece_tokenizer()

@@ -1,48 +1,22 @@
 """Log-linear fills: the filler's averages, matched frequencies, and the draw."""
 
 import math
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-from masked_sentences import masked
 from scripted_model import ScriptedModel
 
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_lm.estimation import match_frequencies, mean_probabilities
-from tasks.filling.masked_lm.masked_filler import MaskedFiller
-from tasks.filling.masked_lm.places import places_of_corpus, tuning_text
-from tasks.filling.masked_lm.weighing import prepared_weighing
-from tasks.filling.methods.log_linear import LogLinear, draw_weighed
-from tasks.filling.methods.sample import draw
-from tasks.filling.prepared_fill import Learned
-
-DRAWS = 4000
-FOUR_SIGMA = 4.0
-
-
-def assert_shares(counts, expected):
-    total = sum(counts.values())
-    for word, share in expected.items():
-        sigma = math.sqrt(share * (1 - share) / total)
-        assert abs(counts[word] / total - share) <= FOUR_SIGMA * sigma + 1e-9, word
-
-
-def places(number):
-    return [Place(line, 0) for line in range(1, number + 1)]
-
-
-# Prior -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_mean_of_probabilities():
-    table = np.log([[0.2, 0.8], [0.6, 0.4]])
-    table += np.array([[5.0], [-3.0]])
-    assert mean_probabilities(table) == pytest.approx([0.4, 0.6])
+from tasks.filling.masked_lm.places import generic_places
+from tasks.filling.masked_lm.weighing import (
+    PreparedWeighing,
+    match_frequencies,
+    prepared_weighing,
+)
+from tasks.filling.methods.log_linear import LogLinear
 
 
 def test_matched_frequencies_by_hand():
@@ -54,27 +28,9 @@ def test_matched_frequencies_by_hand():
     assert math.exp(first - second) == pytest.approx(1 / 3, rel=0.05)
 
 
-def test_words_of_a_group_keep_their_odds_and_the_groups_are_as_frequent_as_wanted():
-    random = np.random.default_rng(1)
-    table = random.normal(0, 3, (500, 40)).astype(np.float32)
-    groups = np.arange(40) % 7
-    wanted = random.dirichlet(np.ones(7))
-    log_multipliers, measured = match_frequencies(table, groups, wanted)
-    for group in range(7):
-        assert np.ptp(log_multipliers[groups == group]) == 0
-    chances = np.exp(table + log_multipliers)
-    chances /= chances.sum(axis=1, keepdims=True)
-    shares = [chances[:, groups == group].sum() / 500 for group in range(7)]
-    assert np.abs(shares - wanted).sum() / 2 == pytest.approx(measured["distance"], abs=1e-6)
-    assert measured["distance"] <= 0.005 < measured["distance_before"]
-
-
-# Tuning places ---------------------------------------------------------------------------------------------------
-
-
-def places_of(line, kept="the sat on", *, share=0.15):
+def places_of(line, kept="the sat on"):
     words = {"cat", "mat", "dog"}
-    found = tuning_text([line], AllowedWords(kept.split()), words, cased=False, most=99, share=share, seed=1)
+    found = generic_places([line], AllowedWords(kept.split()), words, cased=False, most=99)
     return [(place.texts, place.slot) for place in found.places], found
 
 
@@ -85,48 +41,17 @@ def test_places_see_the_words_before_them_and_markers_after_them_and_a_merged_ru
     assert found == [(("the big cat sat on the ", ""), 0)]
     assert (text.masked_words, text.without_candidate) == (3, 0)
     # Without a list a share of the words is masked.
-    assert places_of("the cat sat on the mat and the dog ran", kept="", share=0.3)[1].masked_words == 3
-
-
-def test_places_of_a_corpus_are_spread_evenly():
-    lines = ["[MASK] a [MASK]", "none", "[MASK]", "b [MASK]"]
-    assert [(p.texts, p.slot) for p in places_of_corpus(lines, 2)] == [
-        (("", " a ", ""), 0),
-        (("", ""), 0),
-    ]
+    assert places_of("the cat sat on the mat and the dog ran", kept="")[1].masked_words == 2
 
 
 # The draw --------------------------------------------------------------------------------------------------------
 
 
-def draws(table, filler, constant, allowed):
-    choose = partial(draw_weighed, np.flatnonzero(allowed), filler, np.float32(constant))
-    return [
-        choose(row.copy(), MarkerRandomness(3).at(place)) for row, place in zip(table, places(len(table)), strict=True)
-    ]
-
-
-def test_with_the_filler_alone_it_is_sample():
-    allowed = np.array([False, True, True, True])
-    table = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
-    sample = [
-        draw(np.flatnonzero(allowed), 1.0, row, MarkerRandomness(3).at(place))
-        for row, place in zip(table, places(200), strict=True)
-    ]
-    assert draws(table, 1.0, [0, 0, 0, 0], allowed) == sample
-
-
-def test_with_frequency_alone_it_is_the_draw_by_frequency():
-    allowed = np.array([True, True, False, True])
-    table = np.random.default_rng(0).normal(size=(DRAWS, 4)).astype(np.float32)
-    found = draws(table, 0.0, np.log([0.5, 0.3, 9, 0.2]), allowed)
-    assert_shares(Counter(word for word, _ in found), {0: 0.5, 1: 0.3, 3: 0.2, 2: 0})
-
-
-@pytest.mark.parametrize("weight", [1.0, 0.0, -1.0])
-def test_where_every_candidate_is_forbidden_another_word_is_a_fallback(weight):
-    table = np.float32([[-np.inf, -np.inf, 0]])
-    assert draws(table, weight, [0, 0, 0], np.array([True, False, False])) == [(2, True)]
+def test_where_every_candidate_is_forbidden_another_word_is_a_fallback():
+    allowed = np.array([True, False, False])
+    weighing = PreparedWeighing(allowed, 1.0, np.zeros(3, dtype=np.float32), {})
+    scores = np.float32([-np.inf, -np.inf, 0])
+    assert weighing.choose(scores, allowed, MarkerRandomness(3).at(Place(1, 0))) == (2, True)
 
 
 # All of it -------------------------------------------------------------------------------------------------------
@@ -186,20 +111,6 @@ def test_what_the_filler_cannot_write_makes_no_counted_word_more_frequent():
     ready = prepared(None, corpus=["the [MASK] sat"], frequencies=counts, prior="counted", weights=weights)
     scores = weighed(ready)
     assert scores[4] - scores[3] == pytest.approx(math.log(2), abs=0.05)
-
-
-def test_batches_of_any_size_fill_the_same_words():
-    ready = prepared(["the cat sat", "a dog sat"] * 5)
-    sentences = [masked("the {PERSON:x} sat a {PERSON:x}", number) for number in range(1, 40)]
-
-    def fills(batch):
-        model = model_of()
-        choose = LogLinear(kind="log_linear").prepare(ready.allowed, Learned(weighing=ready))
-        filler = MaskedFiller(model, model.candidates(), {None: choose}, MarkerRandomness(1), batch_sentences=batch)
-        return [[fill.word for fill in row] for row in filler.fill(sentences, lambda _: None)]
-
-    assert fills(1) == fills(64)
-    assert {word for row in fills(64) for word in row} == {"cat", "dog"}
 
 
 def test_what_nothing_can_be_learned_from_is_an_error():

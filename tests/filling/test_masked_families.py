@@ -5,21 +5,18 @@ import json
 import re
 
 import numpy as np
-import pytest
-import torch
 from tiny_families import FAMILIES, ROBERTA_SPECIAL, byte_pairs, model_of_bias, random_model, tokenizer_of
 from tokenizers import Tokenizer
 from transformers import RobertaTokenizer, pipeline
 
-from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, candidate_words, space_sign
-from tasks.filling.masked_lm.marker_scores import earliest_cut, scores_at
 from tasks.filling.masked_lm.masked_filler import MaskedFiller
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import WordMasker
 from tasks.filling.masked_sentence import Casing
-from tasks.filling.methods.top_1 import best_word
+from tasks.filling.methods.top_1 import Top1
 
 ROUNDING = 1e-4
 """Sums of the same float32 products in another order."""
@@ -35,9 +32,10 @@ LINES = [
 
 def filled(language_model, lines, *, forms=None, cased=True, merge=False):
     candidates = candidate_words(language_model.tokenizer, name="tiny")
-    filler = MaskedFiller(language_model, candidates, {None: best_word}, MarkerRandomness(1), batch_sentences=8)
+    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(candidates), dtype=bool)}
+    filler = MaskedFiller(language_model, candidates, choose, off_list, MarkerRandomness(1), batch_sentences=8)
     casing = Casing(forms or {}, filler_is_cased=cased)
-    return PartFiller(filler, casing, merge).fill(Part(1, list(lines), None)).lines
+    return fill_part(Part(1, list(lines), None), filler, casing, merge_markers=merge).lines
 
 
 def ready(family, model):
@@ -90,7 +88,7 @@ def test_pieces_specials_and_punctuation_are_never_written_however_likely():
 def test_no_part_of_a_word_is_masked_in_training():
     for family in FAMILIES:
         tokenizer = tokenizer_of(family)
-        masker = WordMasker(tokenizer, candidate_words(tokenizer, name=family), len(tokenizer))
+        masker = WordMasker(MaskedLanguageModel(random_model(family), tokenizer, family))
         whole = ["cat likes the red dog", "(cat) dog, it!"]
         parts = ["the redcat and underdog like it", "catmat, dogcat and itcat", "bobcat écat cat́cat dog1"]
         found = set()
@@ -161,9 +159,8 @@ def test_the_model_sees_what_the_filled_sentence_would_have_been():
             ("the ", " ", ", ", "."),
         ):
             (pieces,) = language_model.encode([texts])
-            for text in texts[:-1]:
-                spaced = candidates.follows_space(text, line_start=False)
-                entry = candidates.spaced[index] if spaced else candidates.glued[index]
+            for slot in range(len(texts) - 1):
+                entry = candidates.entries_after(texts, slot)[index]
                 pieces[pieces.index(language_model.mask_entry)] = int(entry)
             assert pieces == language_model.tokenizer("cat".join(texts), add_special_tokens=False)["input_ids"]
 
@@ -219,33 +216,6 @@ def test_top_1_equals_a_loop_over_the_fill_mask_pipeline():
             )
             > 2
         )
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_saved_folder_fills_as_the_model_did(family, tmp_path):
-    model = random_model(family)
-    model.save_pretrained(tmp_path)
-    tokenizer_of(family).save_pretrained(tmp_path)
-    loaded = MaskedLanguageModel.load(str(tmp_path))
-    assert type(loaded.model) is type(model)
-    assert filled(loaded, LINES) == filled(ready(family, model), LINES)
-
-
-def test_scores_at_the_markers_are_those_of_the_whole_projection():
-    for family in FAMILIES:
-        model = random_model(family)
-        pieces = torch.randint(7, len(tokenizer_of(family)) - 1, (3, 9), generator=torch.Generator().manual_seed(1))
-        attention = torch.ones_like(pieces)
-        attention[1, 6:] = 0
-        pieces[1, 6:] = tokenizer_of(family).pad_token_id
-        rows, positions = torch.tensor([0, 1, 2, 2]), torch.tensor([1, 5, 0, 4])
-        with torch.no_grad():
-            whole = model(input_ids=pieces, attention_mask=attention).logits[rows, positions]
-            given = {"input_ids": pieces, "attention_mask": attention}
-            chosen = scores_at(model, rows, positions, **given)
-            early = scores_at(model, rows, positions, cut=earliest_cut(model), **given)
-        assert torch.allclose(chosen, whole, atol=ROUNDING)
-        assert torch.allclose(early, whole, atol=ROUNDING)
 
 
 def test_a_sentence_longer_than_the_positions_is_windowed_not_cut():

@@ -7,7 +7,7 @@ from marked_text import format_masked
 
 from tasks.corpora.masked_text import Marker
 from tasks.corpora.words import fold
-from tasks.filling.filled_lines import Part, PartFiller
+from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import (
@@ -59,7 +59,7 @@ def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, mer
     frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
     filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
     casing = Casing({}, filler_is_cased=True)
-    (filled,) = PartFiller(filler, casing, merge).fill(Part(1, [line], None)).lines
+    (filled,) = fill_part(Part(1, [line], None), filler, casing, merge_markers=merge).lines
     fill = "(?i:paris|london|seven)"
     pattern = "".join(f"<{piece.label}>" if isinstance(piece, Marker) else re.escape(piece) for piece in pieces)
     if merge:
@@ -117,8 +117,8 @@ class Scripted:
 
 def filled(line, *words):
     """The line with these words."""
-    filler = PartFiller(Scripted(words), Casing({}, filler_is_cased=True), merge_markers=False)
-    return filler.fill(Part(1, [line], None)).lines[0]
+    casing = Casing({}, filler_is_cased=True)
+    return fill_part(Part(1, [line], None), Scripted(words), casing, merge_markers=False).lines[0]
 
 
 def test_articles_agree_with_the_words_behind_them():

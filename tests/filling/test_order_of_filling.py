@@ -13,7 +13,6 @@ from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.methods.sample import Sample
 from tasks.filling.methods.top_1 import Top1
 from tasks.filling.methods.top_k import TopK
-from tasks.filling.prepared_fill import Learned
 
 WORD_PIECES = word_piece_tokenizer()
 METHODS = [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample", temperature=0.7)]
@@ -21,9 +20,10 @@ METHODS = [Top1(kind="top_1"), TopK(kind="top_k", k=4), Sample(kind="sample", te
 
 def fills(model, lines, settings, *, candidates=None, kept=(), batch_sentences=64, seed=1):
     candidates = candidates or candidate_words(WORD_PIECES, name="tiny")
-    off_list = AllowedWords(kept).off_list(candidates.words)
-    choose = settings.prepare(off_list, Learned())
-    filler = MaskedFiller(model, candidates, {None: choose}, MarkerRandomness(seed), batch_sentences=batch_sentences)
+    off_list = {None: AllowedWords(kept).off_list(candidates.words)}
+    filler = MaskedFiller(
+        model, candidates, settings.choose, off_list, MarkerRandomness(seed), batch_sentences=batch_sentences
+    )
     sentences = [read_masked_line(line, number, merge_markers=False) for number, line in enumerate(lines, start=1)]
     advanced = []
     filled = filler.fill(sentences, advanced.append)

@@ -17,7 +17,7 @@ from tasks.filling import filled_lines
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
-from tasks.filling.methods.surrogate import SurrogateFiller
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.values import SurrogateValues
 
 MONTHS = "January February March April May June July August September October November December".split()

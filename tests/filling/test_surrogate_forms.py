@@ -11,7 +11,7 @@ from masked_sentences import masked
 from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.methods.surrogate import Surrogate, SurrogateFiller, most_surrogates
+from tasks.filling.methods.surrogate import Surrogate, most_surrogates
 from tasks.filling.surrogates import values
 from tasks.filling.surrogates.figures import (
     YEARS,
@@ -19,6 +19,7 @@ from tasks.filling.surrogates.figures import (
     other_characters,
     other_date,
 )
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.groups import FEWEST, GROUPS, GROUPS_OF_CLASS, STAND_INS, group_of
 from tasks.filling.surrogates.values import SurrogateValues, is_one_word
 

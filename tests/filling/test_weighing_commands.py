@@ -43,7 +43,7 @@ def fill(corpus, method, *options, name="filled", generic=True):
         "--method", method,
         "--allowed-words", corpus / "allowed_words.txt", "--word-counts", corpus / "word_counts.tsv",
         *(["--generic", corpus / "generic"] if generic else []),
-        "--set", f"resources.work_folder={corpus / 'work'}", *options,
+        *options,
     ]  # fmt: skip
     return main(["fill", *map(str, given)])
 
@@ -59,24 +59,6 @@ def words_of(corpus, name="filled"):
 
 def measured(corpus, name="filled"):
     return json.loads((corpus / f"{name}.json").read_text(encoding="utf-8"))["measured"]
-
-
-def test_averages_are_stored_and_hold_nothing_of_private_text(corpus, bert, monkeypatch):
-    assert fill(corpus, "log_linear", "--filler", bert, name="first") == 0
-    (kept,) = (corpus / "work" / "averages").iterdir()
-    assert kept.stat().st_mode & 0o777 == 0o600
-    with monkeypatch.context() as patched:
-        patched.setattr("tasks.filling.masked_lm.weighing.tuning_text", None)
-        assert fill(corpus, "log_linear", "--filler", bert, name="again") == 0
-    assert words_of(corpus, "again") == words_of(corpus, "first")
-    assert measured(corpus, "again")["log_linear"] == measured(corpus, "first")["log_linear"]
-    # A fill by frequencies of the private domain uses the same, and leaves nothing behind.
-    before = kept.read_bytes()
-    kept.unlink()
-    assert fill(corpus, "log_linear", "--filler", bert, *settings("prior=domain")) == 0
-    assert [kept.read_bytes()] == [path.read_bytes() for path in kept.parent.iterdir()] == [before]
-    assert fill(corpus, "log_linear", "--filler", bert, *settings("tuning_seed=2")) == 0
-    assert len(list((corpus / "work" / "averages").iterdir())) == 2
 
 
 def test_fills_are_candidates_and_the_report_says_what_was_learned(corpus, bert):

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tasks.filling.causal_lm.language_model import CausalWords
 from tasks.filling.causal_lm.rows import CausalRows, length_groups
-from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
+from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
 from tasks.filling.fill_words import Wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
@@ -32,6 +31,7 @@ LONGEST_WORD = 5
 """Maximum number of pieces in a word."""
 _CONTINUATIONS = 2
 """Continuations that the beam search follows for each unfinished word."""
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class BestWords:
         self._continues = torch.from_numpy(np.flatnonzero(words[None].continues))
 
     def first(self, scores: np.ndarray, slot: SlotContext) -> list[tuple[int, float]]:
-        """The most likely first pieces."""
+        """The most likely first pieces with their scores, by the ``(V,)`` log-probabilities."""
         allowed = np.flatnonzero(self._words[slot.kind].begins[slot.spaced])
         best = allowed[np.argsort(-scores[allowed], kind="stable")[: self._count]]
         return [(int(piece), float(scores[piece])) for piece in best]
 
     def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """The most likely continuations."""
+        """``(N, C)`` most likely continuations and their log-probabilities, from ``(N, V)``."""
         continues = self._continues.to(ahead.device)
         best = ahead[:, continues].topk(min(_CONTINUATIONS, len(continues)), dim=1)
         return continues[best.indices].cpu().numpy(), best.values.cpu().numpy()
@@ -142,19 +142,17 @@ class DrawnWords:
         # Stream 0 of a place is for the choice among candidates.
         generator = self._randomness.at(slot.place, stream=1)
         # Exponential clocks with the probability as rate; the smallest positive number avoids 0 / 0.
-        clocks = generator.standard_exponential(allowed.size) / np.maximum(chances, np.finfo(np.float64).tiny)
+        clocks = generator.standard_exponential(allowed.size) / np.maximum(chances, _TINY)
         count = min(self._count, allowed.size)
         order = np.argsort(clocks, kind="stable")
         drawn = order[:count]
-        if count == allowed.size:
-            weights = np.log(chances[drawn])
-        else:
-            weights = log_weights(chances[drawn], float(clocks[order[count]]))
+        whole = count == allowed.size
+        weights = np.log(chances[drawn]) if whole else log_weights(chances[drawn], float(clocks[order[count]]))
         weights = self._temperature * (weights - ahead[drawn])
         return list(zip(allowed[drawn].tolist(), weights.tolist(), strict=True))
 
     def continuations(self, ahead: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """All continuations, at the temperature of the draw."""
+        """``(N, C)`` all continuations and their log-probabilities at the temperature of the draw, from ``(N, V)``."""
         if self._temperature != 1:
             ahead = torch.log_softmax(ahead / self._temperature, dim=1)
         more = ahead[:, torch.from_numpy(self._continues).to(ahead.device)].cpu().numpy()
@@ -172,28 +170,23 @@ class DrawnWords:
             return branch.score, []
         if not to_go_on:
             return None, []
-        clocks = generator.standard_exponential(chances.size) / np.maximum(chances, np.finfo(np.float64).tiny)
+        clocks = generator.standard_exponential(chances.size) / np.maximum(chances, _TINY)
         score = branch.score if can_end else branch.score + self._temperature * float(np.log(to_go_on))
         return None, [(int(pieces[np.argmin(clocks)]), score)]
-
-    def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
-        """First pieces of the words that are not on the list, and their mean factors, in the order of
-        ``CausalWords.begins``."""
-        off_list = self._allowed_words.off_list(words.candidates.words, words.language)  # (W,)
-        means = words.mean_factors(self._factors or {})
-        found = []
-        for begins, whole, mean in zip(words.begins, words.whole, means, strict=True):
-            allowed = np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
-            found.append((allowed, mean[allowed]))
-        return found
 
     def prune(self, branches: list[Branch], finished: list[Candidate]) -> list[Branch]:
         """All branches: leaving one out would change the probabilities."""
         return branches
 
-
-WayOfLooking = BestWords | DrawnWords
-"""A search: the first pieces of branches and their continuations."""
+    def _first_pieces(self, words: CausalWords) -> list[tuple[np.ndarray, np.ndarray]]:
+        """First pieces of the words that are not on the list, and their mean factors, in the order of
+        ``CausalWords.begins``."""
+        off_list = self._allowed_words.off_list(words.candidates.words, words.language)  # (W,)
+        found = []
+        for begins, whole, mean in zip(words.begins, words.whole, words.mean_factors(self._factors or {}), strict=True):
+            allowed = np.flatnonzero(begins & ((whole < 0) | off_list[whole]))
+            found.append((allowed, mean[allowed]))
+        return found
 
 
 def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
@@ -202,7 +195,11 @@ def log_weights(chances: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def candidates_of_slots(
-    rows: CausalRows, scores: torch.Tensor, slots: Sequence[SlotContext], words: WordsOfKinds, way: WayOfLooking
+    rows: CausalRows,
+    scores: torch.Tensor,
+    slots: Sequence[SlotContext],
+    words: WordsOfKinds,
+    search: BestWords | DrawnWords,
 ) -> list[list[Candidate]]:
     """Candidates for one slot of each of ``B`` rows, which have read the left contexts.
 
@@ -213,11 +210,20 @@ def candidates_of_slots(
     found: list[list[Candidate]] = [[] for _ in slots]
     # Slots with about equally many following pieces share a batch, to save padding.
     branches = [
-        Branch(row, (piece,), score) for row, slot in enumerate(slots) for piece, score in way.first(left[row], slot)
+        Branch(row, (piece,), score) for row, slot in enumerate(slots) for piece, score in search.first(left[row], slot)
     ]
     for group in length_groups([max(1, len(slots[branch.row].following)) for branch in branches], rows.enough_pieces):
-        _follow([branches[index] for index in group], rows, slots, words, way, found)
-    return [_distinct(candidates) for candidates in found]
+        _follow([branches[index] for index in group], rows, slots, words, search, found)
+    return list(map(_distinct, found))
+
+
+def _distinct(candidates: list[Candidate]) -> list[Candidate]:
+    best: dict[str, Candidate] = {}
+    for candidate in candidates:
+        if candidate.word not in best or candidate.score > best[candidate.word].score:
+            best[candidate.word] = candidate
+    # Sort by pieces: rounding of the scores must not change the order.
+    return sorted(best.values(), key=lambda candidate: candidate.pieces)
 
 
 def _follow(
@@ -225,7 +231,7 @@ def _follow(
     rows: CausalRows,
     slots: Sequence[SlotContext],
     words: WordsOfKinds,
-    way: WayOfLooking,
+    search: BestWords | DrawnWords,
     found: list[list[Candidate]],
 ) -> None:
     """Follow branches to their ends, and append the words to the lists of their slots."""
@@ -241,36 +247,27 @@ def _follow(
         starts = np.cumsum([0, *wanted[:-1]]).tolist()
         first = ahead[starts]  # (N, V): after each branch
         ends = _end_log_probabilities(first, words[None])
-        continuations, log_probabilities = way.continuations(first)  # (N, C) each
+        continuations, log_probabilities = search.continuations(first)  # (N, C) each
         right = _right_scores(ahead, rights, starts, ends, words[None])
-        following_branches: list[Branch] = []
-        origins: list[int] = []
         by_slot: dict[int, list[tuple[Branch, int]]] = {}
         for index, branch in enumerate(branches):
             slot = slots[branch.row]
-            word = _word(branch.pieces, slot, words[slot.kind])
-            ended, more = way.go_on(branch, slot, word, ends[index], continuations[index], log_probabilities[index])
+            of_kind = words[slot.kind]
+            word = of_kind.word(branch.pieces, spaced=slot.spaced)
+            ended, more = search.go_on(branch, slot, word, ends[index], continuations[index], log_probabilities[index])
             if ended is not None and word is not None:
                 found[branch.row].append(Candidate(word, branch.pieces, ended + right[index]))
-            if length < LONGEST_WORD:
-                longer = [Branch(branch.row, (*branch.pieces, piece), score) for piece, score in more]
-                by_slot.setdefault(branch.row, []).extend(
-                    (grown, index) for grown in longer if words[slot.kind].may_become_word(grown.pieces)
-                )
+            for piece, score in more if length < LONGEST_WORD else ():
+                if of_kind.may_become_word((*branch.pieces, piece)):
+                    longer = Branch(branch.row, (*branch.pieces, piece), score)
+                    by_slot.setdefault(branch.row, []).append((longer, index))
+        read.take_back([len(new) - 1 for new in pieces])
+        source, sources, branches = read, [], []
         for row, grown in by_slot.items():
             origin = {id(branch): index for branch, index in grown}
-            for branch in way.prune([branch for branch, _ in grown], found[row]):
-                following_branches.append(branch)
-                origins.append(origin[id(branch)])
-        read.take_back([len(new) - 1 for new in pieces])
-        source, sources, branches = read, origins, following_branches
-
-
-def _word(pieces: tuple[int, ...], slot: SlotContext, words: CausalWords) -> str | None:
-    if len(pieces) > 1:
-        return words.text(pieces)
-    index = words.whole[slot.spaced][pieces[0]]
-    return words.candidates.words[index] if index >= 0 else None
+            for branch in search.prune([branch for branch, _ in grown], found[row]):
+                branches.append(branch)
+                sources.append(origin[id(branch)])
 
 
 def _end_log_probabilities(ahead: torch.Tensor, words: CausalWords) -> list[float]:
@@ -287,23 +284,10 @@ def _right_scores(
     """Log-probability of the known pieces after each branch, given that its word ends there."""
     rows = [start + i for start, following in zip(starts, rights, strict=True) for i in range(len(following))]
     targets = [piece for following in rights for piece in following]
-    if not targets:
-        return [0.0] * len(rights)
-    values = ahead[rows, targets].tolist()
+    values = iter(ahead[rows, targets].tolist() if targets else [])
     scores = []
-    position = 0
     for following, end in zip(rights, ends, strict=True):
-        score = sum(values[position : position + len(following)])
-        position += len(following)
+        score = sum(next(values) for _ in following)
         # The probability of the first following piece already includes the probability that the word ends.
-        scores.append(score - end if following and not words.continues[following[0]] else score)
+        scores.append(score - end if following and not words.continues[following[0]] else float(score))
     return scores
-
-
-def _distinct(candidates: list[Candidate]) -> list[Candidate]:
-    best: dict[str, Candidate] = {}
-    for candidate in candidates:
-        if candidate.word not in best or candidate.score > best[candidate.word].score:
-            best[candidate.word] = candidate
-    # Sort by pieces: rounding of the scores must not change the order.
-    return sorted(best.values(), key=lambda candidate: candidate.pieces)

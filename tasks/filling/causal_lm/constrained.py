@@ -9,7 +9,8 @@ between words.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,27 +25,21 @@ from tasks.filling.causal_lm.candidates import (
     Candidate,
     DrawnWords,
     SlotContext,
-    WayOfLooking,
     candidates_of_slots,
 )
-from tasks.filling.causal_lm.language_model import (
-    MARKER,
-    CausalLanguageModel,
-    CausalPrompt,
-    CausalWords,
-    EncodedSentence,
-    encode_sentences,
-)
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompts import MARKER, CausalPrompt, EncodedSentence, encode_sentences
 from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined, length_groups
-from tasks.filling.causal_lm.word_kinds import Kind, WordsOfKinds
+from tasks.filling.causal_lm.words import CausalWords, Kind, WordsOfKinds
 from tasks.filling.fill_words import fits, unwanted, wanted
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_lm.marker_scores import BatchHalving
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
+from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
-from tasks.filling.prepared_fill import Learned, PreparedFill
-from tasks.filling.settings import CandidateMethod, ClassAware
+from tasks.filling.prepared_fill import PreparedFill
+from tasks.filling.settings import CandidateMethod
 from tasks.filling.surrogates.class_check import ClassWords, kinds_of_slots
 
 _CACHED_PIECES = 8192
@@ -61,26 +56,24 @@ class _Progress:
     encoded: EncodedSentence
     pending: list[int]
     """Pieces that the model has not read yet."""
+    kinds: Sequence[Kind] | None
+    """Kind of each slot, if fills follow classes and forms."""
     fills: list[Fill] = field(default_factory=list)
     windowed: bool = False
     """Whether the model sees only a part of the sentence."""
-    windowed_slots: int = 0
-    kinds: Sequence[Kind] | None = None
-    """Kind of each slot, if fills follow classes and forms."""
 
     @property
     def slot(self) -> SlotContext:
-        index = len(self.fills)
-        sentence = self.encoded.sentence
-        place = Place(sentence.number, sentence.slots[index].first_marker)
-        encoded, language = self.encoded, sentence.slots[index].language
-        spaced, following = encoded.spaced[index], encoded.following[index]
-        kind = self.kinds[index] if self.kinds else language
-        return SlotContext(place, spaced, following, wanted(sentence, index), language, kind)
-
-    @property
-    def done(self) -> bool:
-        return len(self.fills) == len(self.encoded.sentence.slots)
+        index, encoded = len(self.fills), self.encoded
+        slot = encoded.sentence.slots[index]
+        return SlotContext(
+            Place(encoded.sentence.number, slot.first_marker),
+            encoded.spaced[index],
+            encoded.following[index],
+            wanted(encoded.sentence, index),
+            slot.language,
+            self.kinds[index] if self.kinds else slot.language,
+        )
 
 
 class ConstrainedFiller:
@@ -96,38 +89,35 @@ class ConstrainedFiller:
         *,
         spoken: Mapping[str, Collection[str]] | None = None,
         beyond: UnigramFiller | None = None,
-        learned: Learned | None = None,
+        word_factors: Mapping[str, float] | None = None,
         known: tuple[WordFrequencies, ClassWords] | None = None,
     ) -> None:
         """``known_words``: folded words of a word list, or ``None``. ``spoken``: allowed words of each language;
-        ``beyond`` draws one if the model finds none. ``learned``: results of the method's ``learn``. ``known``: words
-        of classes and forms, if fills follow them."""
+        ``beyond`` draws one if the model finds none. ``word_factors``: from folded words to terms for scores, in nats.
+        ``known``: words of classes and forms, if fills follow them."""
         size = language_model.model.get_output_embeddings().weight.shape[0]
         words = CausalWords.of(language_model.tokenizer, size, name=language_model.name, known_words=known_words)
+        settings.check_words(np.ones(len(words.candidates), dtype=bool))
         self._words = WordsOfKinds(words, spoken or {}, known)
         self._language_model, self._settings, self._known = language_model, settings, known
-        self._beyond, self._drawn_beyond = beyond, 0
-        self._allowed_words, self._randomness = allowed_words, randomness
+        self._beyond, self._allowed_words, self._randomness = beyond, allowed_words, randomness
         self._prompt = CausalPrompt(language_model, language_model.instruction)
         self._clock = ForwardClock()
-        self._count = max(settings.right_context.candidates, settings.candidates_at_least(len(words.candidates)))
-        self._learned = learned or Learned()
-        self._factors = self._learned.word_factors
-        self._least = min(self._factors.values()) if self._factors else 0.0
-        self._way: WayOfLooking = BestWords(self._words, self._count)
+        self._count = max(settings.right_context.candidates, settings.k if isinstance(settings, TopK) else 1)
+        self._factors, self._least = word_factors, min(word_factors.values()) if word_factors else 0.0
+        self._search: BestWords | DrawnWords = BestWords(self._words, self._count)
         if settings.drawn_at is not None:
-            self._way = DrawnWords(
-                self._words, self._count, allowed_words, randomness, settings.drawn_at, self._factors
-            )
+            drawn = (allowed_words, randomness, settings.drawn_at, word_factors)
+            self._search = DrawnWords(self._words, self._count, *drawn)
         self.is_cased = words.candidates.cased
         """Whether the model writes capital letters."""
         self.candidate_count = len(words.candidates)
         """Number of words of one piece; words of several pieces are not included."""
         self._unwanted = unwanted(words.candidates.words)
-        self._windowed_slots = 0
         in_memory = language_model.pieces_in_gpu or _CACHED_BYTES // language_model.bytes_per_piece
         self._most_cached_pieces = max(_CACHED_PIECES, in_memory)
         self._halving = BatchHalving(language_model.name)
+        self._counts = Counter(windowed_slots=0, **({} if beyond is None else {"beyond_vocabulary": 0}))
 
     @property
     def forward_seconds(self) -> float:
@@ -138,29 +128,33 @@ class ConstrainedFiller:
     def counts(self) -> dict[str, int]:
         """Counts for a report. ``windowed_slots`` were filled with a part of the sentence as context,
         ``beyond_vocabulary`` by word frequency."""
-        counts = {"windowed_slots": self._windowed_slots, "pieces_read": self._clock.pieces, **self._halving.counts}
-        return counts if self._beyond is None else counts | {"beyond_vocabulary": self._drawn_beyond}
+        return {**self._counts, "pieces_read": self._clock.pieces, **self._halving.counts}
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot; ``advance`` is called with the number of slots just filled."""
         with_slots = [index for index, sentence in enumerate(sentences) if sentence.slots]
-        chosen = [sentences[index] for index in with_slots]
         encoded = encode_sentences(
             self._language_model,
-            chosen,
-            self._prompt.inputs([sentence.texts for sentence in chosen]),
+            self._prompt,
+            [sentences[index] for index in with_slots],
             following_words=self._settings.right_context.words,
         )
         fills: list[list[Fill]] = [[] for _ in sentences]
 
-        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[_Progress]:
+        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[list[Fill]]:
             return self._fill_batch([self._begin(encoded) for _, encoded in batch], advance)
 
-        for batch in self._batches(list(zip(with_slots, encoded, strict=True))):
-            states = [state for part in self._halving.run(batch, work, self._cached_pieces) for state in part]
-            for (index, _), state in zip(batch, states, strict=True):
-                fills[index] = state.fills
-                self._windowed_slots += state.windowed_slots
+        batches = batches_that_fit(
+            sorted(zip(with_slots, encoded, strict=True), key=lambda item: item[1].length),
+            lambda batch, item: (
+                len(batch) < self._settings.batch_sentences
+                and self._cached_pieces([*batch, item]) <= self._most_cached_pieces
+            ),
+        )
+        for batch in batches:
+            found = (its_fills for part in self._halving.run(batch, work, self._cached_pieces) for its_fills in part)
+            for (index, _), its_fills in zip(batch, found, strict=True):
+                fills[index] = its_fills
         return fills
 
     def _cached_pieces(self, batch: Sequence[tuple[int, EncodedSentence]]) -> int:
@@ -168,29 +162,15 @@ class ConstrainedFiller:
         longest = min(max(encoded.length for _, encoded in batch), self._language_model.positions)
         return len(batch) * (1 + self._count) * (longest + len(self._prompt.head))
 
-    def _batches(self, encoded: list[tuple[int, EncodedSentence]]) -> Iterator[list[tuple[int, EncodedSentence]]]:
-        """Batches of sentences of similar length."""
-        encoded.sort(key=lambda item: item[1].length)
-        return batches_that_fit(
-            encoded,
-            lambda batch, item: (
-                len(batch) < self._settings.batch_sentences
-                and self._cached_pieces([*batch, item]) <= self._most_cached_pieces
-            ),
-        )
-
     def _begin(self, encoded: EncodedSentence) -> _Progress:
         following = encoded.following
-        if self._prompt.end and self._settings.right_context.words:
-            # The model was tuned to mark the end of a sentence.
-            following = [
-                pieces + (self._prompt.end if index == len(following) - 1 and pieces == encoded.known[-1] else [])
-                for index, pieces in enumerate(following)
-            ]
+        if self._settings.right_context.words and following[-1] == encoded.known[-1]:
+            # A model that was tuned on prompts marks the end of a sentence.
+            following = [*following[:-1], following[-1] + self._prompt.end]
         kinds = kinds_of_slots(encoded.sentence, self._known[1].forms) if self._known is not None else None
-        return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds=kinds)
+        return _Progress(replace(encoded, following=following), [*encoded.input, *encoded.known[0]], kinds)
 
-    def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[_Progress]:
+    def _fill_batch(self, states: list[_Progress], advance: Callable[[int], object]) -> list[list[Fill]]:
         head = CausalRows(self._language_model, 1, self._clock)
         head_is_read = len(self._prompt.head) > 1
         if head_is_read:
@@ -199,26 +179,25 @@ class ConstrainedFiller:
         rows = head.chosen([0] * len(states))
         for state in states:
             state.pending = [*self._prompt.head[-1 if head_is_read else 0 :], *state.pending]
-        active = list(range(len(states)))
+        active = states
         while active:
-            here = [states[index] for index in active]
-            self._make_room(rows, here)
-            rows, scores, order = self._read(rows, [state.pending for state in here])  # (B, V)
+            self._make_room(rows, active)
+            rows, scores, order = self._read(rows, [state.pending for state in active])  # (B, V)
             active = [active[row] for row in order]
-            here = [here[row] for row in order]
-            slots = [state.slot for state in here]
-            found = candidates_of_slots(rows, scores, slots, self._words, self._way)
-            for row, (state, slot, candidates) in enumerate(zip(here, slots, found, strict=True)):
+            slots = [state.slot for state in active]
+            found = candidates_of_slots(rows, scores, slots, self._words, self._search)
+            for row, (state, slot, candidates) in enumerate(zip(active, slots, found, strict=True)):
                 chosen, fallback = self._choose(candidates, slot, scores[row].cpu().numpy())
                 state.fills.append(Fill(chosen.word, fallback))
                 state.pending = [*chosen.pieces, *state.encoded.known[len(state.fills)]]
-                state.windowed_slots += state.windowed
-            advance(len(here))
-            unfinished = [row for row, state in enumerate(here) if not state.done]
-            if len(unfinished) < len(here):
-                rows = rows.chosen(unfinished)
-                active = [active[row] for row in unfinished]
-        return states
+                self._counts["windowed_slots"] += state.windowed
+            advance(len(active))
+            unfinished = [
+                row for row, state in enumerate(active) if len(state.fills) < len(state.encoded.sentence.slots)
+            ]
+            if len(unfinished) < len(active):
+                rows, active = rows.chosen(unfinished), [active[row] for row in unfinished]
+        return [state.fills for state in states]
 
     def _read(self, rows: CausalRows, pending: Sequence[list[int]]) -> tuple[CausalRows, torch.Tensor, list[int]]:
         """Read the pending pieces of each row, in groups of similar length. Returns the reordered rows, the scores
@@ -235,42 +214,29 @@ class ConstrainedFiller:
 
     def _choose(self, candidates: list[Candidate], slot: SlotContext, scores: np.ndarray) -> tuple[Candidate, bool]:
         """The candidate that the method chooses, and whether it is a fallback."""
-        candidates = self._weighed([candidate for candidate in candidates if fits(candidate.word, slot.want)])
+        candidates = [candidate for candidate in candidates if fits(candidate.word, slot.want)]
         if not candidates and self._known is not None:
-            candidates = self._weighed(self._words_of_one_piece(slot, scores))
+            candidates = self._words_of_one_piece(slot, scores)
         if candidates:
             return self._by_method(candidates, slot)
-        return (self._last_resort(slot, scores), True) if self._beyond is None else (self._by_frequency(slot), False)
-
-    def _weighed(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates with the factors of their words, scaled by the temperature, added to their scores."""
-        if self._factors is None:
-            return candidates
-        temperature, factors = self._settings.drawn_at or 1.0, self._factors
-        return [
-            replace(each, score=each.score + temperature * factors.get(fold(each.word), self._least))
-            for each in candidates
-        ]
+        if self._beyond is not None:
+            # A word of the language by frequency, not on the list.
+            self._counts["beyond_vocabulary"] += 1
+            word = self._beyond.draw(slot.place, slot.want, slot.language).word
+            return Candidate(word, tuple(self._language_model.encode([" " * slot.spaced + word])[0]), 0.0), False
+        candidates = self._words_of_one_piece(slot, scores)
+        return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0]), True
 
     def _by_method(self, candidates: list[Candidate], slot: SlotContext) -> tuple[Candidate, bool]:
+        scores = [candidate.score for candidate in candidates]
+        if self._factors is not None:
+            temperature = self._settings.drawn_at or 1.0
+            factors = [self._factors.get(fold(candidate.word), self._least) for candidate in candidates]
+            scores = [score + temperature * factor for score, factor in zip(scores, factors, strict=True)]
         off_list = self._allowed_words.off_list([candidate.word for candidate in candidates], slot.language)
-        choose = self._settings.among(len(candidates)).prepare(off_list, self._learned)
-        scores = np.array([candidate.score for candidate in candidates], dtype=np.float32)
-        chosen, fallback = choose(scores, self._randomness.at(slot.place))
+        random = self._randomness.at(slot.place)
+        chosen, fallback = self._settings.choose(np.array(scores, dtype=np.float32), off_list, random)
         return candidates[chosen], fallback
-
-    def _by_frequency(self, slot: SlotContext) -> Candidate:
-        """A word of the language by frequency, not on the list, if the model found none."""
-        assert self._beyond is not None, "languages have it"
-        self._drawn_beyond += 1
-        word = self._beyond.draw(slot.place, slot.want, slot.language).word
-        (pieces,) = self._language_model.encode([" " * slot.spaced + word])
-        return Candidate(word, tuple(pieces), 0.0)
-
-    def _last_resort(self, slot: SlotContext, scores: np.ndarray) -> Candidate:
-        """The likeliest word of one piece if no candidate was found, preferably not on the list."""
-        candidates = self._words_of_one_piece(slot, scores)
-        return next((each for each in candidates if not self._allowed_words.holds(each.word)), candidates[0])
 
     def _words_of_one_piece(self, slot: SlotContext, scores: np.ndarray) -> list[Candidate]:
         """All words of one piece, the likeliest first by the ``(V,)`` scores of their pieces."""
@@ -291,40 +257,31 @@ class ConstrainedFiller:
 
     def _make_room(self, rows: CausalRows, states: Sequence[_Progress]) -> None:
         """Restart rows at the end of the model's positions with the text nearest to their slots."""
-        forgotten = []
+        forgotten = [0] * len(states)
         for row, state in enumerate(states):
             need = len(state.pending) + LONGEST_WORD + len(state.slot.following)
-            if rows.lengths[row] + need <= self._language_model.positions:
-                forgotten.append(0)
-                continue
-            state.pending, state.windowed = self._window(state), True
-            forgotten.append(rows.lengths[row])
+            if rows.lengths[row] + need > self._language_model.positions:
+                state.pending, state.windowed = self._window(state), True
+                forgotten[row] = rows.lengths[row]
         rows.take_back(forgotten)
 
     def _window(self, state: _Progress) -> list[int]:
         """The pieces of as many words around the next slot as fit."""
-        sentence, index = state.encoded.sentence, len(state.fills)
+        texts, index = state.encoded.sentence.texts, len(state.fills)
+        words = list(map(_WORDS.findall, texts))
         given: list[str] = []  # in the prompt's input
         written: list[str] = []  # in the output
         for number in range(index + 1):
-            words = _WORDS.findall(sentence.texts[number])
-            given += words
-            written += words
-            if number < index:
-                given.append(MARKER)
-                written.append(state.fills[number].word)
-        after: list[str] = []
-        for number in range(index + 1, len(sentence.texts)):
-            after += _WORDS.findall(sentence.texts[number])
-            if number < len(sentence.slots):
-                after.append(MARKER)
+            given += [*words[number], MARKER]
+            written += [*words[number], *(fill.word for fill in state.fills[number : number + 1])]
+        given.pop()
+        after = [word for of_text in words[index + 1 :] for word in (*of_text, MARKER)][:-1]
         room = self._language_model.positions - LONGEST_WORD - len(state.slot.following)
         # A word has at least one piece, so more words than ``room`` never fit.
         reach = 1 << min(max(len(written), len(after)), room).bit_length()
         while True:
-            text = "".join(written[len(written) - reach :] if reach < len(written) else written).lstrip()
+            text, near = ("".join(each[max(0, len(each) - reach) :]).lstrip() for each in (written, given))
             text = text[:-1] if state.encoded.spaced[index] and text.endswith(" ") else text
-            near = "".join(given[len(given) - reach :] if reach < len(given) else given).lstrip()
             inputs = self._prompt.inputs([[near, "".join(after[:reach])]])[0]
             pieces = [*self._prompt.head, *inputs, *self._language_model.encode([text])[0]]
             if len(pieces) <= room:
@@ -346,8 +303,8 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
         spoken = {language: counts.shared(share).folded() for language, share in shares}
         beyond = UnigramFiller(words.off_list(counts, languages), prepared.randomness)
     known = None
-    if counts and prepared.method.matches_classes and isinstance(prepared.method, ClassAware):
-        known = (counts, words.opened.class_words(prepared.method.class_check, counts))
+    if counts and prepared.method.matches_classes:
+        known = (counts, words.opened.class_words(counts))
     filler = ConstrainedFiller(
         words.opened.causal,
         method,
@@ -356,7 +313,7 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
         counts.folded() if counts else None,
         spoken=spoken,
         beyond=beyond,
-        learned=prepared.learned,
+        word_factors=prepared.learned.word_factors,
         known=known,
     )
     return filler, words.casing(is_cased=filler.is_cased)

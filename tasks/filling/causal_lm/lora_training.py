@@ -16,7 +16,8 @@ from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.corpora.masked_text import count_markers
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError
-from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, CausalPrompt
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import is_word
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from tasks.causal_model import Network
 
 _WEIGHT_DECAY = 0.0
-_VALID_SENTENCES = 100
-_VALID_SEED = 1
+_WARM_UP_SHARE = 0.1
+"""Share of the steps in which the rate rises to its peak; then it falls to 0."""
+_MASKED_SHARE = 0.2
+"""Share of a sentence's words that the prompt masks, at least one word."""
+_VALID_SENTENCES, _VALID_SEED, _VALID_BATCH = 100, 1, 8
 _POOL_BATCHES = 64
 """Number of batches that are sorted by length together and then shuffled."""
 
@@ -42,63 +46,54 @@ class PromptedSentence:
     pieces: list[int]
     output_start: int
     """Index of the first piece of the output."""
-    masked: list[list[int]]
+    masked: list[range]
     """Indices of the pieces of each masked word in the output."""
 
 
-class PromptMaker:
-    """Makes prompts from sentences for one model."""
+def prompted(
+    language_model: CausalLanguageModel, lines: Sequence[str], random: np.random.Generator
+) -> list[PromptedSentence]:
+    """One prompt for each line that has a word to mask.
 
-    def __init__(self, language_model: CausalLanguageModel, masked_share: float) -> None:
-        self._language_model = language_model
-        self._prompt = CausalPrompt(language_model, INSTRUCTION)
-        self._masked_share = masked_share
-
-    def prompts(self, lines: Sequence[str], random: np.random.Generator) -> list[PromptedSentence]:
-        """One prompt for each line that has a word to mask.
-
-        Lines with markers, or with strings that look like markers, are left out. In a prompt such a string looks like a
-        place to fill, and the output would teach the model to write markers.
-        """
-        divided = [parts for line in lines if not count_markers(line) and (parts := self._mask(line, random))]
-        inputs = self._prompt.inputs([parts[::2] for parts in divided])
-        flat = [text for parts in divided for text in _with_spaces_moved(parts)]
-        pieces = iter(self._language_model.encode(flat))
-        made = []
-        for parts, given in zip(divided, inputs, strict=True):
-            whole = [*self._prompt.head, *given]
-            start = len(whole)
-            masked = []
-            for index in range(len(parts)):
-                new = next(pieces)
-                if index % 2:
-                    masked.append(list(range(len(whole), len(whole) + len(new))))
-                whole += new
-            made.append(PromptedSentence(whole + self._prompt.end, start, masked))
-        return made
-
-    def _mask(self, line: str, random: np.random.Generator) -> list[str]:
-        """Known texts and masked words in turn; empty if no word can be masked."""
-        spans = [span for span in word_spans(line) if is_word(line[span[0] : span[1]])]
-        if not spans:
-            return []
-        count = min(len(spans), max(1, round(self._masked_share * len(spans))))
-        parts = []
-        position = 0
-        for index in sorted(random.choice(len(spans), count, replace=False).tolist()):
-            start, end = spans[index]
-            parts += [line[position:start], line[start:end]]
-            position = end
-        return [*parts, line[position:]]
+    Lines with markers, or with strings that look like markers, are left out. In a prompt such a string looks like a
+    place to fill, and the output would teach the model to write markers.
+    """
+    prompt = CausalPrompt(language_model, INSTRUCTION)
+    divided = [parts for line in lines if not count_markers(line) and (parts := _divided(line, random))]
+    inputs = prompt.inputs([parts[::2] for parts in divided])
+    flat: list[str] = []
+    for parts in divided:
+        for known, masked in zip(parts[::2], parts[1::2], strict=False):
+            # As in filling, the space before a masked word belongs to the word.
+            space = known.endswith(" ")
+            flat += [known[: len(known) - space], " " * space + masked]
+        flat.append(parts[-1])
+    pieces = iter(language_model.encode(flat))
+    made = []
+    for parts, given in zip(divided, inputs, strict=True):
+        whole = [*prompt.head, *given]
+        start, masked_words = len(whole), []
+        for index in range(len(parts)):
+            before = len(whole)
+            whole += next(pieces)
+            if index % 2:
+                masked_words.append(range(before, len(whole)))
+        made.append(PromptedSentence(whole + prompt.end, start, masked_words))
+    return made
 
 
-def _with_spaces_moved(parts: Sequence[str]) -> list[str]:
-    """Move the space before a masked word to the word, as in filling."""
-    moved = list(parts)
-    for index in range(1, len(moved), 2):
-        if moved[index - 1].endswith(" "):
-            moved[index - 1], moved[index] = moved[index - 1][:-1], " " + moved[index]
-    return moved
+def _divided(line: str, random: np.random.Generator) -> list[str]:
+    """Known texts and masked words in turn; empty if no word can be masked."""
+    spans = [span for span in word_spans(line) if is_word(line[span[0] : span[1]])]
+    if not spans:
+        return []
+    count = min(len(spans), max(1, round(_MASKED_SHARE * len(spans))))
+    parts, position = [], 0
+    for index in sorted(random.choice(len(spans), count, replace=False).tolist()):
+        start, end = spans[index]
+        parts += [line[position:start], line[start:end]]
+        position = end
+    return [*parts, line[position:]]
 
 
 def train_lora(
@@ -112,7 +107,7 @@ def train_lora(
     layers share its weight, or if the loss stops being a number. On one machine the result depends on the seed alone.
     """
     random = np.random.default_rng(settings.seed)
-    prompts, left_out, like_markers = _prompts(language_model, lines, settings, random)
+    prompts, measured = _prompts(language_model, lines, settings, random)
     torch.manual_seed(settings.seed)
     tuned = with_update(language_model.model, language_model.name, settings)
     inner: Any = tuned.get_base_model()
@@ -131,15 +126,14 @@ def train_lora(
         return torch.nn.functional.cross_entropy(scores, expected)
 
     with plain_attention(inner):
-        factor = linear(settings.steps, settings.warm_up_share)
+        factor = linear(settings.steps, _WARM_UP_SHARE)
         losses = Steps(optimiser, next_loss, factor, remedy="lower learning_rate").run(settings.steps)
     tuned.eval()
     return tuned, {
         "steps": settings.steps,
         "sentences": seen,
         "different_sentences": min(len(prompts), seen),
-        "lines_left_out": left_out,
-        "lines_with_marker_strings": like_markers,
+        **measured,
         "output_pieces": targets,
         "tuned_parameters": sum(weight.numel() for weight in weights),
         "loss_curve": loss_curve(losses),
@@ -152,7 +146,7 @@ def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) 
     mask."""
     random = np.random.default_rng(_VALID_SEED)
     chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
-    made = PromptMaker(language_model, LoraTraining().masked_share).prompts(chosen, random)
+    made = prompted(language_model, chosen, random)
     fitting = (prompt for prompt in made if len(prompt.pieces) <= language_model.positions)
     return sorted(fitting, key=lambda p: len(p.pieces))
 
@@ -171,19 +165,17 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
             "the validation text has no line with a word to mask and without markers; give other text, or none"
         )
     loss, pieces, words, right = 0.0, 0, 0, 0
-    for start in range(0, len(prompts), 8):
-        batch = prompts[start : start + 8]
+    for start in range(0, len(prompts), _VALID_BATCH):
+        batch = prompts[start : start + _VALID_BATCH]
         with torch.inference_mode():
             scores, expected = _output_scores(language_model, language_model.model, batch)
         loss += float(torch.nn.functional.cross_entropy(scores, expected, reduction="sum"))
         pieces += len(expected)
-        hits = (scores.argmax(dim=1) == expected).tolist()
-        position = 0
+        hits = iter((scores.argmax(dim=1) == expected).tolist())
         for prompt in batch:
-            for word in prompt.masked:
-                words += 1
-                right += all(hits[position + index - prompt.output_start] for index in word)
-            position += len(prompt.pieces) - prompt.output_start
+            hit = dict(zip(range(prompt.output_start, len(prompt.pieces)), hits, strict=False))
+            words += len(prompt.masked)
+            right += sum(all(hit[index] for index in word) for word in prompt.masked)
     return {
         "valid_loss": loss / pieces,
         "valid_perplexity": math.exp(loss / pieces),
@@ -194,11 +186,9 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
 
 def _prompts(
     language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining, random: np.random.Generator
-) -> tuple[list[PromptedSentence], int, int]:
-    """Prompts for all steps, or all prompts if they are fewer. Also the number of lines left out, and the number of
-    lines with markers or strings that look like them."""
+) -> tuple[list[PromptedSentence], dict[str, int]]:
+    """Prompts for all steps, or all prompts if they are fewer, and the numbers of lines left out."""
     wanted = settings.steps * settings.batch_sentences
-    maker = PromptMaker(language_model, settings.masked_share)
     prompts: list[PromptedSentence] = []
     left_out = like_markers = 0
     order = random.permutation(len(lines))
@@ -206,7 +196,7 @@ def _prompts(
         some = [lines[index] for index in order[start : start + 1024].tolist()]
         made = [
             prompt
-            for prompt in maker.prompts(some, random)
+            for prompt in prompted(language_model, some, random)
             if len(prompt.pieces) - prompt.output_start <= settings.longest_sentence
             and len(prompt.pieces) <= language_model.positions
         ]
@@ -221,30 +211,23 @@ def _prompts(
             f"{settings.longest_sentence} pieces; {like_markers} of {len(lines)} lines have markers, or strings that "
             "look like them; take other text, or raise longest_sentence"
         )
-    return prompts[:wanted], left_out, like_markers
+    return prompts[:wanted], {"lines_left_out": left_out, "lines_with_marker_strings": like_markers}
 
 
 def _output_scores(
     language_model: CausalLanguageModel, model: "Network", batch: Sequence[PromptedSentence]
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores ``(N, V)`` float32 for the ``N`` pieces of the outputs, and these pieces ``(N,)``."""
-    longest = max(len(prompt.pieces) for prompt in batch)
-    padding = language_model.padding
-    pieces = torch.tensor([[*p.pieces, *[padding] * (longest - len(p.pieces))] for p in batch])  # (B, T)
-    attention = torch.tensor([[1] * len(p.pieces) + [0] * (longest - len(p.pieces)) for p in batch])  # (B, T)
+    longest, device = max(len(prompt.pieces) for prompt in batch), model.device
+    padding = [language_model.padding] * longest
+    pieces = torch.tensor([[*prompt.pieces, *padding][:longest] for prompt in batch], device=device)  # (B, T)
+    lengths = torch.tensor([len(prompt.pieces) for prompt in batch], device=device)  # (B,)
+    attention = (torch.arange(longest, device=device) < lengths[:, None]).long()  # (B, T)
     places = [(row, index) for row, p in enumerate(batch) for index in range(p.output_start, len(p.pieces))]
-    rows, targets = (torch.tensor(part) for part in zip(*places, strict=True))
-    device = model.device
-    expected = pieces[rows, targets].to(device)
+    rows, targets = torch.tensor(places, device=device).unbind(dim=1)
     with torch.autocast("cpu", torch.bfloat16, enabled=lower_on_processor(model)):
-        scores = scores_at(
-            model,
-            rows.to(device),
-            (targets - 1).to(device),
-            input_ids=pieces.to(device),
-            attention_mask=attention.to(device),
-        )  # (N, V): after the piece before
-    return scores.float(), expected
+        scores = scores_at(model, rows, targets - 1, input_ids=pieces, attention_mask=attention)  # (N, V)
+    return scores.float(), pieces[rows, targets]
 
 
 def _batches(
@@ -254,9 +237,8 @@ def _batches(
     while True:
         order = random.permutation(len(prompts))
         for start in range(0, len(order), size * _POOL_BATCHES):
-            pool = sorted(
-                (prompts[i] for i in order[start : start + size * _POOL_BATCHES]), key=lambda p: len(p.pieces)
-            )
+            some = (prompts[i] for i in order[start : start + size * _POOL_BATCHES])
+            pool = sorted(some, key=lambda p: len(p.pieces))
             batches = [pool[first : first + size] for first in range(0, len(pool), size)]
             for index in random.permutation(len(batches)):
                 yield batches[index]

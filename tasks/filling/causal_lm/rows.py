@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tasks.filling.causal_lm.language_model import CausalLanguageModel
 
-_WINDOWS = ("sliding_window", "window_size", "attention_chunk_size")
-"""Configuration fields with the number of columns that a layer sees."""
 _SHORTER, _LONGER = [5, 12, 19, 26, 33, 40], [3, 14, 25, 36, 47, 58, 69, 80, 91, 102, 113]
 """Pieces of the two rows of the test."""
 _SAME = 5e-3
@@ -39,10 +37,10 @@ _NOTHING = 1e-5
 def window_of(config: "PreTrainedConfig") -> int | None:
     """The narrowest attention window of a configuration, in columns; ``None`` if it has none."""
     config = config.get_text_config(decoder=True)
-    found = [getattr(config, name, None) for name in _WINDOWS]
-    if getattr(config, "use_sliding_window", True) is False:
-        found[0] = None
-    return min(filter(None, found), default=None)
+    names = ["window_size", "attention_chunk_size"]
+    if getattr(config, "use_sliding_window", True) is not False:
+        names.append("sliding_window")
+    return min(filter(None, (getattr(config, name, None) for name in names)), default=None)
 
 
 def check_rows(language_model: "CausalLanguageModel") -> None:
@@ -93,17 +91,14 @@ class CausalRows:
         self._model = language_model.model
         self._device = self._model.device
         self._clock = clock
+        self.enough_pieces = language_model.enough_pieces
+        """Number of pieces in a pass that use the device fully."""
         self._cache: Any = DynamicCache()
         self._mask = torch.zeros((rows, 0), dtype=torch.long, device=self._device)  # (B, P)
         self.lengths = [0] * rows
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    @property
-    def enough_pieces(self) -> int:
-        """Number of pieces in a pass that use the device fully."""
-        return self._language_model.enough_pieces
 
     @property
     def has_keys_of_every_column(self) -> bool:
@@ -134,17 +129,18 @@ class CausalRows:
             positions = (torch.tensor(self.lengths)[:, None] + inside).clamp(max=self._language_model.positions - 1)
             options["position_ids"] = positions.to(self._device)
         self._mask = torch.cat([self._mask, new_mask], dim=1)
-        rows = torch.tensor([row for row, count in enumerate(wanted) for _ in range(count)], dtype=torch.long)
-        columns = torch.tensor(
-            [len(new) - count + i for new, count in zip(pieces, wanted, strict=True) for i in range(count)],
-            dtype=torch.long,
-        )
+        places = [
+            (row, len(new) - count + i)
+            for row, (new, count) in enumerate(zip(pieces, wanted, strict=True))
+            for i in range(count)
+        ]
+        rows, columns = torch.tensor(places, dtype=torch.long).reshape(-1, 2).to(self._device).unbind(dim=1)
         started = time.perf_counter()
         with torch.inference_mode():
             scores = scores_at(
                 self._model,
-                rows.to(self._device),
-                columns.to(self._device),
+                rows,
+                columns,
                 input_ids=ids.to(self._device),
                 attention_mask=self._mask,
                 past_key_values=self._cache,

@@ -26,9 +26,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.causal_model import ADAPTER, gguf_file_in, save_adapter
 from tasks.errors import ModelError, ParameterError
 from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
-from tasks.filling.fillers.settings import misfit
-from tasks.filling.settings import KINDS, FillingMethod
-from tasks.model_source import check_model_folder, locate_model, unreachable
+from tasks.model_source import check_model_folder, locate_model
 
 if TYPE_CHECKING:
     from torch import nn
@@ -190,28 +188,6 @@ def model_folders(filler: str | None) -> list[str]:
         return []
     base = base_of(filler)
     return [filler, base] if base and os.path.isdir(base) else [filler]
-
-
-def refuse_misfit(method: FillingMethod, filler: str) -> None:
-    """Raise ``ParameterError`` if a method does not run with the kind of a filler, ``ModelError`` if it is missing."""
-    kind = "causal_lm" if is_causal(filler) else "masked_lm"
-    found = misfit(method, kind)
-    if found is None:
-        return
-    if kind == "masked_lm":
-        # A missing filler has no kind.
-        source = located(filler)
-        from transformers import PretrainedConfig
-
-        try:
-            PretrainedConfig.get_config_dict(source)
-        except Exception as error:
-            raise unreachable(filler, error) from error
-    example = {"masked": "bert-base-uncased", "causal": "gpt2"}[found.needs]
-    raise ParameterError(
-        f"{found.what} needs a {found.needs} language model, and filler {filler!r} is a {KINDS[kind]} one; "
-        f"{found.remedy}, or take a filler such as {example!r}"
-    )
 
 
 _UPDATE_RECORD = "masked_filler.json"

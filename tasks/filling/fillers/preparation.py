@@ -19,8 +19,9 @@ import torch
 from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError, ModelError
-from tasks.filling.causal_lm.language_model import INSTRUCTION, CausalLanguageModel, load_filler
+from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_filler
 from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
+from tasks.filling.causal_lm.prompts import INSTRUCTION
 from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
 from tasks.filling.fillers.settings import (
     CausalLanguageModelFiller,
@@ -29,17 +30,15 @@ from tasks.filling.fillers.settings import (
     MaskedLanguageModelTuning,
 )
 from tasks.filling.fillers.tuning import TuningText, before_and_after
-from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_lm.loading import headless, load_masked_model
 from tasks.filling.masked_lm.marker_scores import check_scores
-from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, headless, load_masked_model
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import (
     LONGEST_SENTENCE,
     WordMasker,
     accuracy_of_pieces,
-    enough_lines,
     train_on_masked_words,
 )
-from tasks.filling.masked_sentence import MaskedSentence
 from tasks.records.stage_report import Report
 
 if TYPE_CHECKING:
@@ -94,42 +93,16 @@ def train_head(
     machine the result depends on the seed alone.
     """
     random = np.random.default_rng(settings.seed)
-    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    language_model = MaskedLanguageModel(model, tokenizer, name)
-    check_scores(language_model)
-    longest = min(settings.longest_sentence, language_model.frame.longest)
-    sentences = masker.encode(enough_lines(lines, settings, longest, random), longest)
+    _, masker = _checked(model, tokenizer, name)
+    sentences = masker.sentences(lines, settings, random)
     if not sentences:
         raise CorpusError("the training text has no line with a word to mask")
-    fresh = initialise_fresh_weights(model, missing, _target_counts(masker, sentences, model.config.vocab_size), random)
-    measured = train_on_masked_words(
-        model,
-        masker,
-        sentences,
-        settings,
-        _groups(model, fresh, settings),
-        random,
-        remedy="lower learning_rate or body_learning_rate",
-    )
-    return {
-        "fresh_weights": fresh,
-        "fresh_parameters": sum(w.numel() for n, w in model.named_parameters() if n in fresh),
-        **measured,
-    }
-
-
-def _target_counts(masker: WordMasker, sentences: Sequence[Sequence[int]], vocabulary_size: int) -> np.ndarray:
-    """``(V,)`` counts of each piece as a word that can be masked."""
-    counts = np.zeros(vocabulary_size)
+    counts = np.zeros(model.config.vocab_size)  # of each piece as a word that can be masked
     for sentence in sentences:
         pieces = np.array([sentence])
         np.add.at(counts, pieces[masker.maskable(pieces)], 1)
-    return counts
-
-
-def _groups(model: "PreTrainedModel", fresh: Sequence[str], settings: HeadTraining) -> list[dict[str, Any]]:
-    """Head and body with their peak rates. The word embeddings are frozen: most rows would hardly be trained, and their
-    gradient takes half the time of a step."""
+    fresh = initialise_fresh_weights(model, missing, counts, random)
+    # The word embeddings are frozen: most rows would hardly be trained, and their gradient takes half of a step's time.
     model.get_input_embeddings().weight.requires_grad_("embeddings" in fresh)
     head = [weight for name, weight in model.named_parameters() if name in fresh]
     known = set(map(id, head))
@@ -138,11 +111,11 @@ def _groups(model: "PreTrainedModel", fresh: Sequence[str], settings: HeadTraini
         for weight in body:
             weight.requires_grad_(False)
         body = []
-    return [
-        {"params": weights, "lr": rate}
-        for weights, rate in ((head, settings.learning_rate), (body, settings.body_learning_rate))
-        if weights
-    ]
+    rates = ((head, settings.learning_rate), (body, settings.body_learning_rate))
+    groups = [{"params": weights, "lr": rate} for weights, rate in rates if weights]
+    remedy = "lower learning_rate or body_learning_rate"
+    measured = train_on_masked_words(model, masker, sentences, settings, groups, random, remedy=remedy)
+    return {"fresh_weights": fresh, "fresh_parameters": sum(weight.numel() for weight in head), **measured}
 
 
 def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageModelTuning, output: str) -> dict[str, Any]:
@@ -155,27 +128,26 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     model, tokenizer, missing = load_masked_model(base)
     if missing:
         raise headless("base", base, missing)
-    language_model = MaskedLanguageModel(model, tokenizer, base)
-    check_scores(language_model)
     random = np.random.default_rng(settings.seed)
-    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=base), model.config.vocab_size)
-    held_out = _pieces(language_model, masker, text.held_out)
-    longest = min(settings.longest_sentence, language_model.frame.longest)
-    sentences = masker.encode(enough_lines(text.lines, settings, longest, random), longest)
+    language_model, masker = _checked(model, tokenizer, base)
+    frame = language_model.frame
+    room = min(frame.room, LONGEST_SENTENCE)
+    encoded = language_model.encode([sentence.texts for sentence in text.held_out])
+    whole = [[*frame.prefix, *pieces[:room], *frame.suffix] for pieces in encoded]
+    held_out = [pieces for pieces in whole if masker.maskable(np.array([pieces])).any()]
+    if not held_out:
+        raise CorpusError(
+            f"none of the {len(text.held_out)} held-out sentences has a word to guess; raise held_out_share, or take a "
+            "larger corpus"
+        )
+    sentences = masker.sentences(text.lines, settings, random)
     if not sentences:
         raise CorpusError("the text to tune on has no sentence with a word to mask")
     before = accuracy_of_pieces(model, masker, held_out, name=base)
     model.get_input_embeddings().weight.requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    measured = train_on_masked_words(
-        model,
-        masker,
-        sentences,
-        settings,
-        [{"params": weights, "lr": settings.learning_rate}],
-        random,
-        remedy="lower learning_rate",
-    )
+    groups = [{"params": weights, "lr": settings.learning_rate}]
+    measured = train_on_masked_words(model, masker, sentences, settings, groups, random, remedy="lower learning_rate")
     after = accuracy_of_pieces(model, masker, held_out, name=output)
     save_filler(model, tokenizer, output)
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -183,21 +155,11 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
     return {**measured, "parameters": parameters, "tuned_parameters": tuned, **before_and_after(before, after)}
 
 
-def _pieces(
-    language_model: MaskedLanguageModel, masker: WordMasker, sentences: Sequence[MaskedSentence]
-) -> list[list[int]]:
-    """Pieces of the held-out sentences with a word to mask: mask tokens in the slots, special pieces at the ends."""
-    frame = language_model.frame
-    room = min(frame.room, LONGEST_SENTENCE)
-    encoded = language_model.encode([sentence.texts for sentence in sentences])
-    whole = [[*frame.prefix, *pieces[:room], *frame.suffix] for pieces in encoded]
-    found = [pieces for pieces in whole if masker.maskable(np.array([pieces])).any()]
-    if not found:
-        raise CorpusError(
-            f"none of the {len(sentences)} held-out sentences has a word to guess; raise held_out_share, or take a "
-            "larger corpus"
-        )
-    return found
+def _checked(model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> tuple[MaskedLanguageModel, WordMasker]:
+    """The model to encode sentences with, and its masker. Raises ``ModelError`` if the model cannot score a fill."""
+    language_model = MaskedLanguageModel(model, tokenizer, name)
+    check_scores(language_model)
+    return language_model, WordMasker(language_model)
 
 
 def prepare_causal_filler(

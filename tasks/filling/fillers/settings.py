@@ -2,8 +2,7 @@
 ``params.yaml`` (paper 3.2).
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -63,10 +62,6 @@ class LoraTraining(LoraAdaptation):
     """Maximum number of pieces of a sentence; longer ones are left out."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate."""
-    warm_up_share: float = Field(default=0.1, ge=0, lt=1)
-    """Share of the steps in which the rate rises to its peak; then it falls to 0."""
-    masked_share: float = Field(default=0.2, gt=0, lt=1)
-    """Share of a sentence's words that the prompt masks, at least one word."""
     merge: bool = True
     """Whether the update is added to the weights in the filler's folder; otherwise the folder has only the update and
     names its base."""
@@ -110,24 +105,26 @@ class Tuning(Settings):
 
     @model_validator(mode="after")
     def _method_fits(self) -> Self:
-        if self.text == "filled" and self.method is None:
-            raise ValueError("text 'filled' needs a method that fills, such as method: {kind: top_k, k: 10}")
-        if self.text == "unmasked" and self.method is not None:
-            raise ValueError("text 'unmasked' fills nothing; leave method out, or set text: filled")
         method = self.method
-        if method is not None and method.counts_masked_words:
+        if self.text == "filled" and method is None:
+            raise ValueError("text 'filled' needs a method that fills, such as method: {kind: top_k, k: 10}")
+        if self.text == "unmasked" and method is not None:
+            raise ValueError("text 'unmasked' fills nothing; leave method out, or set text: filled")
+        if method is None:
+            return self
+        if method.counts_masked_words:
             raise ValueError(
                 "method.prior 'counted' counts the masked words, which tuning never reads; take prior: domain or "
                 "word_counts"
             )
-        if method is not None and method.reads_documents:
+        if method.reads_documents:
             raise ValueError(
                 "method.consistent_within 'document' needs the originals and their documents, which tuning never "
                 "reads; leave it out"
             )
-        if method is not None and method.copies > 1:
+        if method.copies > 1:
             raise ValueError("method.copies: a filler is tuned on one fill of each sentence; leave it out")
-        if method is not None and (found := misfit(method, self.kind)):
+        if found := misfit(method, self.kind):
             raise ValueError(
                 f"{found.what} needs a {found.needs} language model, and kind is {self.kind!r}; {found.remedy}"
             )
@@ -155,8 +152,7 @@ class CausalLanguageModelTuning(Tuning, LoraTraining):
 TuningSettings = Annotated[MaskedLanguageModelTuning | CausalLanguageModelTuning, Field(discriminator="kind")]
 
 
-@dataclass(frozen=True)
-class Misfit:
+class Misfit(NamedTuple):
     """Reason why a method does not run with a kind of filler."""
 
     what: str

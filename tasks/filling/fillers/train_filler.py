@@ -93,7 +93,8 @@ def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFill
     from tasks.corpora.text_lines import read_corpus
     from tasks.files.atomic_file import atomic_folder
     from tasks.filling.fillers.filler_folder import save_filler, write_update
-    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, load_masked_model
+    from tasks.filling.masked_lm.loading import load_masked_model
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
     from tasks.filling.masked_lm.masked_training import masked_accuracy
     from tasks.model_source import PACKAGE_PREFIX
 

@@ -1,31 +1,27 @@
-"""Differentially private counts of the masked words of a corpus (Dwork et al. 2006).
+"""Differentially private counts of the masked words of a corpus (Dwork et al. 2006; decision 0041).
 
-A fill lacks the rare words of a corpus most, and unmasked text does not show them. The masked words do. Their counts
-may leave the private zone if no single line decides a result. With ``prior: counted`` a method reads the sidecar once,
-counts, adds noise, and then sees only the noisy counts. Fill and report are a function of the masked text, public data,
-the seed and the noisy counts. So epsilon covers a release: *the masked words of a line (or document), given the masked
-text*. The masked text itself shows that a line exists, and its unmasked words (decision 0041).
+With ``prior: counted`` a method reads the sidecar once, counts, adds noise, and then sees only the noisy counts. Fill
+and report are a function of the masked text, public data, the seed and the noisy counts. So epsilon covers a release:
+*the masked words of a line (or document), given the masked text*.
 
 - **Counted words**: words of the public word counts that are not on the list of never-masked words. A word that only
   the private text has is never counted, so it cannot come out. With ``names: leave_out``, words that public text writes
   with a capital are not counted one by one. Noise hides a name of one line, not a name of a thousand lines. Titles,
   weekdays and months that are no person's name are counted (``NAMES_OF_NOBODY``).
-- **Contribution of a unit**: the unit of privacy is a line, or a document: a conversation, or all text of one person.
-  At most L = ``words_per_unit`` of its masked words are counted, drawn at random, one for each marker.
-- **Noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, for integers k.
-  This is the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Other words at the markers of one unit
-  change the counts by at most 2 L in sum. So they change the probability of an outcome by at most a factor of
-  exp(epsilon). The number of markers is known: the masked text shows it.
+- **Contribution of a unit**: at most L = ``words_per_unit`` masked words of a line or document are counted, drawn at
+  random, one for each marker.
+- **Noise**: each count c becomes c + X with P(X = k) proportional to exp(-|k| / b), b = 2 L / epsilon, for integers k:
+  the geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009). Other words at the markers of one unit change the
+  counts by at most 2 L in sum. So they change the probability of an outcome by at most a factor of exp(epsilon). The
+  number of markers is known: the masked text shows it.
 - **Use**: the noisy counts and the frequencies expected without counts (``prior: domain``) are combined word by word
-  (``noise``). This reads no private text, so it costs no epsilon. Single letters are words here. A word is *taken* if
-  noise alone is expected to reach its count for at most one of all words. A fill by context writes three groups at
-  their counted frequencies: each taken word, all names together, and all other words together (``groups``, see
-  ``masked_lm.estimation``).
+  (``noise``), at no cost of epsilon. A word is *taken* if noise alone is expected to reach its count for at most one of
+  all words. A fill by context writes three groups at their counted frequencies: each taken word, all names together,
+  and all other words together (``masked_lm.weighing``).
 
 The noise is derived from a secret key (``clone_key``) and from everything counted. The same fill has the same noise, so
-a repetition reveals nothing new. Seeds and parameters are not enough to remove the noise. Counts of another technique,
-epsilon or key, or of a corpus that has grown, are another set. The epsilons of all released sets add up. Epsilons also
-add up over units: the words of a person in n lines, or in n documents, are protected by n times epsilon.
+a repetition reveals nothing new. Counts of another technique, epsilon or key, or of a corpus that has grown, are
+another set. The epsilons of all released sets add up.
 """
 
 import hashlib
@@ -48,40 +44,22 @@ from tasks.filling.filled_lines import lines_with_spans
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
 from tasks.filling.frequencies.word_frequencies import AllowedWords, EstimatedFrequencies, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
-from tasks.filling.masked_sentence import read_masked_line, usual_forms
+from tasks.filling.masked_sentence import read_masked_line, spans_of_slots, usual_forms
 from tasks.filling.settings import NoisyCounts
 from tasks.filling.surrogates.groups import MONTHS, TITLES, WEEKDAYS
-
-NAMES_OF_NOBODY = frozenset(map(fold, (*TITLES, *WEEKDAYS, *MONTHS))) - {"april", "may", "june", "august"}
-"""Folded words with a capital that are no names, and hardly ever parts of names."""
-
-
-def words_of_markers(lines: Iterable[Sequence[MaskedSpan]]) -> tuple[list[list[str]], np.ndarray, int]:
-    """The folded words of each of M markers, ``(M,)`` int64 line of each marker from 0, and the number of lines.
-
-    ``lines``: the spans of every line of a sidecar. Each marker has at least one word.
-    """
-    words: list[list[str]] = []
-    line_of: list[int] = []
-    count = 0
-    for spans in lines:
-        by_marker: dict[int, list[str]] = {}
-        for span in spans:
-            by_marker.setdefault(span.marker, []).extend(folded_words(span.original) or [fold(span.original)])
-        words += by_marker.values()
-        line_of += [count] * len(by_marker)
-        count += 1
-    return words, np.array(line_of, dtype=np.int64), count
-
 
 if TYPE_CHECKING:
     from tasks.filling.opened_filler import Words
     from tasks.filling.prepared_fill import Corpus
 
+NAMES_OF_NOBODY = frozenset(map(fold, (*TITLES, *WEEKDAYS, *MONTHS))) - {"april", "may", "june", "august"}
+"""Folded words with a capital that are no names, and hardly ever parts of names."""
 _LEAST_SHARE = 0.01
 """Minimum share of all places for all names together, and for all counted words: noise may leave no place for them."""
 _SCALE = 1000.0
 """Integer count for one place: a scale at which rounding is negligible."""
+_Lines = Iterable[tuple[str, Sequence[MaskedSpan]]]
+"""Masked lines with their spans."""
 
 
 def count_masked_words(
@@ -93,60 +71,48 @@ def count_masked_words(
     from tasks.privacy.earlier_releases import shared_with
     from tasks.privacy.ledger import check_budget, check_key, read_ledger
 
-    files, cell, allowed, planted = corpus.files, corpus.cell, corpus.release, corpus.planted
-    lines = lines_with_spans(corpus.masked, read_sidecar(str(files.sidecar)))
-    documents = read_documents(files.documents) if files.documents else ()
+    files, allowed, planted, public = corpus.files, corpus.release, corpus.planted, words.frequencies
+
+    def own_lines() -> _Lines:
+        return lines_with_spans(corpus.masked, read_sidecar(str(files.sidecar)))
+
+    documents = read_documents(files.documents) if files.documents else iter(())
     if planted is not None:
         # These counts are not released, so they need no budget.
-        lines = chain(lines, lines_with_spans(planted.lines, planted.spans))
-        documents = chain(documents, planted.documents) if files.documents else ()
+        lines = chain(own_lines(), lines_with_spans(planted.lines, planted.spans))
+        documents = chain(documents, planted.documents if files.documents else ())
         key = clone_key("noise of an audit")
-        return counted_frequencies(
-            before, words.allowed_words, lines, settings, key, documents, public=words.frequencies
-        )
-    before_this = read_ledger()
-    private = _private_lines(lines_with_spans(corpus.masked, read_sidecar(str(files.sidecar)))) if before_this else ()
-    earlier = shared_with(private, before_this)
-    before_this = earlier.among(before_this, cell.dataset)
-    check_key(before_this, key=key_id(), other_keys=allowed.other_keys)
-    counted = counted_frequencies(
-        before,
-        words.allowed_words,
-        lines,
-        settings,
-        clone_key("noise"),
-        documents,
-        public=words.frequencies,
-    )
+        return counted_frequencies(before, words.allowed_words, lines, settings, key, documents, public=public)
+    releases = read_ledger()
+    earlier = shared_with(_private_lines(own_lines()) if releases else (), releases)
+    releases = earlier.among(releases, corpus.cell.dataset)
+    check_key(releases, key=key_id(), other_keys=allowed.other_keys)
+    key = clone_key("noise")
+    counted = counted_frequencies(before, words.allowed_words, own_lines(), settings, key, documents, public=public)
     counted.measured["key"] = key_id()
-    total = earlier.spent(before_this, counted.measured["counts"], settings.epsilon, settings.unit)
-    check_budget(before_this, total=total, epsilon=settings.epsilon, budget=allowed.epsilon_budget)
+    total = earlier.spent(releases, counted.measured["counts"], settings.epsilon, settings.unit)
+    check_budget(releases, total=total, epsilon=settings.epsilon, budget=allowed.epsilon_budget)
     return counted
 
 
-def _private_lines(
-    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
-) -> Iterator[tuple[str, list[MaskedSpan]]]:
+def _private_lines(lines: _Lines) -> Iterator[tuple[str, list[MaskedSpan]]]:
     """The lines with their original words, except for white space between the words of a merged marker."""
     for number, (line, spans) in enumerate(lines, start=1):
-        by_marker: dict[int, list[MaskedSpan]] = {}
-        for span in spans:
-            by_marker.setdefault(span.marker, []).append(span)
-        text, found = "", list[MaskedSpan]()
-        for marker, piece in enumerate(read_masked_line(line, number, merge_markers=False).texts):
-            if marker:
-                for index, span in enumerate(by_marker.get(marker - 1, ())):
-                    text += " " if index else ""
-                    found.append(replace(span, start=len(text), end=len(text) + len(span.original)))
-                    text += span.original
-            text += piece
+        sentence = replace(read_masked_line(line, number, merge_markers=False), spans=tuple(spans))
+        text, found = sentence.texts[0], list[MaskedSpan]()
+        for following, originals in zip(sentence.texts[1:], spans_of_slots(sentence), strict=True):
+            for index, span in enumerate(originals):
+                text += " " if index else ""
+                found.append(replace(span, start=len(text), end=len(text) + len(span.original)))
+                text += span.original
+            text += following
         yield text, found
 
 
 def counted_frequencies(
     before: WordFrequencies,
     allowed_words: AllowedWords,
-    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
+    lines: _Lines,
     settings: NoisyCounts,
     key: bytes,
     documents: Iterable[str] = (),
@@ -168,8 +134,16 @@ def counted_frequencies(
     taken = noisy.counts >= least
     taken[cells.counted :] = False
     places = _places(cells, noisy, ratio)
+    off = cells.of_form >= 0
+    cell, counts = cells.of_form[off], before.counts.copy()
+    # The forms of a word share its places as in public text. Words on the list do not change.
+    counts[off] = np.maximum(1, np.rint(_SCALE * places[cell] * before.counts[off] / cells.prior[cell]))
+    # Each taken word is a group, then all names, then all other words.
+    group = np.where(taken, np.cumsum(taken) - 1, np.count_nonzero(taken) + 1)  # (C,)
+    group[cells.counted] = np.count_nonzero(taken)
+    groups = np.where(off, group[cells.of_form], -1)
     return EstimatedFrequencies(
-        WordFrequencies(before.words, _as_counts(before, cells, places), _groups(cells, taken)),
+        WordFrequencies(before.words, counts, groups),
         {
             "epsilon": settings.epsilon,
             "unit": settings.unit,
@@ -185,6 +159,36 @@ def counted_frequencies(
     )
 
 
+class Cells:
+    """The counted categories: each word, then all names together, then all words that public text does not have."""
+
+    def __init__(
+        self, before: WordFrequencies, allowed_words: AllowedWords, public: WordFrequencies, *, count_names: bool
+    ) -> None:
+        off_list = allowed_words.off_list(before.words)
+        folded = [fold(word) for word in before.words]
+        candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
+        capitals = usual_forms(public.items())
+        names = {word for word in candidates - NAMES_OF_NOBODY if word in capitals and not is_letter(word)}
+        self.names = [] if count_names else sorted(names)
+        self.words = sorted(candidates.difference(self.names))
+        self.counted = len(self.words)
+        """Number of words that are counted one by one; they are the first cells."""
+        self._index = dict.fromkeys(self.names, self.counted) | {word: cell for cell, word in enumerate(self.words)}
+        self.of_form = np.array([self.of(word) if off else -1 for word, off in zip(folded, off_list, strict=True)])
+        """Cell of each form of ``before`` (F,), int64; -1 where it is on the list."""
+        off = self.of_form >= 0
+        self.prior = np.bincount(self.of_form[off], weights=before.counts[off], minlength=len(self))
+        """Public count of each cell (C,)."""
+
+    def __len__(self) -> int:
+        return self.counted + 2
+
+    def of(self, word: str) -> int:
+        """The cell of a folded word."""
+        return self._index.get(word, self.counted + 1)
+
+
 @dataclass(frozen=True)
 class NoisyCountsOfCells:
     """The released information about the masked words."""
@@ -198,61 +202,49 @@ class NoisyCountsOfCells:
 
 
 def noisy_counts(
-    cells: "Cells",
-    lines: Iterable[tuple[str, Sequence[MaskedSpan]]],
-    settings: NoisyCounts,
-    key: bytes,
-    documents: Iterable[str] = (),
+    cells: Cells, lines: _Lines, settings: NoisyCounts, key: bytes, documents: Iterable[str] = ()
 ) -> NoisyCountsOfCells:
     """Count at most L masked words of each unit, and add the noise."""
-    originals, units, line_count = words_of_markers(spans for _, spans in lines)
+    originals: list[list[str]] = []
+    """The folded words of each marker."""
+    line_of: list[int] = []
+    line_count = 0
+    for line_count, (_, spans) in enumerate(lines, start=1):
+        by_marker: dict[int, list[str]] = {}
+        for span in spans:
+            by_marker.setdefault(span.marker, []).extend(folded_words(span.original) or [fold(span.original)])
+        originals += by_marker.values()
+        line_of += [line_count - 1] * len(by_marker)
+    units = np.array(line_of, dtype=np.int64)
     if settings.unit == "document":
         units = _documents(documents, line_count)[units]
     secret = _secret(key, settings, cells, originals, units)
-    random = np.random.default_rng(np.frombuffer(_derived(secret, "choice", 32), dtype=np.uint64))
-    chosen = _some_of_each(units, settings.words_per_unit, random).tolist()
-    added = np.empty(len(chosen), dtype=np.int64)
-    for index, marker in enumerate(chosen):
+
+    def derived(purpose: str, length: int) -> bytes:
+        return hashlib.shake_256(secret + purpose.encode()).digest(length)
+
+    random = np.random.default_rng(np.frombuffer(derived("choice", 32), dtype=np.uint64))
+    # At most L markers of each unit, drawn at random.
+    order = np.lexsort((random.random(len(units)), units))
+    first = np.searchsorted(units[order], units[order], side="left")
+    chosen = np.sort(order[np.arange(len(units)) - first < settings.words_per_unit])
+    counts = np.zeros(len(cells), dtype=np.int64)
+    for marker in chosen.tolist():
         words = originals[marker]
-        added[index] = cells.of(words[random.integers(len(words))])
+        counts[cells.of(words[random.integers(len(words))])] += 1
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
-    counts = np.bincount(added, minlength=len(cells))
-    return NoisyCountsOfCells(
-        _derived(secret, "name", 8).hex(),
-        counts + noise(len(cells), ratio, _derived(secret, "noise", 16 * len(cells))),
-        len(chosen),
-    )
+    added = noise(len(cells), ratio, derived("noise", 16 * len(cells)))
+    return NoisyCountsOfCells(derived("name", 8).hex(), counts + added, len(chosen))
 
 
-class Cells:
-    """The counted categories: each word, then all names together, then all words that public text does not have."""
-
-    def __init__(
-        self, before: WordFrequencies, allowed_words: AllowedWords, public: WordFrequencies, *, count_names: bool
-    ) -> None:
-        off_list = allowed_words.off_list(before.words)
-        folded = [fold(word) for word in before.words]
-        candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
-        capitals = usual_forms(zip(public.words, public.counts.tolist(), strict=True))
-        names = {word for word in candidates - NAMES_OF_NOBODY if word in capitals and not is_letter(word)}
-        self._names = set() if count_names else names
-        self.words = sorted(candidates - self._names)
-        self.names = sorted(self._names)
-        self.counted = len(self.words)
-        """Number of words that are counted one by one; they are the first cells."""
-        self._index = {word: index for index, word in enumerate(self.words)}
-        self.of_form = np.array([self.of(word) if off else -1 for word, off in zip(folded, off_list, strict=True)])
-        """Cell of each form of ``before`` (F,), int64; -1 where it is on the list."""
-        off = self.of_form >= 0
-        self.prior = np.bincount(self.of_form[off], weights=before.counts[off], minlength=len(self))
-        """Public count of each cell (C,)."""
-
-    def __len__(self) -> int:
-        return self.counted + 2
-
-    def of(self, word: str) -> int:
-        """The cell of a folded word."""
-        return self._index.get(word, self.counted if word in self._names else self.counted + 1)
+def _secret(key: bytes, settings: NoisyCounts, cells: Cells, originals: list[list[str]], units: np.ndarray) -> bytes:
+    """The secret of the noise: the key's HMAC of the settings, the counted words and names, and the unit and the words
+    of each marker. So other counts have other noise."""
+    digest = hmac.new(key, digestmod="sha256")
+    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
+    digest.update(units.astype("<i8").tobytes())
+    digest.update(json.dumps(originals).encode())
+    return digest.digest()
 
 
 def _documents(names: Iterable[str], lines: int) -> np.ndarray:
@@ -271,29 +263,6 @@ def _documents(names: Iterable[str], lines: int) -> np.ndarray:
     return found
 
 
-def _secret(key: bytes, settings: NoisyCounts, cells: Cells, originals: list[list[str]], units: np.ndarray) -> bytes:
-    """The secret from which the noise is derived. It needs the key, and other counts have other noise.
-
-    It is the key's HMAC of the settings, the counted words and names, and the unit and the words of each marker.
-    """
-    digest = hmac.new(key, digestmod="sha256")
-    digest.update(json.dumps([settings.model_dump(mode="json"), cells.words, cells.names]).encode())
-    digest.update(units.astype("<i8").tobytes())
-    digest.update(json.dumps(originals).encode())
-    return digest.digest()
-
-
-def _derived(secret: bytes, purpose: str, length: int) -> bytes:
-    return hashlib.shake_256(secret + purpose.encode()).digest(length)
-
-
-def _some_of_each(unit: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:
-    """Indices of at most ``most`` markers of each unit, drawn at random."""
-    order = np.lexsort((random.random(len(unit)), unit))
-    first = np.searchsorted(unit[order], unit[order], side="left")
-    return np.sort(order[np.arange(len(unit)) - first < most])
-
-
 def _places(cells: Cells, noisy: NoisyCountsOfCells, ratio: float) -> np.ndarray:
     """``(C,)`` float64: the estimated places of each cell among all counted places; 0 for words not in public text."""
     counts, total = noisy.counts, noisy.places
@@ -309,21 +278,3 @@ def _places(cells: Cells, noisy: NoisyCountsOfCells, ratio: float) -> np.ndarray
     rates = posterior_rates(counts[words], left * cells.prior[words] / cells.prior[words].sum(), ratio)
     places[words] = left * rates / rates.sum()
     return places
-
-
-def _as_counts(before: WordFrequencies, cells: Cells, places: np.ndarray) -> np.ndarray:
-    """``(F,)`` int64: the forms of a word share its places as in public text. Words on the list do not change."""
-    off = cells.of_form >= 0
-    cell = cells.of_form[off]
-    counts = before.counts.copy()
-    counts[off] = np.maximum(1, np.rint(_SCALE * places[cell] * before.counts[off] / cells.prior[cell]))
-    return counts
-
-
-def _groups(cells: Cells, taken: np.ndarray) -> np.ndarray:
-    """``(F,)`` int64 groups: each taken word, then all names, then all other words; -1 for words on the list."""
-    group = np.cumsum(taken) - 1  # (C,)
-    names = int(np.count_nonzero(taken))
-    group[~taken] = names + 1
-    group[cells.counted] = names
-    return np.where(cells.of_form >= 0, group[cells.of_form], -1)

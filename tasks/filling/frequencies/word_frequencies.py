@@ -1,29 +1,22 @@
 """Word frequencies of generic text and of the private domain, and the list of never-masked words.
 
-``WordFrequencies`` has the counts of generic text. ``unigram`` draws from them, and an attack guesses by them.
-
 ``AllowedWords`` is a masking technique's list, for the off-list rule (paper 3.2). A technique with a list masks only
-words that are *not* on it. So a fill on the list cannot be like the word that it replaces. The file has one folded word
-a line. An empty file (entity tagger) means that there is no list, and every word may be a fill.
+words that are *not* on it. So a fill on the list cannot be like the word that it replaces.
 
-``domain_frequencies`` estimates the frequencies of the private domain from generic text and the unmasked words. Generic
-frequencies describe general text, not a chat or a call about a company's results. The masked words must not be read,
-but the words around them may. Some generic sentences resemble the private ones more than others. So each generic
-sentence ``s`` gets a weight by its words ``v`` that are unmasked in the masked text. This is naive Bayes over one
-sentence (as in Moore and Lewis 2010, "Intelligent selection of language model training data"):
+``domain_frequencies`` estimates the frequencies of the private domain without the masked words. Each generic sentence
+``s`` gets a weight by its words ``v`` that are unmasked in the masked text: naive Bayes over one sentence (as in Moore
+and Lewis 2010, "Intelligent selection of language model training data"),
 
     score(s) = sum over v of log(p_masked(v) / p_generic(v)) / sqrt(number of v),    clipped to -6 ... 6
     weight(s) = exp(strength * score(s)),    scaled so that the total count of unseen words does not change
 
-The frequency of every word ``w`` is multiplied by the ratio of its weighted to its plain occurrences:
+with p_masked smoothed by 1,000 words of generic text. The frequency of every word ``w`` is multiplied by the ratio of
+its weighted to its plain occurrences; with K, the ratio of a rare word is near 1:
 
     frequency(w) * (sum of weight(s) over the occurrences of w + K) / (occurrences of w + K),    K = 20
 
-With K, the ratio of a rare word is near 1. p_masked is smoothed with 1,000 words of generic text.
-
-The strength is chosen without private words, too. The unmasked words are divided into two halves. One half weights the
-sentences, and the strength is chosen that maximises the likelihood of the other half in the masked text. Each half has
-both roles in turn.
+The unmasked words are divided into two halves. One half weights the sentences, and the strength is chosen that
+maximises the likelihood of the other half in the masked text. Each half has both roles in turn.
 """
 
 import zlib
@@ -133,6 +126,10 @@ class WordFrequencies:
         groups = None if self.groups is None else self.groups[left]
         return WordFrequencies(tuple(self.words[index] for index in left.tolist()), counts[left], groups)
 
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Each word with its count."""
+        return zip(self.words, self.counts.tolist(), strict=True)
+
     def folded(self) -> set[str]:
         """The words, folded."""
         return set(map(fold, self.words))
@@ -151,7 +148,7 @@ class WordFrequencies:
 
     def _folded_counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}
-        for word, count in zip(self.words, self.counts.tolist(), strict=True):
+        for word, count in self.items():
             folded = fold(word)
             counts[folded] = counts.get(folded, 0) + count
         return counts

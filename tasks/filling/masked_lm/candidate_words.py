@@ -21,7 +21,7 @@ A word may have two entries: one after a space, and one at the start of a line o
 """
 
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,9 +68,14 @@ class CandidateWords:
     def __len__(self) -> int:
         return len(self.words)
 
-    def follows_space(self, text_before: str, *, line_start: bool) -> bool:
-        """Whether a slot after this text takes the entries of ``spaced`` instead of ``glued``."""
-        return self.line_start_is_spaced if line_start and not text_before else text_before[-1:].isspace()
+    def follows_space(self, texts: Sequence[str], slot: int) -> bool:
+        """Whether a slot of a sentence, ``n + 1`` texts around ``n`` slots, takes ``spaced`` instead of ``glued``."""
+        before = texts[slot]
+        return self.line_start_is_spaced if slot == 0 and not before else before[-1:].isspace()
+
+    def entries_after(self, texts: Sequence[str], slot: int) -> np.ndarray:
+        """``(W,)`` the entries that fit a slot."""
+        return self.spaced if self.follows_space(texts, slot) else self.glued
 
 
 def candidate_words(tokenizer: "Tokenizer", *, name: str, known_words: Collection[str] | None = None) -> CandidateWords:

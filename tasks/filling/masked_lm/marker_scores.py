@@ -1,17 +1,4 @@
-"""Scores of a masked or causal language model at chosen places only, smaller batches for lack of memory, and a check.
-
-``scores_at`` saves the projection of every piece to the vocabulary, most of a small model's work. It reduces the hidden
-states to the chosen places before the projection. In a masked model it does so already after the body, or after the
-last attention, since the later layers treat each position separately.
-
-``BatchHalving`` continues with smaller batches if a GPU runs out of memory. It halves a batch until its parts fit, and
-divides later batches of this size at once. Results equal the results of the whole batch, except for the rounding of
-sums, which on a GPU depends on the batch size.
-
-``check_scores`` tests on one short window whether other sentences of a batch change the scores. Most architectures
-ignore padding. Some (ConvBERT, FNet, Nyströmformer, YOSO) mix it into the sentence, by a convolution or a Fourier
-transform. Their fills would depend on the rest of the batch, so they are refused.
-"""
+"""Scores of a language model at chosen places only, smaller batches for lack of memory, and a check of scores."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -40,6 +27,8 @@ def scores_at(
     **inputs: object,
 ) -> torch.Tensor:
     """Vocabulary scores ``(N, V)`` at the places ``(rows[n], positions[n])`` of ``(B, T)`` pieces.
+
+    This saves the projection of every piece to the vocabulary, most of a small model's work.
 
     ``inputs``: arguments of the model's ``forward``. The output ``(B, T, H)`` of the module ``cut``, or else the input
     of the projection to the vocabulary, is replaced by the ``(N, 1, H)`` hidden states of the places.
@@ -84,7 +73,7 @@ def earliest_cut(model: "PreTrainedModel") -> torch.nn.Module:
         return body
     device = next(model.parameters()).device
     pieces = torch.arange(10, device=device).reshape(2, 5) % model.config.vocab_size
-    rows, positions = torch.tensor([0, 1, 1], device=device), torch.tensor([2, 0, 4], device=device)
+    rows, positions = torch.tensor([[0, 1, 1], [2, 0, 4]], device=device)
     training = model.training
     model.eval()
     try:
@@ -92,14 +81,13 @@ def earliest_cut(model: "PreTrainedModel") -> torch.nn.Module:
             expected, found = (
                 scores_at(model, rows, positions, cut=cut, input_ids=pieces) for cut in (body, attention)
             )
+            return attention if torch.allclose(found, expected, atol=_SAME, rtol=_SAME) else body
     except Exception:
-        # An attention may return anything (a dictionary in SqueezeBERT). Errors of the model itself appear again with
-        # the cut after the body.
+        # An attention may return anything (a dictionary in SqueezeBERT), and scores of another shape. Errors of the
+        # model itself appear again with the cut after the body.
         return body
     finally:
         model.train(training)
-    same = found.shape == expected.shape and torch.allclose(found, expected, atol=_SAME, rtol=_SAME)
-    return attention if same else body
 
 
 Item = TypeVar("Item")
@@ -107,7 +95,11 @@ Result = TypeVar("Result")
 
 
 class BatchHalving:
-    """Division of batches that do not fit into GPU memory; one object per model."""
+    """Division of batches that do not fit into GPU memory; one object per model.
+
+    It halves a batch until its parts fit, and divides later batches of this size at once. Results are equal, except for
+    the rounding of sums, which on a GPU depends on the batch size.
+    """
 
     def __init__(self, name: str) -> None:
         """``name``: name of the model, for the error message."""
@@ -150,14 +142,21 @@ _SAME_SHARE = 1e-4
 def check_scores(model: "MaskedLanguageModel") -> None:
     """Check by three forward passes of a few pieces that a model's scores are reproducible.
 
-    Raises ``ModelError`` if it cannot score a sentence, is random, or mixes padding into the sentence."""
-    short, long = (_window(model, pieces) for pieces in _PIECES)
+    Some architectures (ConvBERT, FNet, Nyströmformer, YOSO) mix padding into the sentence, by a convolution or a
+    Fourier transform. Raises ``ModelError`` for these, and if the model cannot score a sentence or is random."""
+    special = {*model.tokenizer.all_special_ids}
+    ordinary = [entry for entry in range(model.vocabulary_size) if entry not in special]
+    windows: list[Window] = []
+    for number in (min(most, model.frame.room) for most in _PIECES):
+        # Distant entries: the first entries of a vocabulary are often unused ones, which are all alike.
+        pieces = [ordinary[len(ordinary) * place // number] for place in range(number)]
+        # Scored at all places: at one place, attention may ignore all other pieces.
+        windows += model.frame.windows(pieces, list(range(number)))
+    short, long = windows
     del long.positions[1:]  # only the short window's scores are compared
     named = f"filler {model.name!r} ({type(model.model).__name__})"
     try:
-        alone = model.logits([short])  # (T, V)
-        is_random = not _are_same(model.logits([short]), alone)
-        is_mixing = not _are_same(model.logits([short, long])[: len(alone)], alone)
+        alone, again, both = (model.logits(each) for each in ([short], [short], [short, long]))  # (T, V) first
     except torch.cuda.OutOfMemoryError:
         raise
     except Exception as error:
@@ -165,31 +164,15 @@ def check_scores(model: "MaskedLanguageModel") -> None:
         raise ModelError(
             f"{named} cannot score a sentence: {error}; fix its config.json, or take another masked language model"
         ) from error
-    if is_random:
+    # NaN passes: it is an error when a line is filled.
+    limit = _SAME_SHARE * (alone.max() - alone.min())
+    if (again - alone).abs().max() > limit:
         raise ModelError(
             f"{named} draws at random and scores the same sentence differently each time, so no fill is reproducible; "
             "take another masked language model"
         )
-    if is_mixing:
+    if (both[: len(alone)] - alone).abs().max() > limit:
         raise ModelError(
             f"{named} mixes padding into a sentence, so a fill would depend on the rest of its batch; take another one "
             "such as 'bert-base-uncased' or 'roberta-base'"
         )
-
-
-def _window(model: "MaskedLanguageModel", most: int) -> "Window":
-    """A window of different pieces, scored at all places: at one place, attention may ignore all other pieces."""
-    from tasks.filling.masked_lm.masked_language_model import Window
-
-    frame = model.frame
-    special = {*model.tokenizer.all_special_ids}
-    ordinary = [entry for entry in range(model.vocabulary_size) if entry not in special]
-    number = min(most, frame.room)
-    # Distant entries: the first entries of a vocabulary are often unused ones, which are all alike.
-    pieces = [ordinary[len(ordinary) * place // number] for place in range(number)]
-    return Window([*frame.prefix, *pieces, *frame.suffix], [len(frame.prefix) + place for place in range(number)])
-
-
-def _are_same(found: torch.Tensor, expected: torch.Tensor) -> bool:
-    """Whether two ``(T, V)`` scores are the same. Also true for NaN, which is an error when a line is filled."""
-    return not bool((found - expected).abs().max() > _SAME_SHARE * (expected.max() - expected.min()))

@@ -1,21 +1,24 @@
-"""A Hugging Face masked language model as a filler: loading, encoding, windows, batches, and scores at the markers.
+"""A Hugging Face masked language model as a filler: encoding, windows, batches, and scores at the markers.
 
 Every architecture with a masked-LM head works. The model sees a whole sentence if it fits into its positions. Of a
 longer one it sees a window around the scored markers. Every marker then has context of at least an eighth of the window
 on either side, if the sentence has as much.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 
+from tasks.batches import batches_that_fit
+from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
-from tasks.filling.fillers.filler_folder import apply_update, base_of_update
-from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, space_sign
+from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, CandidateWords, space_sign
+from tasks.filling.masked_lm.loading import headless, load_masked_model
 from tasks.filling.masked_lm.marker_scores import BatchHalving, check_scores, earliest_cut, scores_at
-from tasks.model_source import check_model_folder, locate_model, unreachable
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -84,37 +87,20 @@ class Frame:
 Owner = TypeVar("Owner")
 
 
-def padded_pieces(batch: Sequence[tuple[Owner, Window]]) -> int:
+class Asked(NamedTuple, Generic[Owner]):
+    """A window with the slots of a sentence that are scored in it."""
+
+    owner: Owner
+    texts: Sequence[str]
+    """The ``n + 1`` texts of the sentence around its ``n`` slots."""
+    slots: list[int]
+    """One slot for each position of the window, from 0."""
+    window: Window
+
+
+def _padded_pieces(batch: Sequence[Asked[Owner]]) -> int:
     """Number of pieces of a batch, padding included."""
-    return len(batch) * max(len(window.pieces) for _, window in batch)
-
-
-def window_batches(
-    items: Sequence[tuple[Owner, Window]],
-    *,
-    most_windows: int,
-    vocabulary_size: int,
-    on_gpu: bool = False,
-) -> Iterator[list[tuple[Owner, Window]]]:
-    """The windows with their owners, in batches of similar length, the shortest first."""
-    factor = _GPU_FACTOR if on_gpu else 1
-    batch: list[tuple[Owner, Window]] = []
-    places = 0
-    for item in sorted(items, key=lambda item: len(item[1].pieces)):
-        length = len(item[1].pieces)  # the newest is the longest, so the batch is padded to its length
-        full = (
-            len(batch) == most_windows
-            or (len(batch) + 1) * length > _MOST_PIECES * factor
-            or (places + len(item[1].positions)) * vocabulary_size > _MOST_SCORES * factor
-        )
-        wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].pieces)
-        if batch and (full or (wasteful and not on_gpu)):
-            yield batch
-            batch, places = [], 0
-        batch.append(item)
-        places += len(item[1].positions)
-    if batch:
-        yield batch
+    return len(batch) * max(len(item.window.pieces) for item in batch)
 
 
 _LONGEST_WINDOW = 512
@@ -139,6 +125,8 @@ class MaskedLanguageModel:
         self.vocabulary_size: int = model.config.vocab_size
         self.halving = BatchHalving(name)
         """Recovery from lack of GPU memory, with its counts."""
+        self.seconds = 0.0
+        """Seconds of scoring so far."""
         pieces = tokenizer(f"a {tokenizer.mask_token} a", add_special_tokens=False)["input_ids"]
         if pieces.count(self.mask_entry) != 1:
             raise self._splits_the_mask()
@@ -198,7 +186,8 @@ class MaskedLanguageModel:
         """
         if not sentences:
             return []
-        views = [self._view(texts) for texts in sentences]
+        mask = str(self.tokenizer.mask_token)
+        views = [mask.join(self._without_spaces(list(map(self._defused, texts)))) for texts in sentences]
         encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
             "input_ids"
         ]
@@ -209,11 +198,61 @@ class MaskedLanguageModel:
             return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
         return encoded
 
+    def open_positions(self, pieces: Sequence[int]) -> list[int]:
+        """The positions of the mask tokens in the pieces of a sentence."""
+        return [position for position, piece in enumerate(pieces) if piece == self.mask_entry]
+
+    def scored(
+        self, asked: Sequence[Asked[Owner]], candidates: CandidateWords, most_windows: int
+    ) -> Iterator[tuple[list[tuple[Owner, int]], np.ndarray]]:
+        """Batches of ``N`` slots with their owners, and the ``(N, W)`` float32 scores of the candidates.
+
+        ``most_windows``: maximum number of windows per forward pass. Raises ``ModelError`` if scores are not finite. If
+        a GPU runs out of memory, batches become smaller. Raises ``ResourceError`` if one window alone does not fit.
+        """
+        entries = [torch.from_numpy(of).to(self.model.device) for of in (candidates.spaced, candidates.glued)]
+
+        def work(batch: Sequence[Asked[Owner]]) -> torch.Tensor:
+            """The scores of a part of a batch. Those of the whole vocabulary are freed here, to save a GPU's memory."""
+            started = time.perf_counter()
+            logits = self.logits([item.window for item in batch])  # (N, V)
+            sound = bool(torch.isfinite(logits.sum()))  # finite only if all scores are
+            self.seconds += time.perf_counter() - started
+            if not sound and not bool(torch.isfinite(logits).all()):
+                raise ModelError(f"filler {self.name!r} {NO_NUMBERS}")
+            scores = logits.index_select(1, entries[0])
+            if candidates.glued is not candidates.spaced:
+                spaced = [candidates.follows_space(item.texts, slot) for item in batch for slot in item.slots]
+                glued = [row for row, is_spaced in enumerate(spaced) if not is_spaced]
+                scores[glued] = logits[glued].index_select(1, entries[1])
+            return scores.cpu()
+
+        for batch in self._batches(asked, most_windows):
+            scores = torch.cat(self.halving.run(batch, work, _padded_pieces))
+            yield [(item.owner, slot) for item in batch for slot in item.slots], scores.numpy()
+
+    def _batches(self, asked: Sequence[Asked[Owner]], most_windows: int) -> Iterator[list[Asked[Owner]]]:
+        """The windows in batches of similar length, the shortest first."""
+        on_gpu = self.model.device.type == "cuda"
+        factor = _GPU_FACTOR if on_gpu else 1
+
+        def fits(batch: list[Asked[Owner]], item: Asked[Owner]) -> bool:
+            length = len(item.window.pieces)  # the newest is the longest, so the batch is padded to its length
+            places = sum(len(each.slots) for each in batch) + len(item.slots)
+            wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0].window.pieces)
+            return (
+                len(batch) < most_windows
+                and (len(batch) + 1) * length <= _MOST_PIECES * factor
+                and places * self.vocabulary_size <= _MOST_SCORES * factor
+                and (on_gpu or not wasteful)
+            )
+
+        return batches_that_fit(sorted(asked, key=lambda item: len(item.window.pieces)), fits)
+
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
         """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
 
-        They are not checked: a damaged model may give NaN. A GPU may have too little memory for them. So call this in
-        ``halving.run``, and free the scores of one part before the next.
+        They are not checked: a damaged model may give NaN. A GPU may have too little memory for them.
         """
         longest = max(len(window.pieces) for window in windows)
         pieces = torch.tensor([w.pieces + [self._padding] * (longest - len(w.pieces)) for w in windows])  # (B, T)
@@ -233,28 +272,23 @@ class MaskedLanguageModel:
             )
         return logits.float()
 
-    def _view(self, texts: Sequence[str]) -> str:
-        """A sentence in the form for the tokenizer, with mask tokens in the slots."""
-        before = map(self._defused, texts[:-1])
-        if self._strips_space:
-            before = map(str.rstrip, before)
-        return str(self.tokenizer.mask_token).join([*before, self._defused(texts[-1])])
-
     def _text_by_text(self, texts: Sequence[str]) -> list[int]:
         """Pieces of a sentence in which the tokenizer finds more mask tokens than slots.
 
         Tokenizers that look for it after their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
         """
-        before = [text.rstrip() if self._strips_space else text for text in texts[:-1]]
-        parts = self.tokenizer(
-            [*before, texts[-1]], add_special_tokens=False, return_attention_mask=False, split_special_tokens=True
-        )["input_ids"]
+        given = {"add_special_tokens": False, "return_attention_mask": False, "split_special_tokens": True}
+        parts = self.tokenizer(self._without_spaces(texts), **given)["input_ids"]
         pieces = list(parts[0])
         for part in parts[1:]:
             pieces += [self.mask_entry, *part]
         if pieces.count(self.mask_entry) != len(texts) - 1:
             raise self._splits_the_mask()
         return pieces
+
+    def _without_spaces(self, texts: Sequence[str]) -> list[str]:
+        """The texts without the spaces before slots, in a vocabulary whose words begin with a sign for a space."""
+        return [*map(str.rstrip, texts[:-1]), texts[-1]] if self._strips_space else list(texts)
 
     def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
         """The pieces without the space sign after each mask token that text follows directly."""
@@ -283,56 +317,6 @@ class MaskedLanguageModel:
             if special in text:
                 text = text.replace(special, f"{special[0]} {special[1:]}")
         return text
-
-
-def load_masked_model(name: str) -> tuple[Any, Any, list[str]]:
-    """Model, tokenizer and the names of the missing weights (the head's, if the source has only a body).
-
-    Raises ``ModelError`` as ``MaskedLanguageModel.load``.
-    """
-    source = locate_model(name)
-    base = base_of_update(source)
-    if base is not None:
-        model, tokenizer, fresh = load_masked_model(base)
-        apply_update(model, fresh, source)
-        return model, tokenizer, []
-    check_model_folder(source, name)
-    import transformers
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    # Palimpsest's errors and reports have the content of its messages (fresh weights, long sentences).
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(source)
-        model, information = AutoModelForMaskedLM.from_pretrained(source, output_loading_info=True, dtype=torch.float32)
-    except Exception as error:
-        # Damaged files raise different exceptions for each format; the reason is in the message.
-        if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
-            raise ModelError(
-                f"model {name!r} is no masked language model, but of another kind (such as a causal one); "
-                "take a masked one such as 'bert-base-uncased' or 'roberta-base'"
-            ) from None
-        raise unreachable(name, error) from error
-    if getattr(model.config, "is_decoder", False) and not model.config.is_encoder_decoder:
-        raise ModelError(
-            f"model {name!r} is set up as a decoder (is_decoder in config.json): it sees only the text before a marker;"
-            " take a masked language model, or set is_decoder to false"
-        )
-    if getattr(model.config, "default_language", "") is None:
-        raise ModelError(
-            f"model {name!r} ({type(model).__name__}) has adapters for several languages, and none is chosen: set "
-            f'"default_language" in its config.json to one of {", ".join(model.config.languages)}'
-        )
-    return model, tokenizer, sorted(information["missing_keys"])
-
-
-def headless(what: str, name: str, missing: Sequence[str]) -> ModelError:
-    """The error for a model that lacks its masked-LM head."""
-    return ModelError(
-        f"{what} {name!r} has no masked-LM head ({len(missing)} weights are missing, such as {missing[0]!r}); "
-        "train one with 'palimpsest train-filler' (train_head) and give its output folder"
-    )
 
 
 def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:

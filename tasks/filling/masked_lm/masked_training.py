@@ -21,7 +21,6 @@ from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
 from tasks.filling.fillers.tuning import BETAS, loss_curve
 from tasks.filling.masked_lm.candidate_words import (
-    CandidateWords,
     candidate_words,
     continues_word,
     holds_word,
@@ -66,29 +65,45 @@ class MaskedBatch:
 
 
 class WordMasker:
-    """Makes batches with masked words from one tokenizer's pieces."""
+    """Makes batches with masked words from one model's pieces."""
 
-    def __init__(self, tokenizer: "Tokenizer", candidates: CandidateWords, vocabulary_size: int) -> None:
-        self._tokenizer = tokenizer
-        self._maskable = np.zeros(vocabulary_size, dtype=bool)  # (V,)
-        self._maskable[candidates.spaced] = True
-        self._maskable[candidates.glued] = True
-        self._continues = np.zeros(vocabulary_size, dtype=bool)  # (V,)
-        self._continues[continues_word(tokenizer)] = True
-        self._without_sign = np.zeros(vocabulary_size, dtype=bool)  # (V,)
-        self._without_sign[without_sign(tokenizer)] = True
-        if self._without_sign.any() and tokenizer.unk_token_id is not None:
+    def __init__(self, language_model: MaskedLanguageModel) -> None:
+        self._tokenizer = tokenizer = language_model.tokenizer
+        self._longest = language_model.frame.longest
+        candidates = candidate_words(tokenizer, name=language_model.name)
+        unsigned, continuing = without_sign(tokenizer), continues_word(tokenizer)
+        if unsigned and tokenizer.unk_token_id is not None:
             # In such a vocabulary it replaces a character, which may be a letter.
-            self._continues[tokenizer.unk_token_id] = True
-        self._holds_word = np.zeros(vocabulary_size, dtype=bool)  # (V,)
-        self._holds_word[holds_word(tokenizer)] = True
+            continuing.append(tokenizer.unk_token_id)
+
+        def mask(*entries: int) -> np.ndarray:
+            found = np.zeros(language_model.vocabulary_size, dtype=bool)  # (V,)
+            found[list(entries)] = True
+            return found
+
+        self._maskable = mask(*candidates.spaced, *candidates.glued)
+        self._continues, self._without_sign = mask(*continuing), mask(*unsigned)
+        self._holds_word = mask(*holds_word(tokenizer))
+
+    def sentences(self, lines: Sequence[str], settings: MaskedTraining, random: np.random.Generator) -> list[list[int]]:
+        """A random part of the text that is long enough for all steps, as pieces (``encode``)."""
+        wanted, longest = settings.steps * settings.batch_pieces, min(settings.longest_sentence, self._longest)
+        chosen: list[str] = []
+        for index in random.permutation(len(lines)).tolist():
+            if wanted <= 0:
+                break
+            chosen.append(lines[index])
+            # A line has at least as many pieces as words.
+            wanted -= min(len(lines[index].split()), longest)
+        return self.encode(chosen, longest)
 
     def encode(self, lines: Sequence[str], longest_sentence: int) -> list[list[int]]:
-        """Pieces of each line with a word to mask, with special ones at its ends, cut to ``longest_sentence``."""
+        """Pieces of each line with a word to mask, with special ones at its ends, cut to ``longest_sentence`` pieces or
+        to the model's limit."""
         encoded = self._tokenizer(
             list(lines),
             truncation=True,
-            max_length=longest_sentence,
+            max_length=min(longest_sentence, self._longest),
             return_attention_mask=False,
             split_special_tokens=True,
         )["input_ids"]
@@ -193,23 +208,6 @@ def train_on_masked_words(
     }
 
 
-def enough_lines(
-    lines: Sequence[str], settings: MaskedTraining, longest_sentence: int, random: np.random.Generator
-) -> list[str]:
-    """A random part of the text that is long enough for all steps. A line has at least as many pieces as words.
-
-    ``longest_sentence``: maximum number of pieces of a line; the model may set it lower than the settings.
-    """
-    wanted = settings.steps * settings.batch_pieces
-    chosen: list[str] = []
-    for index in random.permutation(len(lines)).tolist():
-        if wanted <= 0:
-            break
-        chosen.append(lines[index])
-        wanted -= min(len(lines[index].split()), longest_sentence)
-    return chosen
-
-
 _TESTED_SHARE = 0.12
 _TEST_SEED = 1
 LONGEST_SENTENCE = 128
@@ -225,9 +223,8 @@ def masked_accuracy(
     ``valid_top_1_accuracy`` and ``valid_top_10_accuracy`` (shares). Raises ``CorpusError`` if no line has a word to
     mask, and ``ModelError`` if the model's scores are not finite.
     """
-    masker = WordMasker(tokenizer, candidate_words(tokenizer, name=name), model.config.vocab_size)
-    language_model = MaskedLanguageModel(model, tokenizer, name)
-    sentences = masker.encode(lines, min(LONGEST_SENTENCE, language_model.frame.longest))
+    masker = WordMasker(MaskedLanguageModel(model, tokenizer, name))
+    sentences = masker.encode(lines, LONGEST_SENTENCE)
     if not sentences:
         raise CorpusError(
             f"none of the {len(lines):,} held-out lines (--valid) has a word that filler {name!r} can mask; take "

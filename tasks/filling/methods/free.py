@@ -1,16 +1,12 @@
 """Free: a causal language model writes the whole sentence (paper 3.2; ``causal_lm.free``)."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tasks.errors import ParameterError
-from tasks.filling.settings import ClassAware, RightContext, refuse_copies
+from tasks.filling.settings import ClassAware, refuse_copies
 
 if TYPE_CHECKING:
-    from tasks.filling.fill import FillFiles
     from tasks.filling.filled_lines import Filler
     from tasks.filling.masked_sentence import Casing
     from tasks.filling.prepared_fill import PreparedFill
@@ -30,11 +26,6 @@ class Free(ClassAware):
     each marker."""
     temperature: float = Field(default=0.7, ge=0.01, le=100)
     """Sampling temperature of further attempts."""
-    fallback: Literal["constrained", "unigram"] = "constrained"
-    """Method after all attempts have failed: the same model with forced known words, or maskable words by their
-    frequency in the word counts."""
-    right_context: RightContext = RightContext()
-    """Right context of the constrained fallback."""
 
     @model_validator(mode="after")
     def _draws_nothing(self) -> Self:
@@ -45,30 +36,12 @@ class Free(ClassAware):
         )
         return self
 
-    @property
-    def fallbacks(self) -> str:
-        """Description of the sentences for the fallback."""
-        return f"in sentences that were handed over to fallback={self.fallback!r}"
-
-    def check(self, files: FillFiles) -> None:
-        """Also check that the fallback by frequency has word counts."""
-        super().check(files)
-        if self.fallback == "unigram" and not files.word_counts:
-            raise ParameterError("fallback 'unigram' needs --word-counts; make them with 'palimpsest count-words'")
-
-    def build(self, prepared: PreparedFill) -> tuple[Filler, Casing]:
-        """The filler with its fallback for malformed sentences, and its casing."""
+    def build(self, prepared: "PreparedFill") -> "tuple[Filler, Casing]":
+        """The filler with its fallback for malformed sentences, the same model with forced known words; and its
+        casing."""
         from tasks.filling.causal_lm.constrained import constrained_filler
         from tasks.filling.causal_lm.free import FreeFiller
         from tasks.filling.methods.top_1 import Top1
-        from tasks.filling.methods.unigram import UnigramFiller
 
-        words = prepared.words
-        fallback: Filler
-        if self.fallback == "unigram":
-            fallback = UnigramFiller(words.off_list(words.frequencies, None), prepared.randomness)
-            casing = words.casing(is_cased=True)
-        else:
-            best = Top1(kind="top_1", batch_sentences=self.batch_sentences, right_context=self.right_context)
-            fallback, casing = constrained_filler(prepared, best)
-        return FreeFiller(words.opened.causal, self, prepared.randomness, fallback), casing
+        fallback, casing = constrained_filler(prepared, Top1(kind="top_1", batch_sentences=self.batch_sentences))
+        return FreeFiller(prepared.words.opened.causal, self, prepared.randomness, fallback), casing

@@ -4,26 +4,21 @@ A marker with a class (its own, or the sidecar's label for ``[MASK]``) is filled
 
 1. The filler chooses among the words of the class, by its method and scores.
 2. The tagger reads the filled sentence. A fill is right if an entity of the marker's class touches it.
-3. Slots with a wrong fill are filled again, up to ``attempts`` times, without the words tried before. All other fills
+3. Slots with a wrong fill are filled again, up to ``_ATTEMPTS`` times, without the words tried before. All other fills
    are fixed. A filler without ``ClassRestriction`` gets words of the class by frequency instead: ``unigram``, and a
    causal LM, which itself searches for candidates of the class.
 4. A fill that is still wrong becomes a surrogate of the class.
 
-A marker without a class (from a word list) has the form of the masked word if there is a sidecar. The filler then
-chooses among the words of this form, as surrogates do: figures, words with a capital, or small words with the same
-ending. The tagger does not check them.
-
-The tagger makes errors: it finds no class in a sentence that shows none. So the report has the share of right fills
-after the first choice and at the end, and the numbers of redraws and surrogates.
+A marker without a class (from a word list) has the form of the masked word if there is a sidecar: figures, a capital,
+or small letters and an ending (decision 0057). The tagger does not check it. The tagger makes errors, so the report has
+the share of right fills after the first choice and at the end, and the numbers of redraws and surrogates.
 
 The words of a class are collected once a run, at its first marker:
 
 - Names (PERSON, LOCATION, ORGANISATION, GROUP, WORK, MISCELLANEOUS): words that the tagger assigns to the class in all
   carrier sentences, unless the surrogates' gazetteers have them only in another class. Also words of the gazetteers
   that the tagger does not tag. Only words with a usual capital are names, so ``will`` and ``mark`` are none.
-- DATE, NUMBER, MONEY: figures, and the words of ``groups``.
-
-No vocabulary has words for CONTACT and IDENTIFIER.
+- DATE, NUMBER, MONEY: figures, and the words of ``groups``. No vocabulary has words for CONTACT and IDENTIFIER.
 """
 
 from collections import Counter
@@ -39,8 +34,7 @@ from tasks.filling.filled_lines import Filler
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness, Place
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence, spans_of_slots
-from tasks.filling.methods.surrogate import SurrogateFiller
-from tasks.filling.settings import ClassAware
+from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import Form, form_of, forms_of_slots
@@ -118,6 +112,8 @@ def _is_figure(label: str, form: str) -> bool:
 
 FEWEST_WORDS = 20
 """A class with fewer candidate words does not restrict the filler, which would repeat the same few words."""
+_ATTEMPTS = 3
+"""Maximum number of redraws of a fill of another class, before it becomes a surrogate."""
 _COUNTS = ("class_slots", "class_matches_first", "class_matches", "class_redraws", "class_surrogates")
 """Slots with a class, right fills after the first choice and at the end, redraws, and surrogates."""
 
@@ -147,12 +143,10 @@ class ClassRestriction:
         """``words``: the ``W`` candidates."""
         self._words, self._class_words = words, class_words
         self._index = {word: index for index, word in enumerate(words)}
-        by_form: dict[Form, list[int]] = {}
-        for index, word in enumerate(words):
-            by_form.setdefault(form_of(word, has_capital=fold(word) in class_words.forms), []).append(index)
+        forms = [form_of(word, has_capital=fold(word) in class_words.forms) for word in words]
         self._forbidden: dict[str | Form, np.ndarray] = {}
-        for form, indices in by_form.items():
-            self._forbid(form, np.isin(np.arange(len(words)), indices))
+        for form in dict.fromkeys(forms):
+            self._forbid(form, np.array([each == form for each in forms]))
         self._classes: set[str] = set()
         self._labels: dict[Place, str | Form] = {}
         self._tried: dict[Place, set[int]] = {}
@@ -194,172 +188,144 @@ class ClassRestriction:
         return None
 
 
-class WordsOfClassByFrequency:
-    """Words of a class by frequency, without never-masked words: for fillers that cannot be restricted."""
-
-    def __init__(
-        self, frequencies: WordFrequencies, off_list: np.ndarray, class_words: ClassWords, randomness: MarkerRandomness
-    ) -> None:
-        """``off_list``: ``(W,)`` booleans over the words of ``frequencies``."""
-        self._frequencies, self._off_list = frequencies, off_list
-        self._class_words, self._randomness = class_words, randomness
-        self._pools: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
-
-    def draw(self, label: str, place: Place, attempt: int) -> str | None:
-        """The word of an attempt, from 0; ``None`` if the class has too few words."""
-        if label not in self._pools:
-            self._pools[label] = self._pool(label)
-        pool = self._pools[label]
-        if pool is None:
-            return None
-        indices, cumulated = pool
-        tickets = self._randomness.at(place).integers(cumulated[-1], size=attempt + 1)
-        return self._frequencies.words[int(indices[np.searchsorted(cumulated, tickets[-1], side="right")])]
-
-    def _pool(self, label: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """Indices of the words of a class, and their cumulated counts."""
-        mask = self._class_words.allowed(self._frequencies.words, label)
-        indices = np.flatnonzero(mask & self._off_list) if mask is not None else np.zeros(0, dtype=np.int64)
-        return (indices, np.cumsum(self._frequencies.counts[indices])) if indices.size >= FEWEST_WORDS else None
-
-
 @dataclass
+class _Checked:
+    """A sentence with a class, and its fills."""
+
+    sentence: MaskedSentence
+    labels: list[str]
+    """Class of each slot."""
+    fills: list[Fill]
+    wrong: set[int] = field(default_factory=set)
+    """Slots whose fill is not of their class."""
+
+
 class ClassCheckedFiller:
     """A filler whose fills are checked for the classes of their markers."""
 
-    filler: Filler
-    casing: Casing
-    class_words: ClassWords
-    surrogates: SurrogateFiller
-    attempts: int
-    restriction: ClassRestriction | None = None
-    """Restriction of ``filler``; without it wrong fills are drawn ``by_frequency``."""
-    by_frequency: WordsOfClassByFrequency | None = None
-    _own: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(_COUNTS, 0)), init=False)
+    def __init__(
+        self,
+        filler: Filler,
+        casing: Casing,
+        class_words: ClassWords,
+        surrogates: SurrogateFiller,
+        attempts: int,
+        restriction: ClassRestriction | None = None,
+        by_frequency: "Callable[[str, Place, int], str | None] | None" = None,
+    ) -> None:
+        """``casing`` writes the fills in the case of the filled text. ``restriction``: of ``filler``; without it, wrong
+        fills are drawn ``by_frequency``: from class, place and attempt to a word."""
+        self._filler, self._casing, self._class_words, self._surrogates = filler, casing, class_words, surrogates
+        self._attempts, self._restriction, self._by_frequency = attempts, restriction, by_frequency
+        self._own = Counter(dict.fromkeys(_COUNTS, 0))
+        self.candidate_count = filler.candidate_count
+        """Number of candidates of the filler."""
 
     @property
     def counts(self) -> Counter[str]:
         """Counts of the filler, and ``_COUNTS``."""
-        return Counter({**getattr(self.filler, "counts", {}), **self._own})
+        return Counter({**getattr(self._filler, "counts", {}), **self._own})
 
     @property
     def forward_seconds(self) -> float | None:
         """Seconds in the model of the filler."""
-        return self.filler.forward_seconds
-
-    @property
-    def candidate_count(self) -> int:
-        """Number of candidates of the filler."""
-        return self.filler.candidate_count
+        return self._filler.forward_seconds
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot."""
-        labels = [labels_of_slots(sentence) for sentence in sentences]
-        if self.restriction is not None:
-            self.restriction.begin(
+        if self._restriction is not None:
+            self._restriction.begin(
                 {
                     Place(sentence.number, slot.first_marker): kind or MASK
                     for sentence in sentences
-                    for slot, kind in zip(sentence.slots, kinds_of_slots(sentence, self.class_words.forms), strict=True)
+                    for slot, kind in zip(
+                        sentence.slots, kinds_of_slots(sentence, self._class_words.forms), strict=True
+                    )
                 }
             )
-        fills = self.filler.fill(sentences, advance)
-        classed = [row for row, its_labels in enumerate(labels) if any(label != MASK for label in its_labels)]
-        total = sum(label != MASK for its_labels in labels for label in its_labels)
-        wrong = self._wrong(sentences, labels, fills, classed)
-        self._own["class_slots"] += total
-        self._own["class_matches_first"] += total - sum(map(len, wrong.values()))
-        for attempt in range(self.attempts):
-            if not wrong:
-                break
-            self._own["class_redraws"] += sum(map(len, wrong.values()))
-            self._redraw(sentences, labels, fills, wrong, attempt)
-            wrong = self._wrong(sentences, labels, fills, list(wrong))
-        self._own["class_surrogates"] += sum(map(len, wrong.values()))
-        for row, slots in wrong.items():
-            surrogates = self.surrogates.fills(sentences[row], slots)
-            fills[row] = [surrogates[i] if i in slots else fill for i, fill in enumerate(fills[row])]
-        wrong = self._wrong(sentences, labels, fills, list(wrong))
-        self._own["class_matches"] += total - sum(map(len, wrong.values()))
+        fills = self._filler.fill(sentences, advance)
+        labels = map(labels_of_slots, sentences)
+        classed = [each for each in map(_Checked, sentences, labels, fills) if {*each.labels} - {MASK}]
+        slots = sum(label != MASK for each in classed for label in each.labels)
+        wrong = self._wrong(classed)
+        self._own["class_slots"] += slots
+        self._own["class_matches_first"] += slots - _slots(wrong)
+        for attempt in range(self._attempts if wrong else 0):
+            self._own["class_redraws"] += _slots(wrong)
+            self._redraw(wrong, attempt)
+            wrong = self._wrong(wrong)
+        self._own["class_surrogates"] += _slots(wrong)
+        for each in wrong:
+            surrogates = self._surrogates.fills(each.sentence, each.wrong)
+            for slot in each.wrong:
+                each.fills[slot] = surrogates[slot]
+        self._own["class_matches"] += slots - _slots(self._wrong(wrong))
         return fills
 
-    def _wrong(
-        self,
-        sentences: Sequence[MaskedSentence],
-        labels: Sequence[Sequence[str]],
-        fills: Sequence[Sequence[Fill]],
-        rows: Sequence[int],
-    ) -> dict[int, set[int]]:
-        """From row to the slots whose fill is not of their class, for the sentences of these rows."""
-        lines: list[str] = []
-        places: list[list[tuple[int, int]]] = []
-        for row in rows:
-            words = self.casing.write(sentences[row].texts, [fill.word for fill in fills[row]])
-            lines.append(sentences[row].filled(words))
-            places.append(_stretches(sentences[row], words))
-        wrong: dict[int, set[int]] = {}
-        for row, (_, spans), stretches in zip(rows, self.class_words.tagger.tag(lines), places, strict=True):
-            slots = {
-                slot
-                for slot, (label, stretch) in enumerate(zip(labels[row], stretches, strict=True))
-                if label != MASK and label not in self.class_words.class_at(spans, *stretch)
-            }
-            if slots:
-                wrong[row] = slots
-        return wrong
+    def _wrong(self, checked: Sequence[_Checked]) -> list[_Checked]:
+        """The sentences with wrong fills; finds their slots."""
+        written = [self._casing.write(each.sentence.texts, [fill.word for fill in each.fills]) for each in checked]
+        lines = [each.sentence.filled(words) for each, words in zip(checked, written, strict=True)]
+        for each, words, (_, spans) in zip(checked, written, self._class_words.tagger.tag(lines), strict=True):
+            each.wrong, end = set(), 0
+            for slot, (text, word, label) in enumerate(zip(each.sentence.texts, words, each.labels, strict=False)):
+                start, end = end + len(text), end + len(text) + len(word)
+                if label != MASK and label not in self._class_words.class_at(spans, start, end):
+                    each.wrong.add(slot)
+        return [each for each in checked if each.wrong]
 
-    def _redraw(
-        self,
-        sentences: Sequence[MaskedSentence],
-        labels: Sequence[Sequence[str]],
-        fills: list[list[Fill]],
-        wrong: Mapping[int, set[int]],
-        attempt: int,
-    ) -> None:
-        """Fill the wrong slots again; changes ``fills``."""
-        for row, slots in wrong.items():
-            for index, slot in enumerate(sentences[row].slots):
-                place, fill = Place(sentences[row].number, slot.first_marker), fills[row][index]
-                if self.restriction is not None:
-                    (self.restriction.refuse if index in slots else self.restriction.hold)(place, fill.word)
-                elif index in slots and self.by_frequency is not None:
-                    word = self.by_frequency.draw(labels[row][index], place, attempt)
-                    if word is not None:
-                        fills[row][index] = Fill(word)
-        if self.restriction is not None:
-            again = self.filler.fill([sentences[row] for row in wrong], lambda _: None)
-            for row, new in zip(wrong, again, strict=True):
-                fills[row] = [new[i] if i in wrong[row] else fill for i, fill in enumerate(fills[row])]
+    def _redraw(self, checked: Sequence[_Checked], attempt: int) -> None:
+        """Fill the wrong slots again."""
+        for each in checked:
+            for index, slot in enumerate(each.sentence.slots):
+                place = Place(each.sentence.number, slot.first_marker)
+                if self._restriction is not None:
+                    change = self._restriction.refuse if index in each.wrong else self._restriction.hold
+                    change(place, each.fills[index].word)
+                elif index in each.wrong and self._by_frequency is not None:
+                    word = self._by_frequency(each.labels[index], place, attempt)
+                    each.fills[index] = each.fills[index] if word is None else Fill(word)
+        if self._restriction is not None:
+            again = self._filler.fill([each.sentence for each in checked], lambda _: None)
+            for each, new in zip(checked, again, strict=True):
+                for wrong in each.wrong:
+                    each.fills[wrong] = new[wrong]
 
 
-def _stretches(sentence: MaskedSentence, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Start and end of each fill in the filled line."""
-    stretches = []
-    position = 0
-    for text, word in zip(sentence.texts, words, strict=False):
-        position += len(text)
-        stretches.append((position, position + len(word)))
-        position += len(word)
-    return stretches
+def _slots(checked: Sequence[_Checked]) -> int:
+    return sum(len(each.wrong) for each in checked)
+
+
+def words_by_frequency(
+    frequencies: WordFrequencies, off_list: np.ndarray, class_words: ClassWords, randomness: MarkerRandomness
+) -> Callable[[str, Place, int], str | None]:
+    """Draws words of a class by frequency: a function from class, place and attempt (from 0) to a word, or ``None`` if
+    the class has too few words. ``off_list``: ``(W,)`` booleans over the words of ``frequencies``."""
+    pools: dict[str, WordFrequencies] = {}
+
+    def draw(label: str, place: Place, attempt: int) -> str | None:
+        if label not in pools:
+            mask = class_words.allowed(frequencies.words, label)
+            pools[label] = frequencies.shared(np.zeros(len(off_list)) if mask is None else mask & off_list)
+        pool = pools[label]
+        if len(pool.words) < FEWEST_WORDS:
+            return None
+        cumulated = np.cumsum(pool.counts)
+        tickets = randomness.at(place).integers(cumulated[-1], size=attempt + 1)
+        return pool.words[int(np.searchsorted(cumulated, tickets[-1], side="right"))]
+
+    return draw
 
 
 def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCheckedFiller:
     """The filler with its fills checked; ``casing`` writes them in the case of the filled text."""
-    method, words = prepared.method, prepared.words
-    assert isinstance(method, ClassAware), "the method says that it knows classes"
-    class_words = words.opened.class_words(method.class_check, words.counts)
+    words = prepared.words
+    class_words = words.opened.class_words(words.counts)
     randomness = MarkerRandomness(prepared.seed, prepared.secret)
     restriction: ClassRestriction | None = getattr(filler, "restriction", None)
     by_frequency = None
     if restriction is None and words.counts is not None:
         off_list = words.allowed_words.off_list(words.counts.words)
-        by_frequency = WordsOfClassByFrequency(words.counts, off_list, class_words, randomness)
-    return ClassCheckedFiller(
-        filler,
-        casing,
-        class_words,
-        SurrogateFiller(randomness, words.counts, words.allowed_words, values=class_words.values),
-        method.class_check.attempts,
-        restriction,
-        by_frequency,
-    )
+        by_frequency = words_by_frequency(words.counts, off_list, class_words, randomness)
+    surrogates = SurrogateFiller(randomness, words.counts, words.allowed_words, values=class_words.values)
+    return ClassCheckedFiller(filler, casing, class_words, surrogates, _ATTEMPTS, restriction, by_frequency)

@@ -3,17 +3,16 @@
 import hmac
 import random
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.words import fold, words_of
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_strong
-from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.marker_randomness import Place
 from tasks.filling.masked_sentence import (
     Casing,
     MaskedSentence,
@@ -35,8 +34,11 @@ from tasks.filling.surrogates.figures import (
     other_figures,
 )
 from tasks.filling.surrogates.groups import TITLES
-from tasks.filling.surrogates.values import SurrogateValues, gender_of_text, is_one_word
-from tasks.filling.surrogates.words_by_frequency import WordsByFrequency, ending_of
+from tasks.filling.surrogates.values import gender_of_text, is_one_word
+from tasks.filling.surrogates.words_by_frequency import ending_of
+
+if TYPE_CHECKING:
+    from tasks.filling.surrogates.filler import SurrogateFiller
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +95,10 @@ _TITLES = frozenset(map(fold, TITLES))
 _CASING = Casing({}, filler_is_cased=True)
 
 
-@dataclass(frozen=True, slots=True)
-class SurrogateSources:
-    """Sources of the surrogates of all lines."""
-
-    randomness: MarkerRandomness
-    key: bytes
-    """Key of the HMAC for surrogates that are consistent beyond a line."""
-    in_corpus: bool
-    """Whether the same original gets the same surrogate in the whole corpus."""
-    values: SurrogateValues
-    by_frequency: WordsByFrequency | None
-    """Source for markers without a class."""
-    allowed_words: AllowedWords
-    """Never-masked words, which should not be written: the original is none of them."""
-    counts: Counter[str] = field(default_factory=Counter)
-    """Number of surrogates by source."""
-
-
 class SurrogateLine:
     """State of one sentence during filling: the surrogates of its originals."""
 
-    def __init__(self, sources: SurrogateSources, sentence: MaskedSentence) -> None:
+    def __init__(self, sources: "SurrogateFiller", sentence: MaskedSentence) -> None:
         self._sources, self._sentence = sources, sentence
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._taken: set[str] = set()
@@ -185,7 +169,7 @@ class SurrogateLine:
             return None
         if self._sentence.document is not None:
             message = f"years\0{self._sentence.document}".encode()
-            return int.from_bytes(hmac.digest(self._sources.key, message, "sha256")) % YEARS
+            return int.from_bytes(hmac.digest(self._sources.randomness.key, message, "sha256")) % YEARS
         place = Place(self._sentence.number, 0)
         return int(self._sources.randomness.at(place, stream=1).integers(YEARS))
 
@@ -195,7 +179,7 @@ class SurrogateLine:
             document = self._sentence.document
             scope = () if sources.in_corpus or document is None else ("document", document)
             message = "\0".join((*scope, slots[0].label, *originals)).encode()
-            return random.Random(int.from_bytes(hmac.digest(sources.key, message, "sha256")))
+            return random.Random(int.from_bytes(hmac.digest(sources.randomness.key, message, "sha256")))
         return random.Random(int(sources.randomness.at(slots[0].place).integers(2**63)))
 
     def _fits(self, words: Sequence[str], slots: Sequence[MarkedSlot]) -> bool:

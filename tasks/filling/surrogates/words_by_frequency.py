@@ -80,8 +80,7 @@ class WordsByFrequency:
     @cached_property
     def _forms(self) -> tuple[set[str], dict[str, str]]:
         """All folded words, and the usual forms of the words that are nearly always written with a capital."""
-        counts = self._frequencies.counts.tolist()
-        return self._frequencies.folded(), usual_forms(zip(self._frequencies.words, counts, strict=True))
+        return self._frequencies.folded(), usual_forms(self._frequencies.items())
 
     @cached_property
     def _has_capital(self) -> np.ndarray:
