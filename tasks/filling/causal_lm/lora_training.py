@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from tasks.causal_model import Network
 
 _WEIGHT_DECAY = 0.0
-_WARM_UP_SHARE = 0.1
-"""Share of the steps in which the rate rises to its peak; then it falls to 0."""
-_MASKED_SHARE = 0.2
-"""Share of a sentence's words that the prompt masks, at least one word."""
 _VALID_SENTENCES, _VALID_SEED, _VALID_BATCH = 100, 1, 8
 _POOL_BATCHES = 64
 """Number of batches that are sorted by length together and then shuffled."""
@@ -51,7 +47,7 @@ class PromptedSentence:
 
 
 def prompted(
-    language_model: CausalLanguageModel, lines: Sequence[str], random: np.random.Generator
+    language_model: CausalLanguageModel, lines: Sequence[str], masked_share: float, random: np.random.Generator
 ) -> list[PromptedSentence]:
     """One prompt for each line that has a word to mask.
 
@@ -59,7 +55,7 @@ def prompted(
     place to fill, and the output would teach the model to write markers.
     """
     prompt = CausalPrompt(language_model, INSTRUCTION)
-    divided = [parts for line in lines if not count_markers(line) and (parts := _divided(line, random))]
+    divided = [parts for line in lines if not count_markers(line) and (parts := _divided(line, masked_share, random))]
     inputs = prompt.inputs([parts[::2] for parts in divided])
     flat: list[str] = []
     for parts in divided:
@@ -82,12 +78,12 @@ def prompted(
     return made
 
 
-def _divided(line: str, random: np.random.Generator) -> list[str]:
+def _divided(line: str, masked_share: float, random: np.random.Generator) -> list[str]:
     """Known texts and masked words in turn; empty if no word can be masked."""
     spans = [span for span in word_spans(line) if is_word(line[span[0] : span[1]])]
     if not spans:
         return []
-    count = min(len(spans), max(1, round(_MASKED_SHARE * len(spans))))
+    count = min(len(spans), max(1, round(masked_share * len(spans))))
     parts, position = [], 0
     for index in sorted(random.choice(len(spans), count, replace=False).tolist()):
         start, end = spans[index]
@@ -126,7 +122,7 @@ def train_lora(
         return torch.nn.functional.cross_entropy(scores, expected)
 
     with plain_attention(inner):
-        factor = linear(settings.steps, _WARM_UP_SHARE)
+        factor = linear(settings.steps, settings.warm_up_share)
         losses = Steps(optimiser, next_loss, factor, remedy="lower learning_rate").run(settings.steps)
     tuned.eval()
     return tuned, {
@@ -146,7 +142,7 @@ def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) 
     mask."""
     random = np.random.default_rng(_VALID_SEED)
     chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
-    made = prompted(language_model, chosen, random)
+    made = prompted(language_model, chosen, LoraTraining().masked_share, random)
     fitting = (prompt for prompt in made if len(prompt.pieces) <= language_model.positions)
     return sorted(fitting, key=lambda p: len(p.pieces))
 
@@ -196,7 +192,7 @@ def _prompts(
         some = [lines[index] for index in order[start : start + 1024].tolist()]
         made = [
             prompt
-            for prompt in prompted(language_model, some, random)
+            for prompt in prompted(language_model, some, settings.masked_share, random)
             if len(prompt.pieces) - prompt.output_start <= settings.longest_sentence
             and len(prompt.pieces) <= language_model.positions
         ]

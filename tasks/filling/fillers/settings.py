@@ -62,6 +62,10 @@ class LoraTraining(LoraAdaptation):
     """Maximum number of pieces of a sentence; longer ones are left out."""
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak learning rate."""
+    warm_up_share: float = Field(default=0.1, ge=0, lt=1)
+    """Share of the steps in which the rate rises to its peak; then it falls to 0."""
+    masked_share: float = Field(default=0.2, gt=0, lt=1)
+    """Share of a sentence's words that the prompt masks, at least one word."""
     merge: bool = True
     """Whether the update is added to the weights in the filler's folder; otherwise the folder has only the update and
     names its base."""
