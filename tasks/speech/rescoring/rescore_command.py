@@ -4,8 +4,8 @@ The lists are JSON lines of any recogniser, plain or compressed:
 
   {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}
 
-The language model is a folder of any kind, or a causal model of Hugging Face: a folder, a package
-or a name on the hub. The language model, each word and each unknown word have a weight. The weights
+The language model is a folder that palimpsest wrote, or a causal model of Hugging Face. That is a
+folder, a package or a name on the hub. The language model, each word and each unknown word have a weight. The weights
 are tuned on the lists of --dev and applied to the lists of --nbest, once. The report compares the
 result with the recogniser's own choice, with a tuned insertion bonus alone, and with the best
 hypothesis of every list (oracle). Rates in the report are shares: 0.2 is 20 %.

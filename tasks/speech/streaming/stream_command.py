@@ -2,13 +2,14 @@
 
 A live recogniser decodes all audio so far again and again (setting step_seconds). So words are
 shown, and may be taken back later. If the last k words are held back (setting held_back), less is
-taken back, and all words come later. The report has for each k, with confidence intervals: the
-normalised erasure (words taken back, divided by words of the final results), the average lag in
-seconds, and word errors and lag if no shown word is taken back. --sidecar adds recognition by the
-distance to a masked word, the setting word_errors.languages by the distance to a switch of language.
+taken back, and all words come later. The report has three figures for each k, with confidence
+intervals. The normalised erasure is words taken back, divided by words of the final results. The
+average lag is in seconds. Word errors and lag are also measured if no shown word is taken back.
+--sidecar adds recognition by the distance to a masked word, the setting word_errors.languages by
+the distance to a switch of language.
 
-The partial results are those of any recogniser (--partials), with the result of the whole utterance
-last, or of speech that 'palimpsest encode-speech' encoded (--recogniser and --encoded):
+Speech that 'palimpsest encode-speech' encoded is decoded here (--recogniser and --encoded). Partial
+results of any recogniser are read from --partials, with the result of the whole utterance last:
 
   {"utterance_id": "u1", "partials": [{"seconds": 0.64, "text": "good"}, ...]}
 

@@ -1,9 +1,9 @@
 """Decode recordings with Whisper, and write n-best lists of hypotheses for 'palimpsest rescore'.
 
 --model is a name on the hub, a folder, or package:NAME/PATH, a folder in an installed package.
-Scores are log-probabilities in nats, corrected for length as in Whisper's own code: the mean over
-the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that differ
-only in case and punctuation count as one.
+Scores are log-probabilities in nats, corrected for length as in Whisper's own code. A score is the
+mean over the pieces of the hypothesis, times the number of pieces of the best one. Hypotheses that
+differ only in case and punctuation count as one.
 
 Whisper writes numbers in digits and abbreviates titles. --set no_digits=true makes it spell numbers
 out. Titles such as Mr. remain, and the report counts them. Recordings longer than 30 s are cut at
