@@ -3,8 +3,9 @@
 The units are the word pieces that the recogniser emits. In the beam search, such a model gives
 every unit its probability at once.
 
-The default kind, ngram, counts the units of the text, with modified Kneser-Ney smoothing. The other kind, transformer, trains the network that 'palimpsest
-pretrain' trains on words. With --model, it trains such a model further (adaptation).
+The default kind, ngram, counts the units of the text, with modified Kneser-Ney smoothing. The other
+kind, transformer, trains the network that 'palimpsest pretrain' trains on words. With --model, it
+trains such a model further (adaptation).
 
 Its perplexity counts pieces, so it does not compare with the perplexity of a model of words. The
 model of a private text is private.
