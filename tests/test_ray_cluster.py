@@ -107,6 +107,10 @@ def lead(address, folder, parts, label="private", code_hash=None):
     with pytest.MonkeyPatch.context() as patch:
         if code_hash:
             patch.setattr("tasks.surroundings._code_hash", code_hash)
+        # Workers of an earlier call end a moment after it. Without room the leader would compute all itself.
+        deadline = time.monotonic() + 60
+        while room_of(connect(cluster), cluster, 1, on_gpu=False) < 1 and time.monotonic() < deadline:
+            time.sleep(0.1)
         found, modes = [], set()
         for result in computed(parts, functools.partial(make, folder), resources, uses_model=True):
             found.append(result)
