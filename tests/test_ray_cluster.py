@@ -101,14 +101,14 @@ def run(nodes, folder, parts, **given):
     return nodes.leader(lead, nodes.address, folder, parts, **given)
 
 
-def lead(address, folder, parts, label="private", code_hash=None):
+def lead(address, folder, parts, label="private", code_hash=None, patience=60):
     cluster = ClusterSettings(address=address, private_nodes=label)
     resources = ResourceSettings(threads=1, parallel_stages=1, cluster=cluster, work_folder=str(folder / "work"))
     with pytest.MonkeyPatch.context() as patch:
         if code_hash:
             patch.setattr("tasks.surroundings._code_hash", code_hash)
         # Workers of an earlier call end a moment after it. Without room the leader would compute all itself.
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience
         while room_of(connect(cluster), cluster, 1, on_gpu=False) < 1 and time.monotonic() < deadline:
             time.sleep(0.1)
         found, modes = [], set()
@@ -178,7 +178,7 @@ def test_a_machine_that_goes_away_loses_no_part_however_often_ray_calls_its_work
 
 def kill_at_work(nodes, number, folder):
     """Kill a node that has begun a part."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience
     while str(number) not in done_by(folder) and time.monotonic() < deadline:
         time.sleep(0.2)
     nodes.kill(number)
@@ -203,7 +203,7 @@ def lead_where_every_core_is_taken(address, folder, parts):
     taken = [worker.remote(".") for _ in range(2)]
     ray().get([actor.__ray_ready__.remote() for actor in taken])
     try:
-        return lead(address, folder, parts)[0]
+        return lead(address, folder, parts, patience=0)[0]
     finally:
         for actor in taken:
             ray().kill(actor)
