@@ -118,15 +118,14 @@ def read(
     """
     from tasks.corpora.division import normalise
     from tasks.corpora.own_text import OwnTextOptions
+    from tasks.corpora.sources.detection import texts_of
     from tasks.errors import CorpusError
     from tasks.settings.checks import check_settings
 
     given = {"text_field": text_field, "document_field": document_field, "encoding": encoding, "query": query}
     options: OwnTextOptions = check_settings(OwnTextOptions, given, "read")
     with options.reader_of(os.fspath(source)) as settings:
-        corpus = settings.open()
-        documents = (document for part in corpus.parts for document in corpus.documents(part))
-        sentences = [sentence for one in documents for text in one.texts if (sentence := normalise(text))]
+        sentences = list(filter(None, map(normalise, texts_of(settings.open()))))
     if not sentences:
         raise CorpusError("the source holds no text; it needs at least one sentence")
     return sentences

@@ -53,14 +53,16 @@ _OF_NO_CONTENT = re.compile(
 )
 """Words and signs that may be left of a masked mention, as in the benchmark's own program."""
 _BETWEEN = " \u00a0-\u2010\u2011"
+"""Spaces and hyphens between two masked words; they reveal nothing."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+MEASURES = ("entities", "direct", "quasi", "precision")
 Span = tuple[int, int]
 
 
 def main(data: Path) -> None:
     """Measure, store the numbers and write the table."""
     lines = (data / "persons/entity_tab.jsonl").read_text(encoding="utf-8").splitlines()
-    decisions = {(about := json.loads(line))["metadata"]["provenance"]["doc_id"]: about for line in lines}
+    decisions = {one["metadata"]["provenance"]["doc_id"]: one for one in map(json.loads, lines)}
     by = {name: masked_by(settings, decisions) for name, settings in TAGGERS.items()}
     tested = {name: each for name, each in decisions.items() if is_test(each)}
     rows = [{"by": name, "decisions": len(decisions), **measured(decisions, spans)} for name, spans in by.items()]
@@ -69,9 +71,10 @@ def main(data: Path) -> None:
         published = json.loads((data / f"persons/peers/{file}.json").read_text(encoding="utf-8"))
         spans = {number: [(start, end) for start, end, _ in published[number]] for number in tested}
         rows.append({"by": f"{name} (published)", "decisions": len(tested), **measured(tested, spans)})
-    write_json(RESULTS, {**stamp(), "rows": rows})
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_table(page, "anonymisers", table(json.loads(RESULTS.read_text("utf-8")))), encoding="utf-8")
+    results = {**stamp(), "rows": rows}
+    write_json(RESULTS, results)
+    page = with_table(PAGE.read_text(encoding="utf-8"), "anonymisers", table(results))
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def is_test(decision: Mapping[str, Any]) -> bool:
@@ -88,9 +91,7 @@ def masked_by(settings: Mapping[str, Any], decisions: Mapping[str, Any]) -> dict
         pieces, technique.findings(sentence for _, _, sentence in pieces), strict=True
     ):
         words = [(one.start, one.end) for one in found]
-        # The space or hyphen between two masked words tells nothing.
-        for start, end in joined(words, sentence):
-            spans[name].append((begin + start, begin + end))
+        spans[name] += [(begin + start, begin + end) for start, end in joined(words, sentence)]
     return spans
 
 
@@ -106,7 +107,7 @@ def joined(words: Iterable[Span], text: str) -> list[Span]:
 
 def measured(decisions: Mapping[str, Any], spans: Mapping[str, Sequence[Span]]) -> dict[str, Any]:
     """Entity recall of direct and quasi-identifiers, of both, and token precision."""
-    hits: dict[str, list[list[bool]]] = {"entities": [], "direct": [], "quasi": [], "precision": []}
+    hits: dict[str, list[list[bool]]] = {measure: [] for measure in MEASURES}
     for name, decision in decisions.items():
         text, masked = decision["text"], characters(spans[name])
         of = {sort: entities(decision["entities"], sort) for sort in ("DIRECT", "QUASI")}
@@ -171,9 +172,6 @@ def table(results: Mapping[str, Any]) -> str:
         ]
     machine = results["machine"]["processor"]
     return "\n".join([*lines, f"Run of {results['date']}, commit {results['commit']}, {machine}."])
-
-
-MEASURES = ("entities", "direct", "quasi", "precision")
 
 
 def shown(row: Mapping[str, Any], name: str) -> str:

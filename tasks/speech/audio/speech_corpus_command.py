@@ -2,8 +2,8 @@
 
 The setting source names the data, and the setting kind its form: manifest, librispeech, wsj
 (converted from shorten), kaldi, parquet or synthetic. A manifest, the default, has JSON lines
-{"utterance_id", "audio", "text"}, with audio paths relative to the file. Of kind synthetic is a
-text with one sentence a line, which eSpeak NG speaks.
+{"utterance_id", "audio", "text"}, with audio paths relative to the file. A source of
+kind synthetic is a text with one sentence a line, which eSpeak NG speaks.
 
 Recordings are WAV, FLAC, OGG, MP3 or AIFF, of any sample rate. Those that cannot be used are left
 out; the report counts and names them. The output is a folder with manifest.jsonl. Recordings stay
