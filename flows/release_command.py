@@ -6,7 +6,8 @@ person who approves it, and an entry in the ledger. Without CELL, the command re
 the verdict recommends.
 
 With --applied, it releases the text to which 'palimpsest apply' applied the cell. Review and attacks
-are then those of the run's sample.
+are then those of the run's sample. Of files that 'apply --write-back' wrote, each field that is not
+filled must be named: --public-field FIELD.
 
 The command refuses a cell in these cases:
 
@@ -48,6 +49,8 @@ class ReleaseOptions(Options):
     """name of the release: letters, digits, hyphens, underscores"""
     applied: Annotated[str | None, Argument(metavar="FOLDER")] = None
     """folder of 'palimpsest apply CELL': release its text, not the run's"""
+    public_field: Annotated[list[str], Argument(again=True, metavar="FIELD")] = Field(default_factory=list)
+    """field of a file written back, besides its text, that may leave as it is"""
     with_model: bool = False
     """release the adapted language model too"""
     also: Annotated[list[str], Argument(again=True, metavar="NAME")] = Field(default_factory=list)
@@ -70,11 +73,13 @@ def run(options: ReleaseOptions) -> int:
     check_form(options.name)
     if options.applied and options.with_model:
         raise ParameterError("--with-model: the model has seen the run's text and not that of --applied. Leave it out.")
+    if options.public_field and not options.applied:
+        raise ParameterError("--public-field is about files of 'palimpsest apply --write-back'. Name their --applied.")
     applied = Path(options.applied).absolute() if options.applied else None
     with open_repository(project_folder()) as repository:
         parameters = read_parameters()
         cell = find_cell(options.cell or recommended_cell(), REPORTS, with_model=options.with_model)
-        cell = with_applied(cell, applied) if applied else cell
+        cell = with_applied(cell, applied, options.public_field) if applied else cell
         made = make_release(cell, options.name, options.also, parameters, options.approved_by)
         folder = made.folder
         if made.examined is None:

@@ -1,7 +1,8 @@
 """One application of a cell to a text, in a folder of unfinished work that survives a kill.
 
-The text is read into that folder once. Its parts are then masked and filled in any number of processes, and appended in
-order. ``done.json`` has the sizes after each part: the next call cuts off what is beyond them, and goes on.
+The text is read into that folder once: as clean sentences, or every line of files that are written back. Its parts are
+then masked and filled in any number of processes, and appended in order. ``done.json`` has the sizes after each part:
+the next call cuts off what is beyond them, and goes on.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -20,17 +22,21 @@ from tqdm import tqdm
 
 from tasks.applied.processes import computed_in_processes
 from tasks.applied.recipe import MadeCell, Recipe, check_same, recipe_of
+from tasks.applied.written_back import placed_files, placed_sentences, write_back
 from tasks.corpora.division import DivisionTally, sentence_key, unique_sentences
 from tasks.corpora.languages import MUCH_FOREIGN, language_shares
 from tasks.corpora.settings import CleaningSettings
+from tasks.corpora.sources.document import Source
 from tasks.corpora.sources.text_files import FilesCorpus, files_left_out
 from tasks.corpora.text_lines import empty_text, line_writer, read_lines
+from tasks.corpora.text_places import TextPlaces
 from tasks.corpora.words import folded_words
-from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder, atomic_writer
+from tasks.errors import ParameterError
+from tasks.files.atomic_file import PRIVATE_FOLDER_MODE, PRIVATE_MODE, atomic_folder, atomic_writer
 from tasks.files.work_folder import WorkFolder
 from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.parts import PART_LINES
-from tasks.privacy.applied_text import FILES, REPORT, STAGE, TEXT, read_applied, state_of
+from tasks.privacy.applied_text import FILES, REPORT, STAGE, TEXT, WRITTEN_BACK, read_applied, state_of
 from tasks.privacy.earlier_releases import RAW, SIDECAR
 from tasks.records.stage_report import code_state, content_hash, read_report, write_json
 from tasks.results.report_index import REPORTS
@@ -53,9 +59,11 @@ class Application:
     cleaning: CleaningSettings
     output: Path
     resources: ResourceSettings
+    writes_back: bool = False
+    """Whether each text of the files is filled, in a copy of its file."""
 
     @classmethod
-    def of(cls, made: MadeCell, reader: FilesCorpus, output: Path) -> "Application":
+    def of(cls, made: MadeCell, reader: FilesCorpus, output: Path, *, write_back: bool = False) -> "Application":
         """With the settings of the run.
 
         Raises ``CorpusError`` if a file of the run has changed, or if something else is in the output.
@@ -68,17 +76,23 @@ class Application:
         cleaning = check_settings(CleaningSettings, corpus.get("cleaning", {}), "cleaning")
         sections = read_sections(DEFAULT_PATH, ["resources", "release"])
         recipe = recipe_of(made, sections["resources"], sections["release"])
-        return cls(made, recipe, reader, cleaning, output, sections["resources"])
+        if write_back and recipe.copies > 1:
+            raise ParameterError(
+                f"--write-back: {made.cell.path!r} has {recipe.copies} fills of each text, and a file has room for "
+                "one. Leave it out, or name a cell without copies"
+            )
+        return cls(made, recipe, reader, cleaning, output, sections["resources"], write_back)
 
     def carry_out(self, processes: int | None) -> dict[str, Any]:
         """Write the folder; return its report. ``processes``: ``None`` for as many as there is room for."""
         recipe, inputs = self.recipe, {path: content_hash(path) for path in self.reader.open().files}
         state = state_of(self.made.reports)
         by = [state, surroundings(self.resources.threads, uses_model=recipe.uses_model)]
-        read_by = [self.reader.model_dump(mode="json"), self.cleaning.model_dump(mode="json"), inputs]
+        read_by = [self.reader.model_dump(mode="json"), self.cleaning.model_dump(mode="json"), inputs, self.writes_back]
         parent = self.resources.work_folder or WORK_FOLDER
         with WorkFolder(parent, self.output, _hash([*by, *read_by])) as folder:
-            read, started = self._read(folder.path), time.perf_counter()
+            files = placed_files(self.reader) if self.writes_back else {}
+            read, started = self._read(folder.path, files), time.perf_counter()
             before = _done(folder.path)["parts"]
             done = self._apply(folder.path, read["lines"], processes, folder.path.with_name(f"same-{_hash(by)}"))
             lines = min((done["parts"] - before) * PART_LINES, read["lines"] * recipe.copies)
@@ -93,14 +107,32 @@ class Application:
                 "sample_masked_fraction": self.made.mask["measured"]["masked_fraction"],
                 "counted": self.made.counted,
                 "lines_per_second": round(lines / max(time.perf_counter() - started, 1e-9)),
+                "written_back": {name: sorted(places.other_fields()) for name, places in files.items()},
                 "inputs": inputs,
                 "code": code_state(),
             }
-            self._put(folder.path, report)
+            self._put(folder.path, report, files)
         return report
 
-    def _read(self, work: Path) -> dict[str, Any]:
-        """Write the clean sentences of the text to the work folder, once; return their numbers."""
+    def _sentences(
+        self, files: Mapping[str, TextPlaces], source: Source, tally: DivisionTally, seen: "_Seen"
+    ) -> Iterator[tuple[object, Iterable[str]]]:
+        """The document and the sentences of each text: clean ones, each once, or all of files to write back."""
+        if files:
+            for group, sentences in placed_sentences(files, self.reader):
+                for key in {sentence_key(one, folded_words(one)) for one in sentences}:
+                    if key not in seen:
+                        seen.add(key)
+                yield group, sentences
+            return
+        found = unique_sentences(source, self.cleaning, tally, "reading", seen)
+        for index, (document, cleaned) in enumerate(found):
+            # As the corpus numbers them: those of one name have the number of the first.
+            group = (index,) if document.name is None else (document.part, document.name)
+            yield group, (sentence for sentence, _ in cleaned)
+
+    def _read(self, work: Path, files: Mapping[str, TextPlaces]) -> dict[str, Any]:
+        """Write the sentences of the text to the work folder, once; return their numbers."""
         if (work / _READ).exists():
             return dict(json.loads((work / _READ).read_text(encoding="utf-8")))
         own, source = self.recipe.own_raw, self.reader.open()
@@ -112,13 +144,10 @@ class Application:
             line_writer(work / _DOCUMENTS, private=True) as documents,
         ):
             seen = _Seen(database, {sentence_key(line, folded_words(line)) for line in read_lines(own)})
-            found = unique_sentences(source, self.cleaning, tally, "reading", seen)
-            for index, (document, sentences) in enumerate(found):
+            for group, sentences in self._sentences(files, source, tally, seen):
                 if self.recipe.reads_documents:
-                    # As the corpus numbers them: those of one name have the number of the first.
-                    group = (index,) if document.name is None else (document.part, document.name)
                     number = numbers.setdefault(group, len(numbers) + 1)
-                for sentence, _ in sentences:
+                for sentence in sentences:
                     raw.write(f"{sentence}\n")
                     documents.write(f"{number}\n")
                     lines += 1
@@ -174,14 +203,16 @@ class Application:
                 bar.update(len(result.lines))
         return done
 
-    def _put(self, work: Path, report: dict[str, Any]) -> None:
+    def _put(self, work: Path, report: dict[str, Any], files: Mapping[str, TextPlaces]) -> None:
         """Copy the finished files to the output, complete or not at all, with the report."""
         with atomic_folder(self.output, private=True) as folder:
             for name in FILES:
                 shutil.copyfile(work / name, folder / name)
-            write_json(folder / REPORT, report | {"outputs": {name: content_hash(folder / name) for name in FILES}})
-            for file in folder.iterdir():
-                file.chmod(PRIVATE_MODE)
+            write_back(files, folder / WRITTEN_BACK, work / TEXT)
+            names = (*FILES, *(f"{WRITTEN_BACK}/{name}" for name in files))
+            write_json(folder / REPORT, report | {"outputs": {name: content_hash(folder / name) for name in names}})
+            for file in folder.rglob("*"):
+                file.chmod(PRIVATE_FOLDER_MODE if file.is_dir() else PRIVATE_MODE)
 
 
 class _Seen:

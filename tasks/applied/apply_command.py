@@ -7,6 +7,10 @@ Applied to the run's own sentences it gives the run's own bytes.
 FILE has any form that 'palimpsest init' reads, and is cleaned in the same way. Sentences that
 occur again are left out.
 
+With --write-back, the output also has a copy of each file in which every text is filled. Nothing is
+left out then, and all other fields stay as they are. It takes plain text, tables (CSV, TSV), JSON,
+Parquet and subtitles.
+
 The output is a private folder: text.txt is the result; raw.txt and sidecar.jsonl restore the
 private text; report.json has numbers. Only 'palimpsest release CELL --applied FOLDER' makes of it
 what may be shared. An interrupted call goes on where it was. The bytes do not depend on the number
@@ -37,6 +41,8 @@ class ApplyOptions(OwnTextOptions):
     """your text: a file, a folder, or the URL of a database"""
     output: Annotated[str, WRITE_FOLDER]
     """private folder for the result; best data/private/applied/CORPUS, which 'palimpsest forget' removes"""
+    write_back: bool = False
+    """also write copies of the files, with the fills in place of their texts"""
     processes: int | None = Field(default=None, ge=1)
     """processes at once (default: as many as cores and memory have room for; one on a GPU)"""
 
@@ -51,7 +57,9 @@ def run(options: ApplyOptions) -> None:
 
     made = find_made(options.cell or recommended_cell())
     with options.reader_of(options.input) as settings:
-        report = Application.of(made, settings, Path(options.output)).carry_out(options.processes)
+        report = Application.of(made, settings, Path(options.output), write_back=options.write_back).carry_out(
+            options.processes
+        )
     print(
         f"{report['cell']} applied to {report['lines']:,} lines, {report['sample_lines']:,} of them in the run's "
         f"sample; left out: {said_of(report['left_out'])}\n"
@@ -60,6 +68,8 @@ def run(options: ApplyOptions) -> None:
     )
     if report["counted"]:
         print("Lines outside the sample were not counted: the noisy counts are the run's, and cost them no epsilon.")
+    for name, fields in report["written_back"].items():
+        print(f"written back: {options.output}/files/{name}" + (f"; unchanged: {', '.join(fields)}" if fields else ""))
     for warning in report["warnings"]:
         print(f"warning: {warning}")
     if made.filled:

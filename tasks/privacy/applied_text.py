@@ -3,17 +3,18 @@
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.errors import CorpusError
+from tasks.errors import CorpusError, ParameterError
 from tasks.privacy.earlier_releases import RAW, SIDECAR
 from tasks.privacy.released_cell import FilledCell
 from tasks.records.stage_report import content_hash
+from tasks.spelling import nearest
 
-TEXT, REPORT = "text.txt", "report.json"
+TEXT, REPORT, WRITTEN_BACK = "text.txt", "report.json", "files"
 FILES = (TEXT, RAW, SIDECAR)
 STAGE = "apply"
 APPLIED = "data/private/applied"
@@ -42,6 +43,37 @@ class AppliedText:
         """The masked words."""
         return self.folder / SIDECAR
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """Copies of the user's files with fills in place of texts, by their name in the release: a number, since the
+        name of a file may be that of a person."""
+        names = [name for name in self.report["outputs"] if name.startswith(f"{WRITTEN_BACK}/")]
+        return {
+            f"{WRITTEN_BACK}/{number}{Path(name).suffix}": self.folder / name
+            for number, name in enumerate(names, start=1)
+        }
+
+    @property
+    def fields(self) -> list[str]:
+        """Fields of these files that are not filled."""
+        return sorted({field for each in self.report.get("written_back", {}).values() for field in each})
+
+    def check_fields(self, public: Collection[str]) -> None:
+        """Raise ``ParameterError`` if a field that is not filled is none of the ``public`` ones, or the reverse."""
+        fields = self.fields
+        unknown = [field for field in public if field not in fields]
+        if unknown:
+            raise ParameterError(
+                f"--public-field {unknown[0]!r}: there is no such field{nearest(unknown[0], fields)}. Fields that "
+                f"are not filled: {', '.join(fields) or 'none'}"
+            )
+        private = [field for field in fields if field not in public]
+        if private:
+            raise ParameterError(
+                f"The files have fields that are not filled: {', '.join(private)}. Take those that say who somebody is "
+                f"out of your file, and apply again. Name the others: --public-field {private[0]}"
+            )
+
     def check(self, cell: str, state: str) -> None:
         """Raise ``CorpusError`` if it was made by another cell or state of it, or if a file has changed since."""
         again = f"Run: palimpsest apply {cell} with its --input and --output again"
@@ -51,7 +83,7 @@ class AppliedText:
             )
         if self.report["state"] != state:
             raise CorpusError(f"--applied {str(self.folder)!r} was made by another state of {cell!r}. {again}")
-        for name in FILES:
+        for name in self.report["outputs"]:
             if not (self.folder / name).is_file() or content_hash(self.folder / name) != self.report["outputs"][name]:
                 raise CorpusError(f"{str(self.folder / name)!r} is not what 'palimpsest apply' wrote. {again}")
 
@@ -71,10 +103,12 @@ def read_applied(folder: str | Path) -> AppliedText:
     return AppliedText(Path(folder), report)
 
 
-def with_applied(cell: FilledCell, folder: str | Path) -> FilledCell:
-    """The cell with the text of a folder that it was applied to; ``CorpusError`` as ``AppliedText.check``."""
+def with_applied(cell: FilledCell, folder: str | Path, public_fields: Collection[str] = ()) -> FilledCell:
+    """The cell with the text of a folder that it was applied to. Raises the errors of ``AppliedText.check`` and
+    ``AppliedText.check_fields``."""
     applied = read_applied(folder)
     applied.check(cell.cell.path, state_of([cell.mask, cell.fill]))
+    applied.check_fields(public_fields)
     return replace(cell, applied=applied)
 
 

@@ -79,10 +79,20 @@ def _summary(cell: FilledCell) -> str:
     return (
         f"`text.txt`: {cell.lines:,} lines of UTF-8 text, one sentence a line{several}. It comes "
         f"from the private corpus `{cell.cell.dataset}`. The masking technique `{cell.cell.technique}` found private "
-        f"words, and the infilling method `{cell.cell.method}`{f' ({filler})' if filler else ''} replaced them.\n\n"
+        f"words, and the infilling method `{cell.cell.method}`{f' ({filler})' if filler else ''} replaced them."
+        f"{_files(cell)}\n\n"
         "**This text is not anonymised.** It is pseudonymised personal data. Do not try to identify anybody in it. "
         f"`{DOSSIER}` has the threat model, all attacks and who approved the release."
     )
+
+
+def _files(cell: FilledCell) -> str:
+    """Sentences on files that were written back."""
+    if not (cell.applied and cell.applied.files):
+        return ""
+    fields = ", ".join(f"`{field}`" for field in cell.applied.fields)
+    stay = f" The fields {fields} are those of the private files." if fields else ""
+    return f" `files` has these lines in copies of the private files, at the places of their texts.{stay}"
 
 
 def _how(cell: FilledCell) -> str:
@@ -143,9 +153,8 @@ def _unmasked(cell: FilledCell, examined: Examined) -> str:
 def _promise(cell: FilledCell, epsilon: float | None) -> str:
     if epsilon is None:
         return (
-            "None. The infilling method reads the masked words (surrogates, `metric` or `classes: match`). A "
-            "substitute then says a little about the word that it replaces, and several fills say more. The epsilon of "
-            "`metric` is of one word, for each unit of distance."
+            "None. The infilling method reads the masked words (surrogates, or `classes: match`). A substitute then "
+            "says a little about the word that it replaces, and several fills say more."
         )
     if not epsilon:
         return (

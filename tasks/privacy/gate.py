@@ -183,7 +183,7 @@ def _check_name(name: str, before: Sequence[Release]) -> None:
 
 def files_of(cell: FilledCell) -> dict[str, Path]:
     """The released files besides card and dossier, by name in the release."""
-    files = {TEXT: (cell.applied or cell).text}
+    files = {TEXT: cell.applied.text, **cell.applied.files} if cell.applied else {TEXT: cell.text}
     if cell.model is not None:
         inside = sorted(path for path in cell.model.rglob("*") if path.is_file())
         files |= {f"{MODEL}/{path.relative_to(cell.model).as_posix()}": path for path in inside}

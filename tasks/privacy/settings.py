@@ -10,7 +10,7 @@ class ReleaseSettings(Settings):
 
     epsilon_budget: float | None = Field(default=None, gt=0)
     """Largest sum of epsilons over all releases of a corpus, for one unit (a line or a document) of it. ``null``: no
-    budget. With one, a cell whose fill has no epsilon (surrogates, ``metric``, ``classes: match``) is not
+    budget. With one, a cell whose fill has no epsilon (surrogates, ``classes: match``) is not
     released."""
     other_keys: list[str] = Field(default_factory=list)
     """Ids of other keys (``data/private/keys``) by which words of these corpora were counted and released. Their counts

@@ -180,6 +180,38 @@ def test_an_applied_text_is_released_and_only_the_sample_costs_epsilon(repositor
     assert set(held["sample"].lines) == {"whole"}
 
 
+TABLE = 'id,customer,text\r\n1,Ada,"We met Ottilie [MASK] on a mat.\nthe"\r\n2,Bo,\r\n3,Cy,We met Ottilie.\r\n'
+
+
+def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(repository, monkeypatch, capsys):
+    attacked(COUNTED)
+    monkeypatch.setattr("tasks.privacy.gate.unmasked", _unmasked)
+    Path("tickets.csv").write_bytes(TABLE.encode())
+    made = apply(COUNTED, "tickets.csv", "out", "--write-back")
+    assert "written back: out/files/tickets.csv; unchanged: customer, id" in capsys.readouterr().out
+    # Short and repeated texts are filled too.
+    first, the, again = (made / "text.txt").read_text().splitlines()
+    assert the == "the"
+    assert "Ottilie" not in first + again
+    written = f'id,customer,text\r\n1,Ada,"{first}\n{the}"\r\n2,Bo,\r\n3,Cy,{again}\r\n'
+    assert (made / "files/tickets.csv").read_bytes() == written.encode()
+    assert (made / "files/tickets.csv").stat().st_mode & 0o777 == 0o600
+    named = ("--applied", str(made), "--name", "tickets", "--public-field", "id")
+    for more, says in (
+        ((), "fields that are not filled: customer"),
+        (("--public-field", "custmer"), "did you mean 'customer'"),
+    ):
+        with pytest.raises(PalimpsestError, match=says):
+            release(COUNTED, *named, *more)
+    release(COUNTED, *named, "--public-field", "customer")
+    # The name of a file may be that of a person.
+    assert Path("releases/tickets/files/1.csv").read_bytes() == written.encode()
+    card = Path("releases/tickets/README.md").read_text()
+    assert "The fields `customer`, `id` are those of the private files." in card
+    assert main(["apply", "mail/words/tiny-top_k-1", "--input", "tickets.csv", "--output", "two", "--write-back"]) == 1
+    assert "has 2 fills of each text" in capsys.readouterr().err
+
+
 def _unmasked(cell, earlier):
     """As a review of the sample has found it; no reference reader runs here."""
     from tasks.review.estimate import Interval, Unmasked

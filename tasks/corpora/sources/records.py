@@ -52,7 +52,7 @@ def entries_of(value: Any) -> Records:  # noqa: ANN401 - what JSON can hold
 
 def table_rows(file: GivenFile) -> Records:
     """The rows after the first one, each with the number of its last line."""
-    rows = csv.DictReader(_rows_of(file), **_dialect(file))
+    rows = csv.DictReader(_rows_of(file), **dialect(file))
     try:
         for row in rows:
             yield f"line {rows.line_num}", row
@@ -66,10 +66,10 @@ def _rows_of(file: GivenFile) -> Iterator[str]:
 
 def table_columns(file: GivenFile) -> set[str]:
     """The cells of the first row."""
-    return set(next(csv.reader(_rows_of(file), **_dialect(file)), []))
+    return set(next(csv.reader(_rows_of(file), **dialect(file)), []))
 
 
-def _dialect(file: GivenFile) -> dict[str, Any]:
+def dialect(file: GivenFile) -> dict[str, Any]:
     """The delimiter of the columns, and whether quotation marks quote cells."""
     if file.form == "csv":
         header = next(_rows_of(file), "")

@@ -17,9 +17,9 @@ from tasks.errors import CorpusError
 COMMENTS, SOUNDS = "comments", "sounds"
 """Reasons to leave out a block without times, or a cue that describes a sound."""
 TIMES = re.compile(r"\s*(?:\d+:)?\d{1,2}:\d\d[.,]\d{1,3}\s+-->\s+")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
-_TAG = re.compile(r"</?[a-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE)
-_NAMED = re.compile(r"([^\W\d_][^:.!?\n]{0,40}): +(?=\S)")
+VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
+TAG = re.compile(r"</?[a-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}", re.IGNORECASE)
+NAMED = re.compile(r"([^\W\d_][^:.!?\n]{0,40}): +(?=\S)")
 _SOUND = re.compile(r"[\[(♪*][^\])]*[\])♪*]")
 
 
@@ -39,21 +39,21 @@ def subtitle_units(file: GivenFile) -> Iterator[Unit]:
     said = [piece for lines in cues(file) for piece in _voices(" ".join(map(str.strip, lines)))]
     if not said and not file.left_out[NO_TEXT]:
         raise CorpusError(f"{file.name!r} has no cue with times, such as 00:00:01.000 --> 00:00:03.000; give another")
-    names = Counter(found.group(1) for _, text in said if (found := _NAMED.match(text)))
+    names = Counter(found.group(1) for _, text in said if (found := NAMED.match(text)))
     return by_document(_spoken(said, {name for name, count in names.items() if count > 1}, file))
 
 
 def _voices(cue: str) -> Iterator[tuple[str | None, str]]:
     """The speaker, if there is a tag of one, and the text of each voice of a cue."""
-    first, *others = _VOICE.split(cue)
+    first, *others = VOICE.split(cue)
     pairs = [(None, first), *zip(others[::2], others[1::2], strict=True)]
     for name, text in pairs if not others or first.strip() else pairs[1:]:
-        yield name, html.unescape(_TAG.sub("", text)).strip().removeprefix("- ")
+        yield name, html.unescape(TAG.sub("", text)).strip().removeprefix("- ")
 
 
 def _spoken(said: list[tuple[str | None, str]], names: set[str], file: GivenFile) -> Iterator[tuple[object, str]]:
     for name, text in said:
-        found = _NAMED.match(text) if name is None else None
+        found = NAMED.match(text) if name is None else None
         if found and found.group(1) in names:
             name, text = found.group(1), text[found.end() :]
         if not text or _SOUND.fullmatch(text):

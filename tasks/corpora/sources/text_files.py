@@ -161,6 +161,12 @@ class TextFiles(Source):
             raise CorpusError(f"{file.name!r}: the first line is no JSON object; give one record a line")
         return None if is_chat_export(first) or (first and is_chat_export(first[0])) else fields_of(first)
 
+    def given_files(self) -> list[GivenFile]:
+        """The files, in the order of reading; ``CorpusError`` if they are in an archive."""
+        if self._unpacked:
+            raise CorpusError(f"{self._settings.source!r} is or holds an archive; unpack it, and give the folder")
+        return [self._given(path) for path in self._paths]
+
     def _given(self, path: Path) -> GivenFile:
         one = self._settings
         asked = (one.text_field, one.document_field, one.label_field, one.encoding)
