@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from benchmarks.__main__ import stamp
 from benchmarks.frame import ROOT
 from benchmarks.reference_reader import sentences
@@ -32,6 +34,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "anonymisers.json"
 PAGE = ROOT / "docs" / "research" / "anonymisers.md"
 TAGGERS: Mapping[str, dict[str, Any]] = {
     "every_tagger": {"kind": "every_tagger"},
+    "documents": yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["masking"]["documents"],
     "word_classifier": {"kind": "entity_tagger", "tagger": {"kind": "word_classifier"}},
     "crf": {"kind": "entity_tagger", "tagger": {"kind": "crf"}},
     "presidio": {"kind": "entity_tagger", "tagger": {"kind": "presidio"}},

@@ -10,7 +10,7 @@ from tasks.doctor.finding import Check, Finding, bytes_text
 from tasks.errors import ModelError
 from tasks.masking.combination import Combination
 from tasks.masking.every_tagger import EveryTagger
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.settings import QuasiIdentifierTagger, TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 from tasks.parameters.parameter_file import Parameters
@@ -52,7 +52,7 @@ def _taggers(key: str, settings: TechniqueSettings) -> Iterator[tuple[str, str, 
     if isinstance(settings, Combination | EveryTagger):
         for number, part in enumerate(settings.parts):
             yield from _taggers(f"{key}.parts.{number}", part)
-    elif isinstance(settings, EntityTagger):
+    elif isinstance(settings, EntityTagger) and not isinstance(settings.tagger, QuasiIdentifierTagger):
         tagger = settings.tagger
         yield f"{key}.tagger.model", tagger.model, tagger.kind not in ("transformers", "crf", "word_classifier")
 

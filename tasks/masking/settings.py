@@ -107,7 +107,13 @@ class WordClassifierTagger(Settings):
     default finds 89 % of the private words of social media text (docs/detectors.md)."""
 
 
+class QuasiIdentifierTagger(Settings):
+    """Rules for amounts, durations, ages, figures and occupations: for documents about persons, not for chat."""
+
+    kind: Literal["quasi_identifiers"]
+
+
 TaggerSettings = Annotated[
-    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger | WordClassifierTagger,
+    SpacyTagger | TransformersTagger | PresidioTagger | CrfTagger | WordClassifierTagger | QuasiIdentifierTagger,
     Field(discriminator="kind"),
 ]

@@ -29,7 +29,7 @@ from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled
 from tasks.masking.combination import Combination
 from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
-from tasks.masking.settings import TechniqueSettings
+from tasks.masking.settings import QuasiIdentifierTagger, TechniqueSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger
 from tasks.masking.taggers.tagger_folder import base_of
 from tasks.masking.technique import Finding, Technique
@@ -205,7 +205,7 @@ def model_size(chosen_files: list[str], settings: TechniqueSettings) -> int | No
 def _places(settings: TechniqueSettings) -> set[Path]:
     if isinstance(settings, AllowList):
         return {Path(settings.path or SHIPPED_LIST)}
-    if isinstance(settings, EntityTagger):
+    if isinstance(settings, EntityTagger) and not isinstance(settings.tagger, QuasiIdentifierTagger):
         kind, model = settings.tagger.kind, settings.tagger.model
         models = [model, base_of(model)] if kind == "word_classifier" else [model]
         return {place for one in models if (place := _place_of_model(kind, one))}

@@ -30,6 +30,7 @@ _MODELS = {
     "presidio": "presidio_tagger.PresidioModel",
     "crf": "crf_tagger.CrfModel",
     "word_classifier": "word_classifier.WordClassifier",
+    "quasi_identifiers": "quasi_identifiers.QuasiIdentifiers",
 }
 """The module and class of each kind of tagger; a module is imported when its tagger is loaded."""
 
