@@ -516,7 +516,7 @@ CASES += [
             ("without an id", _nbest(utterance_id=""), "has no 'utterance_id'"),
             ("with an id twice", _nbest() * 2, "is in line 1 too"),
             ("without hypotheses", _nbest(hypotheses=None), "has no list of 'hypotheses'"),
-            ("with a hypothesis of text", _nbest(hypotheses=["Zebulon"]), "1 of 1 hypotheses have no 'text'"),
+            ("with a hypothesis of text", _nbest(hypotheses=["Zebulon"]), "1 of 1 hypotheses have no 'score'"),
             ("without scores", _nbest(hypotheses=[{"text": "Zebulon"}]), "no 'score' that is a finite number"),
             ("with a score of NaN", _scored("NaN"), "no 'score' that is a finite number"),
             ("with an infinite score", _scored("1e999"), "no 'score' that is a finite number"),

@@ -5,7 +5,7 @@ Reads the lines, lists their problems, and reads the languages of the words if a
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -75,17 +75,18 @@ def read_records(
     parse: Callable[[dict[str, Any]], Parsed | list[str]],
     what: str,
     form: str | None = None,
+    records: Iterable[tuple[int, dict[str, Any] | str]] | None = None,
 ) -> dict[str, Parsed]:
     """The value that ``parse`` returns for each object, by ``utterance_id``, in order; it may return problems instead.
 
     Raises ``SpeechError`` that lists the problems with their lines: lines that are no JSON objects, missing or equal
     ids, and those that ``parse`` finds. Also raises it if there is no line; ``what`` names the file. With ``form``,
-    shows the first problems only, and that form.
+    shows the first problems only, and that form. ``records``: the objects of the file, if it is in another form.
     """
     found: dict[str, Parsed] = {}
     problems: list[str] = []
     first_lines: dict[str, int] = {}
-    for number, record in read_json_lines(path, what):
+    for number, record in read_json_lines(path, what) if records is None else records:
         if isinstance(record, str):
             problems.append(f"line {number}: {record}")
             continue

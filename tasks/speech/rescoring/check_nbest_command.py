@@ -1,6 +1,6 @@
 """Check n-best lists of a recogniser, and measure how much a language model can improve them.
 
-The lists have the form that 'palimpsest rescore' reads. If lines are bad, one message names them,
+The lists are JSON lines, or as ESPnet, Kaldi, NeMo and others write them. If lines are bad, one message names them,
 without their text. The report has word error rates of the recogniser's own choice and of the best
 hypothesis of every list (oracle). It also has the share of the lists that begin with their best one.
 With --output, the checked lists are written to a file, as private as the spoken words.

@@ -1,6 +1,7 @@
 """N-best lists: a recogniser's hypotheses with their scores, best first.
 
-JSON lines, plain or compressed, one utterance a line, from any recogniser:
+JSON lines, plain or compressed, one utterance a line, from any recogniser; ``tasks.speech.audio.toolkit_records`` has
+the other forms that are read:
 
     {"utterance_id": "84-121123-0001", "reference": "...", "hypotheses": [{"text": "...", "score": -3.1}, ...]}
 
@@ -19,6 +20,7 @@ from typing import Any
 
 from tasks.corpora.text_lines import finite_number, write_lines
 from tasks.files.atomic_file import atomic_writer
+from tasks.speech.audio.toolkit_records import toolkit_records
 from tasks.speech.audio.utterance_lines import read_records
 
 FORM = '{"utterance_id": "u1", "reference": "what was said", "hypotheses": [{"text": "what was sad", "score": -3.1}]}'
@@ -59,7 +61,8 @@ def read_nbest(path: str | Path, at_most: int | None = None, *, measured: bool =
     list. Empty lists are valid, so that the test set stays complete.
     """
     parse = partial(_parse, at_most=at_most, measured=measured)
-    return list(read_records(path, parse, "n-best lists", FORM).values())
+    records = toolkit_records(path, "n-best lists", nbest=True)
+    return list(read_records(path, parse, "n-best lists", FORM, records).values())
 
 
 def _parse(record: dict[str, Any], at_most: int | None, measured: bool) -> NbestList | list[str]:

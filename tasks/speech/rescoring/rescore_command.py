@@ -1,6 +1,7 @@
 """Choose among a recogniser's hypotheses with a language model: rescoring of n-best lists.
 
-The lists are JSON lines of any recogniser, plain or compressed:
+The lists are JSON lines of any recogniser, plain or compressed, or as ESPnet, Kaldi, NeMo and others
+write them:
 
   {"utterance_id", "reference", "hypotheses": [{"text", "score"}]}
 

@@ -49,7 +49,8 @@ class NbestSource(Settings):
     """N-best lists of a recogniser: one part of ``speech.nbest.*`` in ``params.yaml``."""
 
     source: SourcePath
-    """File of JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``."""
+    """JSON lines, plain or compressed: ``{"utterance_id", "reference", "hypotheses": [{"text", "score"}]}``; or a file
+    or folder as ESPnet, Kaldi, NeMo and others write it."""
     utterances: int | None = Field(default=None, ge=1)
     """At most so many utterances, drawn by the seed independently of the recogniser's output; ``null`` for all."""
     seed: Seed = 1

@@ -1,7 +1,8 @@
 """References and hypotheses by utterance id, and groups of reference words.
 
 References are in a manifest (``text``) or in n-best lists (``reference``). Hypotheses are in JSON lines with ``text``,
-or in n-best lists, where the highest score counts. Files are plain or compressed. The audio files of a manifest are not
+or in n-best lists, where the highest score counts. Other forms are those of ``tasks.speech.audio.toolkit_records``.
+Files are plain or compressed. The audio files of a manifest are not
 opened: error rates need none.
 
 'palimpsest reference-text' writes the references one a line, so that they can be masked like any other text.
@@ -23,7 +24,8 @@ from tasks.language_model.normalisation import normalise
 from tasks.languages.mixing import spoken, switch_points
 from tasks.languages.segmentation import divider
 from tasks.languages.word_languages import MIXED, WordLanguages
-from tasks.speech.audio.utterance_lines import given_languages, placed_languages, read_json_lines, read_records
+from tasks.speech.audio.toolkit_records import toolkit_records
+from tasks.speech.audio.utterance_lines import given_languages, placed_languages, read_records
 from tasks.speech.rescoring.nbest_lists import read_nbest
 from tasks.speech.word_errors.word_errors import (
     BEHIND,
@@ -52,7 +54,8 @@ def read_references(path: str | Path) -> dict[str, str]:
 
     Raises ``SpeechError`` that lists all problems: lines that are no JSON objects, missing keys, duplicate ids.
     """
-    return read_records(path, partial(_text, ("text", "reference")), "references")
+    parse = partial(_text, ("text", "reference"))
+    return read_records(path, parse, "references", records=toolkit_records(path, "references"))
 
 
 def read_hypotheses(path: str | Path) -> dict[str, str]:
@@ -60,10 +63,11 @@ def read_hypotheses(path: str | Path) -> dict[str, str]:
 
     Raises ``SpeechError`` as ``read_references`` does.
     """
-    first = next((record for _, record in read_json_lines(path)), None)
+    first = next((record for _, record in toolkit_records(path, "hypotheses")), None)
     if isinstance(first, dict) and "hypotheses" in first:
-        return {nbest.utterance_id: nbest.best.text for nbest in read_nbest(path) if nbest.hypotheses}
-    return read_records(path, partial(_text, ("text",)), "hypotheses")
+        return {nbest.utterance_id: nbest.best.text for nbest in read_nbest(path, measured=False) if nbest.hypotheses}
+    parse = partial(_text, ("pred_text", "hypothesis", "hyp", "text"))
+    return read_records(path, parse, "hypotheses", records=toolkit_records(path, "hypotheses"))
 
 
 def _text(keys: tuple[str, ...], record: dict[str, Any]) -> str | list[str]:

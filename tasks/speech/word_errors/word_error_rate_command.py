@@ -1,7 +1,8 @@
 """Measure the word error rate of a recogniser, with its confidence interval.
 
 References are in a manifest or in n-best lists. Hypotheses are in JSON lines {"utterance_id",
-"text"}, or in n-best lists, where the highest score counts. They are paired by utterance id, and
+"text"}, or in n-best lists, where the highest score counts. Both may also be a text of Kaldi
+("UTTERANCE WORDS"), .trn, CTM, a manifest of NeMo or a folder of ESPnet. They are paired by utterance id, and
 normalised as the text of the language model is. docs/word_error_rate.md defines the numbers.
 
 --sidecar measures the words that each technique masks. --set 'languages=[en, es]' measures the
