@@ -33,7 +33,8 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     """A share of places, from the hits and places of each document; places of one document are not independent.
 
     The interval is at 95 %, from a bootstrap over documents. Resamples of equal values have no width, so it is Wilson's
-    score interval if all or none of the places are hits, or if every document has at most one place. With few
+    score interval if all or none of the places are hits, if every document has at most one place, or, with a document
+    as one place, if all documents have the same share. With few
     documents the bootstrap is too narrow, so the interval is stretched (``student_stretch``).
     """
     import numpy as np
@@ -48,8 +49,10 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     if not total:
         return Figure(None, None, attacker, blind)
     value = float(found.sum() / total)
-    if value in (0, 1) or counted.max() == 1:
-        ends = wilson_interval(round(found.sum()), total)
+    same = np.ptp(found / counted) == 0
+    if same or counted.max() == 1:
+        many = total if value in (0, 1) or counted.max() == 1 else len(counted)
+        ends = wilson_interval(round(value * many), many)
         return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)
     resamples = resample_counts(len(counted), _SAMPLES, _SEED)
     shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])

@@ -102,4 +102,6 @@ def test_the_interval_is_over_documents():
     low, high = together.interval
     assert low < alone.interval[0] - 0.1 < alone.interval[1] + 0.1 < high
     assert share_figure([0] * 10, [3] * 10, "nobody").interval[1] == pytest.approx(0.1135, abs=1e-3)  # Wilson, 0 of 30
+    low, high = share_figure([1, 2] * 5, [2, 4] * 5, "nobody").interval
+    assert (low, high) == pytest.approx((0.2366, 0.7634), abs=1e-3)  # all documents alike: Wilson, 5 of 10
     assert share_figure([], [], "nobody").value is None

@@ -30,7 +30,7 @@ def summary_csv(rows: Sequence[Row]) -> str:
 
     A missing value is an empty field. Columns that hold tables, such as numbers by class, are left out.
     """
-    flat = [dict(_flat(row)) for row in rows]
+    flat = [dict(with_ends(row)) for row in rows]
     columns = list(dict.fromkeys(name for row in flat for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -39,7 +39,8 @@ def summary_csv(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def _flat(row: Row) -> Iterator[tuple[str, Any]]:
+def with_ends(row: Row) -> Iterator[tuple[str, Any]]:
+    """The entries of a row without tables; of an interval, its ends ``NAME_low`` and ``NAME_high``."""
     for name, value in row.items():
         if name.endswith("_ci") and (value is None or len(value) == 2):
             ends = value or (None, None)

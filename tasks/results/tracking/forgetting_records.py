@@ -7,6 +7,7 @@ from typing import Any
 from tasks.records.cell import Cell
 from tasks.records.run_key import lineage_of, run_key
 from tasks.results.forgetting import read_forgetting
+from tasks.results.summary.flat_tables import with_ends
 from tasks.results.tracking.run_record import RunRecord, flat, milliseconds
 from tasks.results.tracking.tracking_store import CURRENT_TAG, cell_tags
 
@@ -38,20 +39,10 @@ def _record(name: str, row: Mapping[str, Any], report: Mapping[str, Any]) -> Run
         key=key,
         tags=tags,
         parameters={f"unlearning.{name}": str(value) for name, value in flat(given) if value is not None},
-        metrics=dict(_metrics(row)),
+        metrics={name: float(value) for name, value in with_ends(row) if isinstance(value, int | float)},
         measured_at=started,
         inputs=[],
         curve={},
         started=started,
         ended=started + round(report["wall_seconds"] * 1000),
     )
-
-
-def _metrics(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, value in row.items():
-        if name.endswith("_ci"):
-            if value is not None:
-                yield f"{name.removesuffix('_ci')}_low", float(value[0])
-                yield f"{name.removesuffix('_ci')}_high", float(value[1])
-        elif isinstance(value, int | float):
-            yield name, float(value)
