@@ -77,6 +77,7 @@ COMMANDS: dict[str, str] = {
     "ledger": "tasks.privacy.ledger_command",
     "profile": "tasks.profiles.profile_command",
     "doctor": "tasks.doctor.doctor_command",
+    "completion": "tasks.completion_command",
 }
 """Commands of this package, in the order of the graph: name to module."""
 
@@ -101,6 +102,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Languages": ("languages", "conclusion", "generate-mixed", "compare-mixed"),
     "Forgetting": ("unlearn", "distil", "attack", "compare-unlearning"),
     "Data": ("add", "corpora", "count-words", "vocabulary", "generate-labelled", "check-gold", "cells"),
+    "Shell": ("completion",),
 }
 OTHERS = "Of other packages"
 

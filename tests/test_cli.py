@@ -130,3 +130,12 @@ def test_a_defect_never_shows_its_message(monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "Secret" not in error
     assert "KeyError at test_cli.py:" in error
+
+
+def test_bash_completes_commands_and_options(tmp_path, capsys):
+    assert cli.main(["completion", "bash"]) == 0
+    (tmp_path / "script").write_text(capsys.readouterr().out, encoding="utf-8")
+    asked = "COMP_WORDS=(palimpsest {}); COMP_CWORD={}; _shtab_palimpsest; echo ${{COMPREPLY[@]}}"
+    script = "\n".join(["source ./script", asked.format("rel", 1), asked.format("release --pub", 2)])
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["release", "--public-field"]
