@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
-from tasks.labelled_text.slots import SLOT_KINDS
+from tasks.labelled_text.slots import SLOT_LABELS
 from tasks.labelled_text.template import Slot, Template
 from tasks.labelled_text.value_forms import slot_for
 from tasks.spelling import nearest
@@ -21,7 +21,7 @@ from tasks.spelling import nearest
 MIXED_KINDS = ("LOCATION", "GROUP_NAME", "POSITION")
 """Kinds that only a mapping of labels uses: the form of each value decides its kind of slot."""
 KNOWN_LABELS: Mapping[str, str] = {
-    **{kind: kind for kind in SLOT_KINDS},
+    **{kind: kind for kind in SLOT_LABELS},
     **dict.fromkeys(["PER", "person"], "PERSON"),
     **dict.fromkeys(["LOC", "LOCATION", "location", "GPE"], "LOCATION"),
     **dict.fromkeys(["ORG", "ORGANIZATION"], "ORGANISATION"),
@@ -75,7 +75,7 @@ class LearnedTemplates:
 
 def check_label_map(label_map: Mapping[str, str], where: str) -> None:
     """Raise ``ParameterError`` with every mapping to an unknown kind."""
-    allowed = [*MIXED_KINDS, *SLOT_KINDS]
+    allowed = [*MIXED_KINDS, *SLOT_LABELS]
     problems = [
         f"{label!r} maps to {kind!r}, which is no kind of slot{nearest(kind, allowed)}"
         for label, kind in label_map.items()
@@ -117,7 +117,7 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
         named = ", ".join(f"{label!r} ({count} spans)" for label, count in sorted(unmapped.items()))
         raise CorpusError(
             f"{str(path)!r}: no kind of slot for the labels {named}; give each one with --label-map LABEL=KIND or "
-            f"labels: in params.yaml; kinds: {', '.join([*MIXED_KINDS, *SLOT_KINDS])}"
+            f"labels: in params.yaml; kinds: {', '.join([*MIXED_KINDS, *SLOT_LABELS])}"
         )
     return learned
 

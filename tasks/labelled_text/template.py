@@ -32,7 +32,7 @@ class Slot:
     """A place for a value."""
 
     kind: str
-    """Kind of value, a key of ``tasks.labelled_text.slots.SLOT_KINDS``."""
+    """Kind of value, a key of ``tasks.labelled_text.slots.SLOT_LABELS``."""
     thing: int | None = None
     """Number that slots for one thing share; ``None``: the thing of this slot only."""
     modifiers: tuple[str, ...] = ()
@@ -59,6 +59,11 @@ class Template:
     def slots(self) -> list[Slot]:
         """The slots, in order."""
         return [piece for piece in self.pieces if isinstance(piece, Slot)]
+
+    @property
+    def literal(self) -> str:
+        """The text outside the slots."""
+        return "".join(piece for piece in self.pieces if isinstance(piece, str))
 
     @property
     def folded(self) -> str:

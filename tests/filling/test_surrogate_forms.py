@@ -12,16 +12,21 @@ from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.methods.surrogate import Surrogate, most_surrogates
-from tasks.filling.surrogates import values
-from tasks.filling.surrogates.figures import (
-    YEARS,
-    figure,
-    other_characters,
-    other_date,
-)
+from tasks.filling.surrogates.characters import other_characters
+from tasks.filling.surrogates.dates import YEARS, other_date
+from tasks.filling.surrogates.figures import figure
 from tasks.filling.surrogates.filler import SurrogateFiller
-from tasks.filling.surrogates.groups import FEWEST, GROUPS, GROUPS_OF_CLASS, STAND_INS, group_of
-from tasks.filling.surrogates.values import SurrogateValues, is_one_word
+from tasks.filling.surrogates.groups import (
+    FEWEST,
+    GROUPS,
+    GROUPS_OF_CLASS,
+    ORGANISATION_ENDINGS,
+    PLACE_ENDINGS,
+    STAND_INS,
+    group_of,
+)
+from tasks.filling.surrogates.known import is_one_word
+from tasks.filling.surrogates.values import SurrogateValues, Wanted
 
 SEEDS = range(40)
 
@@ -108,7 +113,7 @@ def test_no_figures_stay_as_they_were(original, label):
 
 
 VALUES = SurrogateValues()
-ENDINGS = [*values._PLACE_ENDINGS, *values._ORGANISATION_ENDINGS]
+ENDINGS = [*PLACE_ENDINGS, *ORGANISATION_ENDINGS]
 
 
 def test_every_word_of_a_group_is_drawn_from_the_same_words():
@@ -122,10 +127,8 @@ def drawn(label, original, seed):
     """What stands for an original, of so many words, of a class."""
     dice, words = random.Random(seed), original.split()
     match label:
-        case "LOCATION":
-            return " ".join(VALUES.place(dice, words, len(words)))
-        case "ORGANISATION":
-            return " ".join(VALUES.organisation(dice, words, len(words)))
+        case "LOCATION" | "ORGANISATION":
+            return " ".join(VALUES.name(label, dice, Wanted(words, len(words))))
         case "GROUP":
             return VALUES.people_of(dice, original)
     return figure(label, dice, original)
@@ -222,6 +225,7 @@ def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_t
 
 def test_an_ending_of_an_organisation_may_be_that_of_any():
     """Were freely drawn ones without ``Clinic``, it would mean ``Hospital``."""
-    found = Counter(VALUES.organisation(random.Random(seed), ["Zorblax", "Quux"], 2)[-1] for seed in range(3000))
-    assert [word for group in values._ORGANISATION_ENDINGS for word in group if not found[word]] == []
-    assert sum(found[word] for group in values._ORGANISATION_ENDINGS for word in group) < 2400
+    wanted = Wanted(["Zorblax", "Quux"], 2)
+    found = Counter(VALUES.name("ORGANISATION", random.Random(seed), wanted)[-1] for seed in range(3000))
+    assert [word for group in ORGANISATION_ENDINGS for word in group if not found[word]] == []
+    assert sum(found[word] for group in ORGANISATION_ENDINGS for word in group) < 2400

@@ -3,11 +3,12 @@ import random
 import pytest
 
 from tasks.errors import CorpusError, ParameterError
-from tasks.labelled_text.generated_corpus import fill_template
+from tasks.labelled_text.filling import fill_template
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
 from tasks.labelled_text.learning import learn_templates
-from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
+from tasks.labelled_text.slots import SLOT_LABELS
 from tasks.labelled_text.template import read_templates, write_templates
+from tasks.made_up.made_up import MadeUp
 
 
 def labelled(text, *spans):
@@ -70,7 +71,7 @@ def test_equal_values_of_a_line_become_one_thing(learn):
     line = LabelledLine("Ada met Ada", (LabelledSpan(0, 3, "PER"), LabelledSpan(8, 11, "PER")), 1)
     template = learn(line).templates[0]
     assert [slot.thing for slot in template.slots] == [1, 1]
-    filled = fill_template(template, Gazetteer("train", 0.0), random.Random(1)).text.split(" met ")
+    filled = fill_template(template, MadeUp(), random.Random(1)).text.split(" met ")
     assert filled[0] == filled[1]
 
 
@@ -101,4 +102,4 @@ def test_written_templates_are_private_and_read_back(learn, tmp_path):
     file = tmp_path / "learned.txt"
     write_templates(file, templates)
     assert file.stat().st_mode & 0o777 == 0o600
-    assert read_templates(file, SLOT_KINDS) == templates
+    assert read_templates(file, SLOT_LABELS) == templates

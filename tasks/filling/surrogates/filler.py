@@ -10,7 +10,8 @@ from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
-from tasks.filling.surrogates.line import SurrogateLine, marked_slots, runs_of
+from tasks.filling.surrogates.line import SurrogateLine
+from tasks.filling.surrogates.marked_slots import marked_slots, runs_of
 from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import WordsByFrequency
 
@@ -58,7 +59,7 @@ class SurrogateFiller:
     @cached_property
     def candidate_count(self) -> int:
         """Number of different words in the pools."""
-        return len({word for label in CLASSES for word in map(fold, self.values.words_of_class(label))})
+        return len({word for label in CLASSES for word in map(fold, self.values.known.words_of_class(label))})
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot. Raises ``CorpusError`` with the line for a marker without a class

@@ -1,0 +1,64 @@
+"""The pools and forms of one part of generated text."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from tasks.corpora.sources.document import Part
+from tasks.made_up.pools import (
+    LOCALE_WEIGHTS,
+    Pool,
+    cities,
+    divided_pool,
+    first_names,
+    last_names,
+    shipped_values,
+    shipped_words,
+)
+
+KNOWN = {
+    "company": ("companies", 0.4),
+    "agency": ("agencies", 0.7),
+    "team": ("teams", 0.6),
+    "band": ("bands", 0.55),
+    "work": ("works", 0.5),
+    "product": ("products", 0.7),
+    "event": ("events", 0.5),
+    "facility": ("facilities", 0.3),
+    "region": ("regions", 1.0),
+}
+"""List of known values by kind, and their share; all others are made up."""
+_LOCALES_AND_GENDERS = [(locale, female) for locale in LOCALE_WEIGHTS for female in (True, False)]
+
+
+class MadeUp:
+    """Pools and forms of values."""
+
+    def __init__(self, part: Part | None = None) -> None:
+        """``part``: of generated text; ``None`` for all values."""
+        self._part = part
+        self.cities = divided_pool(cities(), part)
+        self.known = {
+            kind: divided_pool({row[0]: 1.0 for row in shipped_values(name)}, part) for kind, (name, _) in KNOWN.items()
+        }
+
+    @cached_property
+    def forms(self) -> Mapping[str, Pool]:
+        """The weighted forms and words of each kind."""
+        found: dict[str, dict[str, float]] = {
+            kind: dict.fromkeys(words, 1.0) for kind, words in shipped_words().items()
+        }
+        for kind, form, *weight in shipped_values("forms"):
+            forms = found.setdefault(kind, {})
+            form = form.replace(r"\n", "\n")
+            forms[form] = forms.get(form, 0.0) + float(weight[0] if weight else 1)
+        return {kind: Pool(forms) for kind, forms in found.items()}
+
+    @cached_property
+    def first(self) -> Mapping[tuple[str, bool], Pool]:
+        """First names by locale and gender (female or not)."""
+        return {key: divided_pool(first_names(key[0], female=key[1]), self._part) for key in _LOCALES_AND_GENDERS}
+
+    @cached_property
+    def last(self) -> Mapping[tuple[str, bool], Pool]:
+        """Last names by locale and gender (female or not)."""
+        return {key: divided_pool(last_names(key[0], female=key[1]), self._part) for key in _LOCALES_AND_GENDERS}
