@@ -92,13 +92,12 @@ class OpenedFiller:
     def class_words(self, counts: WordFrequencies | None) -> "ClassWords":
         """Words by class. Raises ``ModelError`` if the tagger cannot be used."""
         from tasks.filling.surrogates.class_words import ClassWords
-        from tasks.filling.surrogates.values import SurrogateValues
         from tasks.masking.settings import SpacyTagger
         from tasks.masking.taggers.entity_tagger import load_tagger
 
         def make() -> ClassWords:
             tagger = load_tagger(SpacyTagger(kind="spacy"), self.threads)
-            return ClassWords(tagger, SurrogateValues(), self.usual_forms(counts))
+            return ClassWords(tagger, self.usual_forms(counts))
 
         return self._once(make, "classes", id(counts))
 

@@ -1,7 +1,7 @@
 """The pools and forms of one part of generated text."""
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
 from tasks.corpora.sources.document import Part
 from tasks.made_up.pools import (
@@ -62,3 +62,9 @@ class MadeUp:
     def last(self) -> Mapping[tuple[str, bool], Pool]:
         """Last names by locale and gender (female or not)."""
         return {key: divided_pool(last_names(key[0], female=key[1]), self._part) for key in _LOCALES_AND_GENDERS}
+
+
+@cache
+def all_values() -> MadeUp:
+    """All values, made once."""
+    return MadeUp()

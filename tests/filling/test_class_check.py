@@ -14,7 +14,7 @@ from tasks.filling.surrogates.class_check import ClassCheckedFiller
 from tasks.filling.surrogates.class_words import ClassRestriction, ClassWords
 from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.marked_slots import kinds_of_slots, labels_of_slots
-from tasks.filling.surrogates.values import SurrogateValues
+from tasks.made_up.known import gender_of_name, kinds_of_place
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
@@ -22,7 +22,6 @@ CITIES = [f"City{letter}" for letter in LETTERS]
 PEOPLE = [f"Person{letter}" for letter in LETTERS]
 COMMON = ["the", "house", "runs"]
 WORDS = [*COMMON, *CITIES, *PEOPLE]
-VALUES = SurrogateValues()
 
 
 class ByPrefix(Tagger):
@@ -73,12 +72,12 @@ class Unrestricted(ClassWords):
         return None if isinstance(kind, str) else super().allowed(words, kind)
 
 
-CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
+CLASS_WORDS = ClassWords(ByPrefix(), {})
 ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 
 def checked(filler):
-    surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
+    surrogates = SurrogateFiller(MarkerRandomness(1))
     return ClassCheckedFiller(filler, Casing({}, filler_is_cased=True), CLASS_WORDS, surrogates)
 
 
@@ -92,10 +91,10 @@ def test_words_by_class():
     assert [word for word, allowed in zip(WORDS, ALLOWED("PERSON"), strict=True) if allowed] == PEOPLE
     words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
     # A class with few words is no restriction.
-    assert ClassWords(ByPrefix(), VALUES, {}).allowed(words, "DATE") is None
+    assert ClassWords(ByPrefix(), {}).allowed(words, "DATE") is None
     years, people = [str(year) for year in range(1900, 1930)], [f"Person{number}" for number in range(30)]
     words += [*years, *people, *(f"City{number}" for number in range(30))]
-    class_words = ClassWords(ByPrefix(), VALUES, {"may": "May"})
+    class_words = ClassWords(ByPrefix(), {"may": "May"})
     of = {
         label: {word for word, is_allowed in zip(words, class_words.allowed(words, label), strict=True) if is_allowed}
         for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
@@ -115,7 +114,7 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
     ]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
     forms = {word.lower(): word for word in CITIES}
-    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), VALUES, forms))
+    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), forms))
     scores = -np.arange(len(words), dtype=np.float32)
 
     def fill(before, original):
@@ -141,13 +140,13 @@ def test_a_filler_chooses_among_the_words_of_the_class_and_a_wrong_fill_becomes_
     (person, place), *others = fills(filler, *texts)
     assert (person, *others) == ("Personb", ["Cityh"], [], ["the"])
     assert place not in WORDS
-    assert fold(place) in VALUES.known.kinds_of_place
+    assert fold(place) in kinds_of_place()
     # The tagger does not know the surrogate for a place.
     assert dict(filler.counts) == {
         "class_slots": 3, "class_matches_first": 2, "class_matches": 2, "class_surrogates": 1,
     }  # fmt: skip
-    ((word,),) = fills(checked(Scripted(Unrestricted(ByPrefix(), VALUES, {}), "house")), "Go to {PERSON:Mary}")
-    assert VALUES.known.gender_of_name(word) is True
+    ((word,),) = fills(checked(Scripted(Unrestricted(ByPrefix(), {}), "house")), "Go to {PERSON:Mary}")
+    assert gender_of_name(word) is True
 
 
 def test_unigram_draws_among_the_words_of_the_class():

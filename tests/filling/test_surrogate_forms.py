@@ -25,8 +25,8 @@ from tasks.filling.surrogates.groups import (
     STAND_INS,
     group_of,
 )
-from tasks.filling.surrogates.known import is_one_word
-from tasks.filling.surrogates.values import SurrogateValues, Wanted
+from tasks.filling.surrogates.values import Wanted, name, people_of
+from tasks.made_up.known import is_one_word
 
 SEEDS = range(40)
 
@@ -112,7 +112,6 @@ def test_no_figures_stay_as_they_were(original, label):
             assert len(set(runs)) > 1
 
 
-VALUES = SurrogateValues()
 ENDINGS = [*PLACE_ENDINGS, *ORGANISATION_ENDINGS]
 
 
@@ -128,9 +127,9 @@ def drawn(label, original, seed):
     dice, words = random.Random(seed), original.split()
     match label:
         case "LOCATION" | "ORGANISATION":
-            return " ".join(VALUES.name(label, dice, Wanted(words, len(words))))
+            return " ".join(name(label, Wanted(dice, words, len(words))))
         case "GROUP":
-            return VALUES.people_of(dice, original)
+            return people_of(dice, original)
     return figure(label, dice, original)
 
 
@@ -185,12 +184,12 @@ def test_years_of_a_line_or_document_move_together_and_those_of_a_corpus_apart()
         pairs = zip((1983, 1990, 2005), sorted(found.items()), strict=True)
         return [(int(fill.word[:4]) - year) % YEARS for year, (_, fill) in pairs]
 
-    line = SurrogateFiller(MarkerRandomness(1), values=VALUES)
+    line = SurrogateFiller(MarkerRandomness(1))
     assert all(len(set(moves(line, None, number))) == 1 for number in range(1, 40))
     assert len({moves(line, None, number)[0] for number in range(1, 80)}) > YEARS // 2
     of_document = [moves(line, "one", number) for number in range(1, 40)]
     assert len({move for found in of_document for move in found}) == 1
-    corpus = SurrogateFiller(MarkerRandomness(1), values=VALUES, consistent_within="corpus")
+    corpus = SurrogateFiller(MarkerRandomness(1), consistent_within="corpus")
     assert len(set(moves(corpus, None))) > 1
 
 
@@ -206,7 +205,7 @@ def test_how_many_surrogates_an_original_gets_is_counted_by_lines_documents_and_
 
 
 def surrogates(text, kept=(), lines=range(1, 80)):
-    by = SurrogateFiller(MarkerRandomness(1), allowed_words=AllowedWords(kept), values=VALUES)
+    by = SurrogateFiller(MarkerRandomness(1), allowed_words=AllowedWords(kept))
     return [[fill.word for _, fill in sorted(by.fills(masked(text, number)).items())] for number in lines]
 
 
@@ -225,7 +224,8 @@ def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_t
 
 def test_an_ending_of_an_organisation_may_be_that_of_any():
     """Were freely drawn ones without ``Clinic``, it would mean ``Hospital``."""
-    wanted = Wanted(["Zorblax", "Quux"], 2)
-    found = Counter(VALUES.name("ORGANISATION", random.Random(seed), wanted)[-1] for seed in range(3000))
+    found = Counter(
+        name("ORGANISATION", Wanted(random.Random(seed), ["Zorblax", "Quux"], 2))[-1] for seed in range(3000)
+    )
     assert [word for group in ORGANISATION_ENDINGS for word in group if not found[word]] == []
     assert sum(found[word] for group in ORGANISATION_ENDINGS for word in group) < 2400

@@ -102,5 +102,5 @@ def checked(prepared: "PreparedFill", filler: Filler, casing: Casing) -> ClassCh
     words = prepared.words
     class_words = words.opened.class_words(words.counts)
     randomness = MarkerRandomness(prepared.seed, prepared.secret)
-    surrogates = SurrogateFiller(randomness, words.counts, words.allowed_words, values=class_words.values)
+    surrogates = SurrogateFiller(randomness, words.counts, words.allowed_words)
     return ClassCheckedFiller(filler, casing, class_words, surrogates)

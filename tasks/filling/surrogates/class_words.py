@@ -15,8 +15,8 @@ from tasks.corpora.words import fold
 from tasks.filling.masked_sentence import MaskedSentence
 from tasks.filling.surrogates.groups import GROUPS_OF_CLASS
 from tasks.filling.surrogates.marked_slots import kinds_of_slots
-from tasks.filling.surrogates.values import SurrogateValues
 from tasks.filling.surrogates.words_by_frequency import Form, form_of
+from tasks.made_up.known import words_of_class
 from tasks.masking.taggers.entity_classes import classes_in_force
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
@@ -31,9 +31,9 @@ _FEWEST_WORDS = 20
 class ClassWords:
     """Words of classes and forms."""
 
-    def __init__(self, tagger: Tagger, values: SurrogateValues, forms: Mapping[str, str]) -> None:
+    def __init__(self, tagger: Tagger, forms: Mapping[str, str]) -> None:
         """``forms``: from folded word to its usual form (``usual_forms``); empty to use each word unchanged."""
-        self.tagger, self.values, self.forms = tagger, values, forms
+        self.tagger, self.forms = tagger, forms
         self._found: dict[tuple[tuple[str, ...], bool], dict[str | Form, np.ndarray]] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
@@ -65,7 +65,7 @@ class ClassWords:
         written = [self.forms.get(fold(word), word) if word == word.lower() else word for word in words]
         tagged = self._tagged(written)
         found: dict[str | Form, np.ndarray] = {label: np.zeros(len(words), dtype=bool) for label in NAMES}
-        known = {label: set(map(fold, self.values.known.words_of_class(label))) for label in NAMES}
+        known = {label: set(map(fold, words_of_class(label))) for label in NAMES}
         for index, form in enumerate(written):
             labels = {label for label in NAMES if fold(form) in known[label]} if form != form.lower() else set()
             tag = tagged.get(form)

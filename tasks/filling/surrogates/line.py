@@ -3,7 +3,7 @@
 import hmac
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -24,10 +24,10 @@ from tasks.filling.surrogates.characters import (
 )
 from tasks.filling.surrogates.dates import YEARS
 from tasks.filling.surrogates.figures import figure, figure_by_class
-from tasks.filling.surrogates.known import is_one_word
 from tasks.filling.surrogates.marked_slots import MarkedSlot
-from tasks.filling.surrogates.values import Wanted
+from tasks.filling.surrogates.values import Wanted, contact, first_name, last_name, name, people_of
 from tasks.filling.surrogates.words_by_frequency import ending_of
+from tasks.made_up.known import gender_of_name, gender_of_text, is_last_name, is_one_word
 from tasks.made_up.pools import shipped_words
 
 if TYPE_CHECKING:
@@ -38,25 +38,16 @@ _SHOUTED = 5
 _SIGNS = re.compile(r"[@#/.&_]")
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])+|[^\W\d_]+(?:&[^\W\d_]+)+")
 _ATTEMPTS, _LAST_ATTEMPTS = 60, 8
-_FEMALE_WORDS = frozenset("she her hers herself mrs ms miss".split())
-_MALE_WORDS = frozenset("he him his himself mr".split())
 _WHOLE_NAMES = ("LOCATION", "ORGANISATION", "WORK", "MISCELLANEOUS")
 """Classes whose runs are one name."""
 _CASING = Casing({}, filler_is_cased=True)
-
-
-def gender_of_text(texts: Iterable[str]) -> bool | None:
-    """Whether the pronouns and forms of address of a text are female; ``None`` for both genders or neither."""
-    words = {fold(word) for text in texts for word in re.findall(r"[^\W\d_]+", text)}
-    female, male = bool(words & _FEMALE_WORDS), bool(words & _MALE_WORDS)
-    return None if female == male else female
 
 
 class SurrogateLine:
     """State of one sentence during filling: the surrogates of its originals."""
 
     def __init__(self, sources: "SurrogateFiller", sentence: MaskedSentence) -> None:
-        self._sources, self._sentence, self._values = sources, sentence, sources.values
+        self._sources, self._sentence = sources, sentence
         self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._taken: set[str] = set()
         self._female = gender_of_text(sentence.texts)
@@ -152,7 +143,7 @@ class SurrogateLine:
                 return word
             # Random letters make two words, not a domain: 163.com is one word, 482.qzp is not.
             if is_domain(form):
-                word = self._values.contact(random_numbers, form, "")
+                word = contact(random_numbers, form)
             else:
                 word = other_characters(form, random_numbers, letters=True)
         # This loop ends: ASCII letters and digits are one word, and the form grows longer than every strong word.
@@ -190,8 +181,8 @@ class SurrogateLine:
     def _name_of_run(self, run: Sequence[MarkedSlot], random_numbers: random.Random) -> list[str]:
         originals = [slot.original for slot in run if slot.original is not None]
         originals = originals if len(originals) == len(run) else []
-        wanted = Wanted(originals, len(run), cased=not self.beyond_line, on_list=self._sources.allowed_words.holds)
-        return self._values.name(run[0].label, random_numbers, wanted)
+        on_list = self._sources.allowed_words.holds
+        return name(run[0].label, Wanted(random_numbers, originals, len(run), not self.beyond_line, on_list))
 
     def _word_of_run(self, run: Sequence[MarkedSlot], index: int, random_numbers: random.Random) -> list[str]:
         return [self._word(run[index], run, index, random_numbers)]
@@ -201,9 +192,9 @@ class SurrogateLine:
             case "PERSON":
                 return self._person(slot, index, len(run), random_numbers)
             case "GROUP":
-                return self._values.people_of(random_numbers, slot.original)
+                return people_of(random_numbers, slot.original)
             case "CONTACT":
-                return self._values.contact(random_numbers, slot.original, self._sentence.texts[run[0].index])
+                return contact(random_numbers, slot.original, self._sentence.texts[run[0].index])
             case "MASK":
                 return self._word_without_class(slot, random_numbers)
         if slot.original is None:
@@ -212,23 +203,23 @@ class SurrogateLine:
 
     def _person(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
         """A first or last name, a handle or an initial."""
-        known, original, female = self._values.known, slot.original, self._female
+        original, female = slot.original, self._female
         words = words_of(self._sentence.texts[slot.index])
         titled = count == 1 and bool(words) and fold(words[-1]) in map(fold, shipped_words()["word_before_name"])
         is_last = titled or (count > 1 and index == count - 1)
         if original is not None:
             if original.startswith("@"):
-                return self._values.contact(random_numbers, original, "")
+                return contact(random_numbers, original)
             # A letter of a script without case may be a whole name, so it is no initial.
             initials = original.isascii() and max(map(len, original.split("."))) == 1
             if initials or any(map(str.isdigit, original)):
                 return other_characters(original, random_numbers, letters=True)
-            gender = known.gender_of_name(original)
+            gender = gender_of_name(original)
             female = gender if gender is not None or self.beyond_line else female
             # Beyond the line, the same word must get the same surrogate in every place.
             if self.beyond_line or (count == 1 and not titled):
-                is_last = known.is_last_name(original)
-        return self._values.last_name(random_numbers) if is_last else self._values.first_name(random_numbers, female)
+                is_last = is_last_name(original)
+        return last_name(random_numbers) if is_last else first_name(random_numbers, female)
 
     def _word_without_class(self, slot: MarkedSlot, random_numbers: random.Random) -> str:
         original, by_frequency = slot.original, self._sources.by_frequency
@@ -239,7 +230,7 @@ class SurrogateLine:
         if original is not None and _SIGNS.search(original):
             if _INITIALS.fullmatch(original):
                 return other_characters(original, random_numbers, letters=True)
-            return self._values.contact(random_numbers, original, "")
+            return contact(random_numbers, original)
         if by_frequency is None:
             raise CorpusError(
                 f"line {self._sentence.number}: a marker has no class, so its surrogate is drawn by frequency; give "
