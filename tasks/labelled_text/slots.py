@@ -9,50 +9,11 @@ from dataclasses import dataclass, field
 
 from tasks.labelled_text.template import Slot, Template
 from tasks.made_up.made_up import MadeUp
-from tasks.made_up.pools import without_article
+from tasks.made_up.pools import shipped_values, without_article
 from tasks.made_up.thing import Thing
 
 SLOT_LABELS: Mapping[str, str | None] = {
-    kind: label
-    for label, kinds in {
-        "PERSON": """PERSON PERSON_FEMALE PERSON_MALE FULL_NAME FULL_NAME_FEMALE FULL_NAME_MALE FIRST_NAME
-            FIRST_NAME_FEMALE FIRST_NAME_MALE LAST_NAME FULL_NAME_REVERSED NAME_OF_THREE INITIALS FAMILY NICKNAME""",
-        None: """PRONOUN_SUBJECT PRONOUN_OBJECT PRONOUN_POSSESSIVE PRONOUN_REFLEXIVE TITLE RELATIVE JOB FOOD THING
-            ANIMAL HOBBY DESCRIPTION ADVERB TOPIC AILMENT OCCASION EXCLAMATION COUNT PERCENTAGE""",
-        "USER_NAME": "USER_NAME USER_NAME_PLAIN",
-        "EMAIL_ADDRESS": "EMAIL_ADDRESS",
-        "COUNTRY": "COUNTRY",
-        "NATIONALITY": "NATIONALITY NATIONALITY_PEOPLE NATIONALITY_PERSON",
-        "CITY": "CITY",
-        "STATE": "STATE STATE_CODE",
-        "REGION": "REGION",
-        "FACILITY": "FACILITY",
-        "STREET_ADDRESS": "STREET STREET_ADDRESS FULL_ADDRESS",
-        "ZIP_CODE": "ZIP_CODE",
-        "ORGANISATION": "ORGANISATION COMPANY SHOP UNIVERSITY SCHOOL HOSPITAL PRESS AGENCY",
-        "TEAM": "TEAM",
-        "BAND": "BAND",
-        "WORK": "WORK",
-        "PRODUCT": "PRODUCT",
-        "EVENT": "EVENT",
-        "URL": "URL WEB_HOST",
-        "BELIEF": "BELIEF BELIEF_PEOPLE BELIEF_PERSON",
-        "DATE": "DATE DATE_OF_BIRTH WHEN WEEKDAY MONTH YEAR YEAR_SPOKEN",
-        "TIME": "TIME",
-        "AGE": "AGE",
-        "MONEY": "MONEY",
-        "PHONE_NUMBER": "PHONE_NUMBER PHONE_NUMBER_SPOKEN",
-        "SOCIAL_SECURITY_NUMBER": "SOCIAL_SECURITY_NUMBER",
-        "PASSPORT_NUMBER": "PASSPORT_NUMBER",
-        "DRIVING_LICENCE": "DRIVING_LICENCE",
-        "LICENCE_PLATE": "LICENCE_PLATE",
-        "ACCOUNT_NUMBER": "ACCOUNT_NUMBER ACCOUNT_NUMBER_SPOKEN",
-        "ORDER_NUMBER": "ORDER_NUMBER",
-        "CREDIT_CARD": "CREDIT_CARD CARD_ENDING CARD_CODE",
-        "IBAN": "IBAN",
-        "IP_ADDRESS": "IP_ADDRESS",
-    }.items()
-    for kind in kinds.split()
+    kind: None if label == "-" else label for label, _, kinds in shipped_values("labels") for kind in kinds.split()
 }
 """Fine label, a key of ``LABEL_CLASSES``, by kind of slot; ``None`` for a kind without a label."""
 _GENDERS = {"_FEMALE": True, "_MALE": False}

@@ -100,20 +100,17 @@ def parse_template(line: str, kinds: Collection[str]) -> Template:
     """One template; ``ValueError`` for braces that do not match, an unknown kind or an unknown modifier."""
     pieces: list[str | Slot] = []
     for match in _PIECE.finditer(line):
-        token = match.group()
-        if match.group(1) is not None:
-            pieces.append(_parse_slot(match.group(1), kinds))
-            continue
+        token, at = match.group(), f"at character {match.start() + 1}"
         if token in ("{", "}"):
-            raise ValueError(f"a single {token!r} at character {match.start() + 1}; a literal brace is doubled")
+            raise ValueError(f"a single {token!r} {at}; a literal brace is doubled")
         if token == "\\":
-            raise ValueError(f"a single backslash at character {match.start() + 1}; write it twice")
-        literal = _ESCAPES.get(token, token)
-        if pieces and isinstance(pieces[-1], str):
-            pieces[-1] += literal
+            raise ValueError(f"a single backslash {at}; write it twice")
+        piece = _ESCAPES.get(token, token) if match.group(1) is None else _parse_slot(match.group(1), kinds)
+        if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
+            pieces[-1] += piece
         else:
-            pieces.append(literal)
-    if not "".join(str(piece) for piece in pieces).strip():
+            pieces.append(piece)
+    if not "".join(map(str, pieces)).strip():
         raise ValueError("is empty")
     return Template(tuple(pieces))
 

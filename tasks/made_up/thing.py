@@ -60,6 +60,11 @@ class Thing(dict[str, Any]):
             return self.make(key)
         if key in ("first", "middle", "last"):
             return self._draw_person(key)
+        if key in ("plain_first", "plain_last"):
+            return plain(self[key.removeprefix("plain_")])
+        if key in ("state", "state_code"):
+            self["state"], self["state_code"] = choice(states())
+            return self[key]
         if key.startswith("fake_"):
             return self._faker().format(key.removeprefix("fake_"))
         for table, columns in _TABLES.items():
@@ -87,12 +92,6 @@ class Thing(dict[str, Any]):
         locale = "en_US" if self._random_numbers.random() < 0.6 else _LOCALES.draw(self._random_numbers)
         return self._made_up.last[locale, False].draw(self._random_numbers)
 
-    def _plain_first(self) -> str:
-        return plain(self["first"])
-
-    def _plain_last(self) -> str:
-        return plain(self["last"])
-
     def _plural_last(self) -> str:
         last = str(self["last"])
         return last + ("es" if last.endswith(("s", "x", "z", "ch", "sh")) else "s")
@@ -109,12 +108,6 @@ class Thing(dict[str, Any]):
         if self._random_numbers.random() < 0.04:
             return str(self["short_place"])
         return self._made_up.cities.draw(self._random_numbers)
-
-    def _state(self) -> str:
-        return self._random_numbers.choice(states())[0]
-
-    def _state_code(self) -> str:
-        return self._random_numbers.choice(states())[1]
 
     def _country_alone(self) -> str:
         return without_article(self["country"])

@@ -10,11 +10,12 @@ years, in one draw, so their distance is unchanged (or wraps at the block's end)
 
 import random
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from tasks.filling.surrogates.characters import (
     is_numeric,
     like,
-    other_characters,
     other_figures,
     other_half_of_day,
     other_letters,
@@ -25,6 +26,7 @@ YEARS = 20
 """Years of a block: 1980 to 1999, 2000 to 2019."""
 _LONGEST_SPAN = 9
 _DAY_OF_ANY_MONTH = 28
+_ANY_FIGURE = re.compile(r"\d")
 _END = r"(?![^\W_])"
 _MAY_NAME = re.compile(r"[^\W\d_]{3}|(?![A-Za-z])[^\W\d_]")
 _YEAR, _MONTH, _DAY = r"(?P<year>(?:1[5-9]|20)\d\d)", r"(?P<month>0?[1-9]|1[0-2])", r"(?P<day>[12]\d|3[01]|0?[1-9])"
@@ -63,7 +65,7 @@ def other_date(original: str, random_numbers: random.Random, years: int) -> str:
         return _padded(random_numbers.randint(1, _DAY_OF_ANY_MONTH), original)
     matches: list[re.Match[str]] = []
     texts, place = [], 0
-    while figure := re.compile(r"\d").search(original, place):
+    while figure := _ANY_FIGURE.search(original, place):
         found = next((match for form in _FORMS if (match := form.match(original, figure.start()))), None)
         if found is None:
             return other_figures(original, random_numbers)
@@ -73,30 +75,28 @@ def other_date(original: str, random_numbers: random.Random, years: int) -> str:
     texts.append(original[place:])
     if any(map(is_numeric, "".join(texts))):
         return other_figures(original, random_numbers)
-    parts = [_other_parts(match, random_numbers, years) for match in matches]
-    old = [_key(_numbers(match)) for match in matches]
-    if len(parts) == 2 and matches[0].re == matches[1].re and old[0] < old[1]:
+    dates = [_other_numbers(match, random_numbers, years) for match in matches]
+    if (
+        len(dates) == 2
+        and matches[0].re == matches[1].re
+        and _key(matches[0].groupdict()) < _key(matches[1].groupdict())
+    ):
         # A time span must not end before it begins.
-        parts.sort(key=_key)
-    made = [_other_text(texts[0], random_numbers)]
-    for match, numbers, text in zip(matches, parts, texts[1:], strict=True):
-        made += [_written(match, numbers, random_numbers), _other_text(text, random_numbers)]
-    return "".join(made)
+        dates.sort(key=_key)
+    made = _other_text(texts[0], random_numbers)
+    for match, numbers, text in zip(matches, dates, texts[1:], strict=True):
+        made += _written(match, numbers) + _other_text(text, random_numbers)
+    return made
 
 
-def _key(numbers: dict[str, int]) -> list[int]:
-    return [numbers[name] for name in _IN_ORDER if name in numbers]
+def _key(numbers: Mapping[str, Any]) -> list[int]:
+    return [int(numbers[name]) for name in _IN_ORDER if numbers.get(name)]
 
 
-def _numbers(match: re.Match[str]) -> dict[str, int]:
-    """The numbers of a date or clock time by name."""
-    return {name: int(text) for name, text in match.groupdict().items() if text and text.isdigit()}
-
-
-def _other_parts(match: re.Match[str], random_numbers: random.Random, years: int) -> dict[str, int]:
+def _other_numbers(found: re.Match[str], random_numbers: random.Random, years: int) -> dict[str, int]:
     """Random numbers of the same form. A possible month becomes a month, so a date is valid in either order."""
     made: dict[str, int] = {}
-    old = _numbers(match)
+    old = {name: int(text) for name, text in found.groupdict().items() if text and text.isdigit()}
     for name, number in old.items():
         match name:
             case "year":
@@ -111,6 +111,8 @@ def _other_parts(match: re.Match[str], random_numbers: random.Random, years: int
                 made[name] = random_numbers.randrange(60) if "second" in old else random_numbers.randrange(12) * 5
             case "decade":
                 made[name] = random_numbers.randint(1, 9)
+            case "fraction":
+                made[name] = random_numbers.randrange(10 ** len(found[name]))
             case "end":
                 # Consecutive years become consecutive years.
                 follows = (old["year"] + 1) % 100 == number
@@ -119,29 +121,28 @@ def _other_parts(match: re.Match[str], random_numbers: random.Random, years: int
     return made
 
 
-def _written(match: re.Match[str], numbers: dict[str, int], random_numbers: random.Random) -> str:
+def _written(match: re.Match[str], numbers: Mapping[str, int]) -> str:
     """The original with the numbers in place of its own."""
-    text, place, original = "", match.start(), match.string
+    text, place = "", match.start()
     days = [match[name] for name in ("month", "day") if name in numbers]
+    starts_with_year = "year" in numbers and match.start("year") == match.start()
     is_padded = any(each.startswith("0") for each in days) or (
-        "year" in numbers and match.start("year") == match.start() and all(len(each) == 2 for each in days)
+        starts_with_year and all(len(each) == 2 for each in days)
     )
     for name, old in match.groupdict().items():
         if old is None or name == "sign":
             continue
-        if name in ("month", "day"):
+        if name == "ordinal":
+            new = like(old, ordinal_ending(str(numbers["only_day"])))
+        elif name in ("month", "day"):
             new = f"{numbers[name]:02d}" if is_padded else str(numbers[name])
         elif name in ("hour", "only_day"):
             new = _padded(numbers[name], old)
-        elif name == "ordinal":
-            new = like(old, ordinal_ending(str(numbers["only_day"])))
-        elif name == "fraction":
-            new = other_characters(old, random_numbers, letters=False)
         else:
             new = f"{numbers[name]:0{len(old)}d}"
-        text += original[place : match.start(name)] + new
+        text += match.string[place : match.start(name)] + new
         place = match.end(name)
-    return text + original[place : match.end()]
+    return text + match.string[place : match.end()]
 
 
 def _padded(number: int, original: str) -> str:

@@ -107,16 +107,10 @@ class WordsByFrequency:
     def _pool(self, shape: Shape | None, ending: str | None) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the words, and their cumulated counts."""
         if (shape, ending) not in self._pools:
-            chosen = self._allowed
-            if shape is not None:
-                chosen = chosen & (self._has_capital == (shape == "capital"))
-            if ending is not None:
-                chosen = chosen & (self._endings == ending)
-            indices = np.flatnonzero(chosen)
-            wider = None if ending is None and shape is None else (shape if ending is not None else None, None)
-            fewest = _FEWEST_OF_FORM if ending is not None else 1
-            if indices.size < fewest and wider is not None:
-                self._pools[shape, ending] = self._pool(*wider)
-            else:
-                self._pools[shape, ending] = (indices, np.cumsum(self._frequencies.counts[indices]))
+            chosen = self._allowed if shape is None else self._allowed & (self._has_capital == (shape == "capital"))
+            of_ending = chosen if ending is None else chosen & (self._endings == ending)
+            if ending is None or np.count_nonzero(of_ending) >= _FEWEST_OF_FORM:
+                chosen = of_ending
+            indices = np.flatnonzero(chosen if chosen.any() else self._allowed)
+            self._pools[shape, ending] = (indices, np.cumsum(self._frequencies.counts[indices]))
         return self._pools[shape, ending]
