@@ -63,7 +63,7 @@ def generate_labelled(
     """
     from tasks.files.atomic_file import make_folder
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
-    from tasks.labelled_text.learning import learn_templates
+    from tasks.labelled_text.learning import LEARNING_COUNTS, learn_templates
     from tasks.labelled_text.slots import SLOT_LABELS
     from tasks.labelled_text.template import read_templates, write_templates
 
@@ -88,11 +88,7 @@ def generate_labelled(
         **{f"{name}_share": tally.notes[name] / lines for name in _CHANGES},
         repeated_sentences=tally.notes["repeated"],
         learned_templates=sum(len(found.templates) for found in learned),
-        learned_lines=sum(found.lines for found in learned),
-        learned_lines_repeated=sum(found.repeated for found in learned),
-        learned_lines_left_out=sum(found.left_out for found in learned),
-        overlapping_spans=sum(found.overlapping_spans for found in learned),
-        unlabelled_values_replaced=sum(found.found_values for found in learned),
+        **{name: sum(found.counts[name] for found in learned) for name in LEARNING_COUNTS},
     )
     if learned:
         report.warn(

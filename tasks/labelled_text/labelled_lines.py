@@ -10,7 +10,7 @@ programs that skip it would count the later lines differently.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -132,14 +132,8 @@ def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: 
     """Write labelled lines to a file. ``number`` is not written: it is the line's position."""
     with line_writer(path, private=private) as stream:
         for line in lines:
-            record: dict[str, Any] = {
-                "text": line.text,
-                "spans": [{"start": span.start, "end": span.end, "label": span.label} for span in line.spans],
-            }
-            if line.template is not None:
-                record["template"] = line.template
-            if line.document is not None:
-                record["document"] = line.document
+            record: dict[str, Any] = {"text": line.text, "spans": list(map(asdict, line.spans))}
+            record |= {name: value for name in ("template", "document") if (value := getattr(line, name)) is not None}
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 

@@ -38,23 +38,24 @@ _FOUND = re.compile(
 )
 
 
+LEARNING_COUNTS = (
+    *("learned_lines", "learned_lines_repeated", "learned_lines_left_out"),
+    *("overlapping_spans", "unlabelled_values_replaced"),
+)
+"""All lines, those whose template was learned before, and those with only white space; spans that are no slot, since a
+longer one overlaps them; values without a label that became slots by their form."""
+
+
 @dataclass
 class LearnedTemplates:
     """Result of learning from a corpus."""
 
     templates: list[Template] = field(default_factory=list)
     """Different templates, in the order of the corpus."""
-    lines: int = 0
-    left_out: int = 0
-    """Lines with only white space."""
-    repeated: int = 0
-    """Lines whose template was learned before."""
-    overlapping_spans: int = 0
-    """Spans inside or across a longer one; only the longer one became a slot."""
     labels: set[str] = field(default_factory=set)
     """Labels of the corpus."""
-    found_values: int = 0
-    """Values without a label that became slots by their form."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """``LEARNING_COUNTS``."""
 
 
 def _check_label_map(label_map: Mapping[str, str], path: str | Path) -> None:
@@ -80,17 +81,17 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
     templates: dict[str, Template] = {}
     unmapped: Counter[str] = Counter()
     for line in read_labelled(path):
-        learned.lines += 1
+        learned.counts["learned_lines"] += 1
         labels = [span.label for span in line.spans]
         learned.labels.update(labels)
         unmapped.update(label for label in labels if label not in mapping)
         if unmapped:
             continue
         if not line.text.strip():
-            learned.left_out += 1
+            learned.counts["learned_lines_left_out"] += 1
             continue
         template = _learn(line, mapping, learned)
-        learned.repeated += str(template) in templates
+        learned.counts["learned_lines_repeated"] += str(template) in templates
         templates.setdefault(str(template), template)
     if unmapped:
         named = ", ".join(f"{label!r} ({count} spans)" for label, count in sorted(unmapped.items()))
@@ -104,7 +105,7 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
 
 def _learn(line: LabelledLine, mapping: Mapping[str, str], learned: LearnedTemplates) -> Template:
     spans = _outermost(line.spans)
-    learned.overlapping_spans += len(line.spans) - len(spans)
+    learned.counts["overlapping_spans"] += len(line.spans) - len(spans)
     starts, ends = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(line.text)]
     between = [line.text[start:end] for start, end in zip(starts, ends, strict=True)]
     originals = [line.text[span.start : span.end] for span in spans]
@@ -134,7 +135,7 @@ def _literal(text: str, learned: LearnedTemplates) -> list[str | Slot]:
         kind = str(match.lastgroup)
         pieces += [text[position : match.start()], Slot(_number_kind(match.group()) if kind == "NUMBER" else kind)]
         position = match.end()
-        learned.found_values += 1
+        learned.counts["unlabelled_values_replaced"] += 1
     return [piece for piece in [*pieces, text[position:]] if piece]
 
 

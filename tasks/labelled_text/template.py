@@ -131,10 +131,8 @@ def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
         except ValueError as error:
             problems.append(f"line {number}: {error}")
     if problems:
-        more = f"; and {len(problems) - NAMED_PROBLEMS} more" if len(problems) > NAMED_PROBLEMS else ""
-        raise CorpusError(
-            f"templates file {str(path)!r}: {len(problems)} bad: " + "; ".join(problems[:NAMED_PROBLEMS]) + more
-        )
+        named = "; ".join([*problems[:NAMED_PROBLEMS], *(["and more"] if problems[NAMED_PROBLEMS:] else [])])
+        raise CorpusError(f"templates file {str(path)!r}: {len(problems)} bad: {named}")
     if not templates:
         raise CorpusError(f"templates file {str(path)!r} holds no template; write one a line")
     return templates

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
@@ -32,7 +33,7 @@ def unpunctuated(line: LabelledLine) -> LabelledLine:
     if not match or not match.start():
         return line
     end = max([match.start(), *(span.end for span in line.spans)])
-    return LabelledLine(line.text[:end], line.spans, line.number, line.template)
+    return replace(line, text=line.text[:end])
 
 
 def spaced(line: LabelledLine) -> LabelledLine:
@@ -51,7 +52,7 @@ def spaced(line: LabelledLine) -> LabelledLine:
         )
         for span in line.spans
     )
-    return LabelledLine(text, spans, line.number, line.template)
+    return replace(line, text=text, spans=spans)
 
 
 def joined(first: LabelledLine, second: LabelledLine) -> LabelledLine:
@@ -72,4 +73,4 @@ def _mapped(line: LabelledLine, change: Callable[[str], str]) -> LabelledLine:
         text += change(line.text[start:end])
         moved[end] = len(text)
     spans = tuple(LabelledSpan(moved[span.start], moved[span.end], span.label) for span in line.spans)
-    return LabelledLine(text, spans, line.number, line.template)
+    return replace(line, text=text, spans=spans)

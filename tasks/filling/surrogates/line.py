@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tasks.corpora.masked_text import MASK
@@ -63,10 +64,8 @@ class SurrogateLine:
         if len(run) > 1 and groups.replace(" ", "").isdecimal() and is_card(groups):
             # A card number in groups is one number. Separate draws would repeat groups and fail the Luhn check.
             return self._draw(run, run, lambda dice: other_characters(groups, dice, letters=False).split(" "))
-        words = []
-        for index, slot in enumerate(run):
-            words += self._draw([slot], run, partial(self._word_of_run, run, index))
-        return words
+        words = (self._draw([slot], run, partial(self._word, run, index)) for index, slot in enumerate(run))
+        return list(chain.from_iterable(words))
 
     def _draw(
         self, slots: Sequence[MarkedSlot], run: Sequence[MarkedSlot], make: Callable[[random.Random], list[str]]
@@ -184,22 +183,21 @@ class SurrogateLine:
         on_list = self._sources.allowed_words.holds
         return name(run[0].label, Wanted(random_numbers, originals, len(run), not self.beyond_line, on_list))
 
-    def _word_of_run(self, run: Sequence[MarkedSlot], index: int, random_numbers: random.Random) -> list[str]:
-        return [self._word(run[index], run, index, random_numbers)]
-
-    def _word(self, slot: MarkedSlot, run: Sequence[MarkedSlot], index: int, random_numbers: random.Random) -> str:
+    def _word(self, run: Sequence[MarkedSlot], index: int, random_numbers: random.Random) -> list[str]:
+        """The word of one slot of a run."""
+        slot, original = run[index], run[index].original
         match slot.label:
             case "PERSON":
-                return self._person(slot, index, len(run), random_numbers)
+                return [self._person(slot, index, len(run), random_numbers)]
             case "GROUP":
-                return people_of(random_numbers, slot.original)
+                return [people_of(random_numbers, original)]
             case "CONTACT":
-                return contact(random_numbers, slot.original, self._sentence.texts[run[0].index])
+                return [contact(random_numbers, original, self._sentence.texts[run[0].index])]
             case "MASK":
-                return self._word_without_class(slot, random_numbers)
-        if slot.original is None:
-            return figure_by_class(slot.label, random_numbers, index, len(run))
-        return figure(slot.label, random_numbers, slot.original, self._sources.allowed_words.holds, self._years)
+                return [self._word_without_class(slot, random_numbers)]
+        if original is None:
+            return [figure_by_class(slot.label, random_numbers, index, len(run))]
+        return [figure(slot.label, random_numbers, original, self._sources.allowed_words.holds, self._years)]
 
     def _person(self, slot: MarkedSlot, index: int, count: int, random_numbers: random.Random) -> str:
         """A first or last name, a handle or an initial."""
