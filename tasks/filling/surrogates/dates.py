@@ -13,13 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.filling.surrogates.characters import (
-    is_numeric,
-    like,
-    other_figures,
-    other_half_of_day,
-    other_letters,
-)
+from tasks.filling.surrogates.characters import is_numeric, like, other_figures, other_half_of_day, other_letters
 from tasks.made_up.writing import ordinal_ending
 
 YEARS = 20
