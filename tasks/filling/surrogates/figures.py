@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tasks.filling.surrogates.characters import like, other_characters, other_figures, other_of_group
 from tasks.filling.surrogates.dates import YEARS, other_date
-from tasks.filling.surrogates.groups import no_list, stand_ins
+from tasks.filling.surrogates.groups import no_list
 from tasks.made_up.pools import shipped_words
 
 
@@ -27,7 +27,7 @@ def figure(
     if found := other_of_group(original, random_numbers, on_list):
         return found
     if label == "DATE":
-        return like(original, random_numbers.choice(stand_ins(original, on_list) or shipped_words()["weekday"]))
+        return like(original, random_numbers.choice(shipped_words()["weekday"]))
     return like(original, random_numbers.choice(shipped_words()["one_to_nine"][1:]))
 
 

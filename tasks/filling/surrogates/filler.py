@@ -47,9 +47,10 @@ class SurrogateFiller:
         self.randomness, self.allowed_words = randomness, allowed_words or AllowedWords()
         self.in_corpus = consistent_within == "corpus"
         """Whether the same original gets the same surrogate in the whole corpus."""
-        off_list = None if frequencies is None else self.allowed_words.off_list(frequencies.words)
-        self.by_frequency = WordsByFrequency(frequencies, off_list) if frequencies is not None else None
+        self.by_frequency: WordsByFrequency | None = None
         """Source for markers without a class."""
+        if frequencies is not None:
+            self.by_frequency = WordsByFrequency(frequencies, self.allowed_words.off_list(frequencies.words))
         self.counts: Counter[str] = Counter()
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
         class). The first includes ``surrogates_repeated``: the original already occurred in the line."""

@@ -26,8 +26,6 @@ GROUPS = _of(*GROUPS_OF_CLASS, "BETWEEN")
 """The groups of figures in words, in the order in which a word is looked up."""
 PLACE_ENDINGS, ORGANISATION_ENDINGS = _of("PLACE"), _of("ORGANISATION")
 """Last words of names of places, such as streets, and of organisations, such as companies."""
-STAND_INS: tuple[tuple[Sequence[str], Sequence[str]], ...] = (("am pm a.m p.m".split(), _of("BETWEEN")[1]),)
-"""Words of which only two kinds exist (am, pm), in all spellings, and the words that may replace them."""
 
 
 def no_list(_: str) -> bool:
@@ -43,11 +41,6 @@ def group_of(original: str, groups: Iterable[Sequence[str]], on_list: Callable[[
         if folded in map(fold, group) and _may_be_another(original, group, on_list):
             return group
     return []
-
-
-def stand_ins(original: str, on_list: Callable[[str], bool] = no_list) -> Sequence[str]:
-    """The words that may replace a word of ``STAND_INS``; empty for another word."""
-    return next((others for words, others in STAND_INS if group_of(original, [words], on_list)), [])
 
 
 def _may_be_another(original: str, group: Sequence[str], on_list: Callable[[str], bool]) -> bool:

@@ -235,14 +235,13 @@ class SurrogateLine:
                 "--word-counts (from 'palimpsest count-words'), or a text masked by classes"
             )
         if original is None:
-            return by_frequency.draw(random_numbers, None)
+            return by_frequency.draw(random_numbers)
         # The usual spelling decides: ``utah`` is a name in a text of small letters, too.
-        shape = by_frequency.usual_shape(fold(original))
-        if not self.beyond_line:
+        has_capital = by_frequency.has_capital(fold(original))
+        if not self.beyond_line and original[:1].isupper() and not original[1:].isupper():
             starts = starts_sentence(self._sentence.texts[slot.index], first=slot.index == 0)
-            is_name = original[:1].isupper() and not original[1:].isupper()
-            shape = "capital" if is_name and (shape is None or not starts) else shape or "small"
-        return by_frequency.draw(random_numbers, shape, None if shape == "capital" else ending_of(original))
+            has_capital = has_capital is None or not starts or has_capital
+        return by_frequency.draw(random_numbers, ("capital",) if has_capital else ("small", ending_of(original)))
 
 
 def _is_allowed(word: str) -> bool:
