@@ -25,8 +25,9 @@ KNOWN = {
     "event": ("events", 0.5),
     "facility": ("facilities", 0.3),
     "region": ("regions", 1.0),
+    "listed_city": ("", 1.0),
 }
-"""List of known values by kind, and their share; all others are made up."""
+"""List of known values by kind, and their share; all others are made up. Cities have no list in ``values``."""
 _LOCALES_AND_GENDERS = [(locale, female) for locale in LOCALE_WEIGHTS for female in (True, False)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from faker import Factory, Generator
 
 from tasks.made_up.made_up import KNOWN, MadeUp
-from tasks.made_up.pools import LOCALE_WEIGHTS, Pool, shipped_values, shipped_words, states, without_article
+from tasks.made_up.pools import LOCALE_WEIGHTS, Pool, shipped_values, states, without_article
 from tasks.made_up.writing import ascii_letters, grouped, ordinal_ending, plain, written
 
 _TABLES = {
@@ -22,7 +22,6 @@ _TABLES = {
 }
 """Parts in the columns of a list."""
 _CARDS = ("visa16", "mastercard", "amex", "discover")
-_SHORT_CODE = "abcdefghkmnpqrstuvwxyzABCDEFGHKLMNPRSTUVWXYZ23456789"
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _LOCALES = Pool(LOCALE_WEIGHTS)
 
@@ -38,8 +37,8 @@ class Thing(dict[str, Any]):
 
     def make(self, kind: str) -> str:
         """A value of a kind: a key of ``values/forms.txt`` or ``words.txt``, or a part such as ``city``."""
-        name, share = KNOWN.get(kind, ("", 0.0))
-        if name and self._random_numbers.random() < share:
+        _, share = KNOWN.get(kind, ("", 0.0))
+        if share and self._random_numbers.random() < share:
             return self._made_up.known[kind].draw(self._random_numbers)
         if kind not in self._made_up.forms:
             return str(self[kind])
@@ -104,11 +103,6 @@ class Thing(dict[str, Any]):
         stem = first[: 3 if first[3:4] in "aeiou" else 4]
         return stem + self._random_numbers.choice(endings) if len(first) > 5 and stem.isalpha() else first
 
-    def _city(self) -> str:
-        if self._random_numbers.random() < 0.04:
-            return str(self["short_place"])
-        return self._made_up.cities.draw(self._random_numbers)
-
     def _country_alone(self) -> str:
         return without_article(self["country"])
 
@@ -116,21 +110,11 @@ class Thing(dict[str, Any]):
         """A name inside a word, which has no space: "Da-Silva-straße"."""
         return str(self["street_name"]).replace(" ", "-")
 
-    def _coined(self) -> str:
-        middle = self["middle_part"] if self._random_numbers.random() < 0.8 else ""
-        return f"{self['start_part']}{middle}{self['end_part']}"
-
-    def _acronym(self) -> str:
-        return "".join(self._random_numbers.choices("ABCDEFGHIKLMNPRST", k=self._random_numbers.choice([3, 3, 4])))
-
     def _web_host(self) -> str:
         """Letters, figures and hyphens of a company's name, and an ending."""
         name = ascii_letters(self.make("company")).lower()
         name = re.sub(r"[^a-z0-9]+", self._random_numbers.choice(["", "-"]), name).strip("-") or "site"
         return name[:24].strip("-") + self["host_end"]
-
-    def _short_code(self) -> str:
-        return "".join(self._random_numbers.choices(_SHORT_CODE, k=self._random_numbers.randint(6, 10)))
 
     def _day(self) -> date:
         return self.setdefault("day", self._between(1990, 2026))
@@ -145,11 +129,6 @@ class Thing(dict[str, Any]):
     def _ordinal(self) -> str:
         number = str(self["day"].day)
         return number + ordinal_ending(number)
-
-    def _spoken_digits(self) -> str:
-        """Digits as they are spoken: "five five oh one double seven"."""
-        digits = self._random_numbers.choices(["oh", "zero", *shipped_words()["one_to_nine"]], k=self["6-11"])
-        return " ".join(f"double {digit}" if self._random_numbers.random() < 0.08 else digit for digit in digits)
 
     def _card(self) -> str:
         """The number of a payment card with a right check digit (Luhn), whole or in groups."""

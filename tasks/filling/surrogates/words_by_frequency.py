@@ -94,7 +94,7 @@ class WordsByFrequency:
         return folded in self._usual if folded in self._folded else None
 
     def draw(self, random_numbers: random.Random, form: Form = ()) -> str:
-        """A word of the form in its usual spelling; of a wider form (``()`` for all) if there are too few such words."""
+        """A word of the form in its usual spelling, of a wider form if there are too few; ``()`` is the form of all."""
         indices, cumulated = self._pool(form)
         ticket = random_numbers.randrange(int(cumulated[-1]))
         word = self._frequencies.words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
