@@ -37,10 +37,10 @@ class MadeUp:
     def __init__(self, part: Part | None = None) -> None:
         """``part``: of generated text; ``None`` for all values."""
         self._part = part
-        self.cities = divided_pool(cities(), part)
-        self.known = {
-            kind: divided_pool({row[0]: 1.0 for row in shipped_values(name)}, part) for kind, (name, _) in KNOWN.items()
-        }
+        lists = {kind: {row[0]: 1.0 for row in shipped_values(name)} for kind, (name, _) in KNOWN.items() if name}
+        weighted = {**lists, "listed_city": cities()}
+        self.known = {kind: divided_pool(values, part) for kind, values in weighted.items()}
+        """Known values by kind."""
 
     @cached_property
     def forms(self) -> Mapping[str, Pool]:
