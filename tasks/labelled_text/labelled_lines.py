@@ -161,6 +161,8 @@ def _parsed(raw: str, number: int) -> LabelledLine:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [str(part + 1) if isinstance(part, int) else part.removesuffix("s") for part in first["loc"]]
         raise ValueError(f"{' '.join(place) or 'line'}: {first['msg']}") from None
+    if any("\ud800" <= character <= "\udfff" for character in record.text):
+        raise ValueError("'text' holds half of a surrogate pair")
     for position, span in enumerate(record.spans, start=1):
         if reason := _misplaced(span, record.text):
             raise ValueError(f"span {position} {reason}")
