@@ -15,19 +15,6 @@ from tasks.made_up.pools import (
     shipped_words,
 )
 
-KNOWN = {
-    "company": ("companies", 0.4),
-    "agency": ("agencies", 0.7),
-    "team": ("teams", 0.6),
-    "band": ("bands", 0.55),
-    "work": ("works", 0.5),
-    "product": ("products", 0.7),
-    "event": ("events", 0.5),
-    "facility": ("facilities", 0.3),
-    "region": ("regions", 1.0),
-    "listed_city": ("", 1.0),
-}
-"""List of known values by kind, and their share; all others are made up. Cities have no list in ``values``."""
 _LOCALES_AND_GENDERS = [(locale, female) for locale in LOCALE_WEIGHTS for female in (True, False)]
 
 
@@ -37,10 +24,14 @@ class MadeUp:
     def __init__(self, part: Part | None = None) -> None:
         """``part``: of generated text; ``None`` for all values."""
         self._part = part
-        lists = {kind: {row[0]: 1.0 for row in shipped_values(name)} for kind, (name, _) in KNOWN.items() if name}
-        weighted = {**lists, "listed_city": cities()}
-        self.known = {kind: divided_pool(values, part) for kind, values in weighted.items()}
-        """Known values by kind."""
+        self._listed: dict[str, Pool] = {}
+
+    def listed(self, name: str) -> Pool:
+        """The cities, or the values of the list ``values/NAME.txt``."""
+        if name not in self._listed:
+            weighted = cities() if name == "cities" else {row[0]: 1.0 for row in shipped_values(name)}
+            self._listed[name] = divided_pool(weighted, self._part)
+        return self._listed[name]
 
     @cached_property
     def forms(self) -> Mapping[str, Pool]:

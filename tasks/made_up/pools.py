@@ -23,15 +23,6 @@ RESERVED_SHARE = 0.15
 """Share of a large pool that only the test part has."""
 SMALLEST_DIVIDED = 60
 """Pools with fewer values are the same in all parts: weekdays and countries are a closed class."""
-LOCALE_WEIGHTS: Mapping[str, float] = {
-    **dict.fromkeys(["en_US"], 36.0),
-    **dict.fromkeys(["en_GB"], 12.0),
-    **dict.fromkeys(["en_IN", "de_DE", "fr_FR", "es_ES", "it_IT", "es_MX"], 4.0),
-    **dict.fromkeys(["nl_NL", "pt_BR", "pl_PL", "tr_TR", "sv_SE", "cs_CZ", "hu_HU", "fi_FI"], 2.0),
-    **dict.fromkeys(["hr_HR", "ro_RO", "da_DK", "no_NO", "id_ID", "et_EE", "sk_SK", "sl_SI"], 1.0),
-    **dict.fromkeys(["en_NG", "vi_VN", "en_IE", "en_KE", "zu_ZA", "yo_NG", "lv_LV", "de_AT"], 0.8),
-}
-"""Weights of faker's locales with names in Latin script, for the names of persons."""
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-ſƀ-ɏḀ-ỿ][A-Za-zÀ-ÖØ-öø-ÿĀ-ſƀ-ɏḀ-ỿ'’ -]{1,23}")
 
 
@@ -67,6 +58,10 @@ def shipped_values(name: str) -> Sequence[Sequence[str]]:
     """The rows of ``values/NAME.txt``, split at tabs; comments and blank lines are left out."""
     lines = (VALUES_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line.strip() and not line.startswith("# ")]
+
+
+LOCALE_WEIGHTS: Mapping[str, float] = {locale: float(weight) for locale, weight in shipped_values("locales")}
+"""Weights of faker's locales with names in Latin script, for the names of persons."""
 
 
 @cache

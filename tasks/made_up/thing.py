@@ -12,7 +12,7 @@ from typing import Any
 
 from faker import Factory, Generator
 
-from tasks.made_up.made_up import KNOWN, MadeUp
+from tasks.made_up.made_up import MadeUp
 from tasks.made_up.pools import LOCALE_WEIGHTS, Pool, shipped_values, states, without_article
 from tasks.made_up.writing import ascii_letters, grouped, ordinal_ending, plain, written
 
@@ -37,9 +37,6 @@ class Thing(dict[str, Any]):
 
     def make(self, kind: str) -> str:
         """A value of a kind: a key of ``values/forms.txt`` or ``words.txt``, or a part such as ``city``."""
-        _, share = KNOWN.get(kind, ("", 0.0))
-        if share and self._random_numbers.random() < share:
-            return self._made_up.known[kind].draw(self._random_numbers)
         if kind not in self._made_up.forms:
             return str(self[kind])
         form = self._made_up.forms[kind].draw(self._random_numbers)
@@ -55,7 +52,7 @@ class Thing(dict[str, Any]):
             return key.split("/")[0 if self["female"] else 1]
         if key[0].isupper():
             return self[key.lower()].title()
-        if key in self._made_up.forms or key in KNOWN:
+        if key in self._made_up.forms:
             return self.make(key)
         if key in ("first", "middle", "last"):
             return self._draw_person(key)
@@ -64,6 +61,8 @@ class Thing(dict[str, Any]):
         if key in ("state", "state_code"):
             self["state"], self["state_code"] = choice(states())
             return self[key]
+        if key.startswith("listed_"):
+            return self._made_up.listed(key.removeprefix("listed_")).draw(self._random_numbers)
         if key.startswith("fake_"):
             return self._faker().format(key.removeprefix("fake_"))
         for table, columns in _TABLES.items():

@@ -46,10 +46,13 @@ def test_no_template_is_in_more_than_one_part(generated):
 def test_names_and_cities_of_the_test_part_are_new():
     train, test = MadeUp("train"), MadeUp("test")
     pairs = [(getattr(train, name)[key], getattr(test, name)[key]) for name in ("first", "last") for key in train.first]
-    for pool, other in [*pairs, *((train.known[kind], test.known[kind]) for kind in train.known)]:
+    for pool, other in [
+        *pairs,
+        *((train.listed(name), test.listed(name)) for name in ("cities", "companies", "regions", "works")),
+    ]:
         # Pools of a few names only are not divided.
         assert set(other.values) == set(pool.values) or not set(other.values) & set(pool.values)
-    cities = len(train.known["listed_city"].values), len(test.known["listed_city"].values)
+    cities = len(train.listed("cities").values), len(test.listed("cities").values)
     assert cities[1] / sum(cities) == pytest.approx(0.15, abs=0.02)
 
 
