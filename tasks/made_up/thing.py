@@ -149,8 +149,3 @@ class Thing(dict[str, Any]):
 @cache
 def _generator(locale: str) -> Generator:
     return Factory.create(locale)
-
-
-def drawn(made_up: MadeUp, kind: str, random_numbers: random.Random) -> str:
-    """A value of a kind, of a new thing."""
-    return Thing(made_up, random_numbers).make(kind)

@@ -11,7 +11,7 @@ from tasks.labelled_text.template import Slot, parse_template, read_templates
 from tasks.made_up.articles import article_for
 from tasks.made_up.made_up import MadeUp
 from tasks.made_up.pools import shipped_values
-from tasks.made_up.thing import drawn
+from tasks.made_up.thing import Thing
 
 
 @pytest.fixture(scope="module")
@@ -170,8 +170,8 @@ def test_a_slot_holds_the_number_of_words_and_the_form(made_up):
 def test_check_digits_of_cards_and_accounts_are_right(made_up):
     random_numbers = random.Random(5)
     for _ in range(100):
-        digits = [int(character) for character in drawn(made_up, "credit_card", random_numbers) if character.isdigit()]
+        digits = [int(character) for character in Thing(made_up, random_numbers).make("credit_card") if character.isdigit()]
         doubled = [digit * 2 if place % 2 else digit for place, digit in enumerate(reversed(digits))]
         assert sum(number // 10 + number % 10 for number in doubled) % 10 == 0
-        account = drawn(made_up, "iban", random_numbers).replace(" ", "")
+        account = Thing(made_up, random_numbers).make("iban").replace(" ", "")
         assert int("".join(str(int(character, 36)) for character in account[4:] + account[:4])) % 97 == 1
