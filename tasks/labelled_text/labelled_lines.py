@@ -154,13 +154,16 @@ class _Line(BaseModel, strict=True):
 def _parsed(raw: str, number: int) -> LabelledLine:
     """The line; ``ValueError`` with the reason if it is malformed. No reason quotes text."""
     try:
-        record = _Line.model_validate(read_json_line(raw))
+        found = read_json_line(raw)
+        if not isinstance(found, dict):
+            raise ValueError("is not a JSON object")
+        record = _Line.model_validate(found)
     except NoJson as error:
         raise ValueError(str(error)) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = [str(part + 1) if isinstance(part, int) else part.removesuffix("s") for part in first["loc"]]
-        raise ValueError(f"{' '.join(place) or 'line'}: {first['msg']}") from None
+        raise ValueError(f"{' '.join(place)}: {first['msg']}") from None
     if any("\ud800" <= character <= "\udfff" for character in record.text):
         raise ValueError("'text' holds half of a surrogate pair")
     for position, span in enumerate(record.spans, start=1):

@@ -99,7 +99,7 @@ def test_spans_that_cover_no_whole_words_are_counted(text, spans, cut, as_utf16)
         ({"text": "Zebulon", "spans": [{"start": 3, "end": 3, "label": "X"}]}, "span 1 is empty"),
         ({"text": "Zebulon", "spans": [{"start": 0, "end": 3, "label": " "}]}, "span 1 label: "),
         ({"text": "Zebulon", "spans": [], "document": 1.5}, "document"),
-        (["Zebulon"], "line: Input should be a valid dictionary"),
+        (["Zebulon"], "is not a JSON object"),
     ],
 )
 def test_a_bad_line_is_named_without_its_text(tmp_path, record, reason):
