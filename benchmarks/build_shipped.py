@@ -38,7 +38,7 @@ from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
 from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, write_labelled
 from tasks.labelled_text.learning import learn_templates
 from tasks.labelled_text.settings import LabelledTextSettings
-from tasks.labelled_text.slots import SLOT_KINDS
+from tasks.labelled_text.slots import SLOT_LABELS
 from tasks.labelled_text.template import read_templates
 from tasks.masking.settings import WordClassifierTagger
 from tasks.masking.taggers.word_classifier import WordClassifier
@@ -92,9 +92,9 @@ def generated_lines(settings: LabelledTextSettings, gold: Path | None = None) ->
     """The training part of sentences from the shipped templates, or from those of labelled files in a folder."""
     if gold:
         paths = sorted(gold.glob("*.jsonl"))
-        files = [TemplateFile(path.stem, learn_templates(path, {}).templates, learned=True) for path in paths]
+        files = [TemplateFile(learn_templates(path, {}).templates, learned=True) for path in paths]
     else:
-        files = [TemplateFile(path.stem, read_templates(path, SLOT_KINDS)) for path in sorted(SHIPPED.glob("*.txt"))]
+        files = [TemplateFile(read_templates(path, SLOT_LABELS)) for path in sorted(SHIPPED.glob("*.txt"))]
     with tempfile.TemporaryDirectory() as folder:
         write_generated(Path(folder), files, settings)
         return list(read_labelled(Path(folder) / "train.jsonl"))

@@ -121,7 +121,7 @@ def _sentences(
 def _pools(ranks: Mapping[str, int]) -> dict[str, list[str]]:
     """Words for the forms, all frequent enough to be known, in a fixed order."""
     from tasks.corpora.word_list import read_word_list
-    from tasks.labelled_text.value_pools import cities, first_names, last_names
+    from tasks.made_up.pools import cities, first_names, last_names
     from tasks.masking.lists.allow_list import SHIPPED_LIST
 
     safe = read_word_list(SHIPPED_LIST).words

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from tasks.corpora.words import folded_words
 from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, all_capitals, starts_sentence, with_article
-from tasks.labelled_text.articles import article_for
+from tasks.made_up.articles import article_for
 
 _NEXT_WORD = re.compile(r" [\"“‘'(]?(\w[\w'’.]*)")
 _ENGLISH = frozenset(

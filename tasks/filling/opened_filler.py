@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tasks.filling.masked_lm.candidate_words import CandidateWords
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
     from tasks.filling.place_languages import PlaceLanguages
-    from tasks.filling.surrogates.class_check import ClassWords
+    from tasks.filling.surrogates.class_words import ClassWords
 
 Found = TypeVar("Found")
 
@@ -91,14 +91,13 @@ class OpenedFiller:
 
     def class_words(self, counts: WordFrequencies | None) -> "ClassWords":
         """Words by class. Raises ``ModelError`` if the tagger cannot be used."""
-        from tasks.filling.surrogates.class_check import ClassWords
-        from tasks.filling.surrogates.values import SurrogateValues
+        from tasks.filling.surrogates.class_words import ClassWords
         from tasks.masking.settings import SpacyTagger
         from tasks.masking.taggers.entity_tagger import load_tagger
 
         def make() -> ClassWords:
             tagger = load_tagger(SpacyTagger(kind="spacy"), self.threads)
-            return ClassWords(tagger, SurrogateValues(), self.usual_forms(counts))
+            return ClassWords(tagger, self.usual_forms(counts))
 
         return self._once(make, "classes", id(counts))
 

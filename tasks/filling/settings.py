@@ -112,7 +112,7 @@ class ClassAware(FillingMethod):
 
     classes: Literal["ignore", "match"] = "ignore"
     """``match``: a fill has the class of its marker, or of the sidecar's label at ``[MASK]``, checked by a tagger. With
-    word lists, it has the form of the masked word (see ``class_check``)."""
+    word lists, it has the form of the masked word (see ``surrogates.class_check``)."""
 
 
 class LanguageAware(ClassAware):

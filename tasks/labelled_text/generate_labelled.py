@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "make labelled text from templates, to train and test detectors"
 SHIPPED = Path(__file__).parent / "templates"
+_CHANGES = ("lower_cased", "lower_values", "upper_cased", "joined")
 
 
 class GenerateLabelledFiles(StageFiles):
@@ -62,43 +63,32 @@ def generate_labelled(
     """
     from tasks.files.atomic_file import make_folder
     from tasks.labelled_text.generated_corpus import TemplateFile, write_generated
-    from tasks.labelled_text.learning import learn_templates
-    from tasks.labelled_text.slots import SLOT_KINDS
+    from tasks.labelled_text.learning import LEARNING_COUNTS, learn_templates
+    from tasks.labelled_text.slots import SLOT_LABELS
     from tasks.labelled_text.template import read_templates, write_templates
 
     paths = sorted(SHIPPED.glob("*.txt")) if settings.templates == "shipped" else list(map(Path, settings.templates))
     private = bool(settings.learn_from)
-    sources = [source.source for source in settings.learn_from]
-    sources_of_text = [TemplateFile(path.stem, read_templates(path, SLOT_KINDS)) for path in paths]
     learned = [learn_templates(source.source, source.labels) for source in settings.learn_from]
     _check_labels_used(settings, learned)
-    sources_of_text += [
-        TemplateFile(Path(source).stem, found.templates, learned=True)
-        for source, found in zip(sources, learned, strict=True)
-    ]
+    sources = [TemplateFile(read_templates(path, SLOT_LABELS)) for path in paths]
+    sources += [TemplateFile(found.templates, learned=True) for found in learned]
     folder = make_folder(files.output, private=private)
     if learned:
         by_text = {str(template): template for found in learned for template in found.templates}
         write_templates(folder / "learned.txt", by_text.values())
-    tally = write_generated(folder, sources_of_text, settings, private=private)
-    lines, without = sum(tally.lines.values()), sum(tally.lines_without_span.values())
+    tally = write_generated(folder, sources, settings, private=private)
+    lines = tally.lines.total()
     report = Report(seed=settings.seed).measure(
         sentences=lines,
-        sentences_by_part=tally.lines,
+        sentences_by_part=dict(tally.lines),
         templates_by_part=tally.templates,
-        sentences_without_span=without,
+        sentences_without_span=tally.notes["without_span"],
         spans_by_label=dict(sorted(tally.spans.items())),
-        lower_cased_share=tally.lower_cased / lines,
-        lower_values_share=tally.lower_values / lines,
-        upper_cased_share=tally.upper_cased / lines,
-        joined_share=tally.joined / lines,
-        repeated_sentences=tally.repeated,
+        **{f"{name}_share": tally.notes[name] / lines for name in _CHANGES},
+        repeated_sentences=tally.notes["repeated"],
         learned_templates=sum(len(found.templates) for found in learned),
-        learned_lines=sum(found.lines for found in learned),
-        learned_lines_repeated=sum(found.repeated for found in learned),
-        learned_lines_left_out=sum(found.left_out for found in learned),
-        overlapping_spans=sum(found.overlapping_spans for found in learned),
-        unlabelled_values_replaced=sum(found.found_values for found in learned),
+        **{name: sum(found.counts[name] for found in learned) for name in LEARNING_COUNTS},
     )
     if learned:
         report.warn(

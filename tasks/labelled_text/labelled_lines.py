@@ -10,9 +10,11 @@ programs that skip it would count the later lines differently.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from tasks.corpora.text_lines import NoJson, line_writer, read_json_line, read_lines
 from tasks.errors import CorpusError
@@ -59,36 +61,38 @@ def read_labelled(path: str | Path) -> Iterator[LabelledLine]:
     bad lines by number, each with its reason (the first 20 and the count), and if the file is missing, not UTF-8 or has
     no labelled line. It never quotes text.
     """
-    name = str(path)
-    bad: list[tuple[int, str]] = []
-    bad_lines = lines = 0
-    blank: list[int] = []
-    for number, raw in enumerate(read_lines(path, "labelled file"), start=1):
-        if not raw.strip():
-            blank.append(number)
-            continue
-        for line_number in blank:
-            bad_lines += 1
-            bad = [*bad, (line_number, "is blank")] if len(bad) < NAMED_LINES else bad
-        blank.clear()
-        line, reason = _parse(raw, number)
+    bad: list[str] = []
+    lines = bad_lines = 0
+    for line in _parsed_lines(path):
         lines += 1
-        if line is None:
+        if isinstance(line, str):
             bad_lines += 1
-            if len(bad) < NAMED_LINES:
-                bad.append((number, reason))
+            bad += [line] if bad_lines <= NAMED_LINES else []
         elif not bad_lines:
             yield line
-    if bad_lines:
-        named = "; ".join(f"line {number}: {reason}" for number, reason in bad)
-        more = f"; and {bad_lines - len(bad)} more" if bad_lines > len(bad) else ""
-        counted = f"{bad_lines} bad line" + ("s" if bad_lines > 1 else "")
+    if bad:
+        more = f"; and {bad_lines - NAMED_LINES} more" if bad_lines > NAMED_LINES else ""
         raise CorpusError(
-            f"{name}: {counted}: {named}{more}; a line is "
+            f"{path}: {bad_lines} bad line{'s' if bad_lines > 1 else ''}: {'; '.join(bad)}{more}; a line is "
             '{"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}'
         )
     if not lines:
-        raise CorpusError(f"labelled file {name!r} is empty; it needs at least one line")
+        raise CorpusError(f"labelled file {str(path)!r} is empty; it needs at least one line")
+
+
+def _parsed_lines(path: str | Path) -> Iterator[LabelledLine | str]:
+    """Each line of a file, or its number and what is wrong with it."""
+    blank: list[str] = []
+    for number, raw in enumerate(read_lines(path, "labelled file"), start=1):
+        if not raw.strip():
+            blank.append(f"line {number}: is blank")
+            continue
+        yield from blank
+        blank.clear()
+        try:
+            yield _parsed(raw, number)
+        except ValueError as error:
+            yield f"line {number}: {error}"
 
 
 def span_warnings(lines: Iterable[LabelledLine]) -> list[str]:
@@ -128,73 +132,53 @@ def write_labelled(path: str | Path, lines: Iterable[LabelledLine], *, private: 
     """Write labelled lines to a file. ``number`` is not written: it is the line's position."""
     with line_writer(path, private=private) as stream:
         for line in lines:
-            record: dict[str, Any] = {
-                "text": line.text,
-                "spans": [{"start": span.start, "end": span.end, "label": span.label} for span in line.spans],
-            }
-            if line.template is not None:
-                record["template"] = line.template
-            if line.document is not None:
-                record["document"] = line.document
+            record: dict[str, Any] = {"text": line.text, "spans": list(map(asdict, line.spans))}
+            record |= {name: value for name in ("template", "document") if (value := getattr(line, name)) is not None}
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _parse(raw: str, number: int) -> tuple[LabelledLine | None, str]:
-    """The line, or ``None`` and the reason why it is malformed."""
+class _Span(BaseModel, strict=True):
+    start: int = Field(ge=0)
+    end: int
+    label: str = Field(pattern=r"\S")
+    text: Any = None
+
+
+class _Line(BaseModel, strict=True):
+    text: str
+    spans: list[_Span]
+    template: Any = None
+    document: str | int | None = None
+
+
+def _parsed(raw: str, number: int) -> LabelledLine:
+    """The line; ``ValueError`` with the reason if it is malformed. No reason quotes text."""
     try:
-        record = read_json_line(raw)
+        found = read_json_line(raw)
+        if not isinstance(found, dict):
+            raise ValueError("is not a JSON object")
+        record = _Line.model_validate(found)
     except NoJson as error:
-        return None, str(error)
-    if not isinstance(record, dict):
-        return None, "is not a JSON object"
-    missing = [key for key in ("text", "spans") if key not in record]
-    if missing:
-        return None, f"has no key {missing[0]!r}"
-    text, records = record["text"], record["spans"]
-    if not isinstance(text, str):
-        return None, "'text' is not a string"
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        return None, "'text' holds half of a surrogate pair"
-    if not isinstance(records, list):
-        return None, "'spans' is not a list"
-    template, document = record.get("template"), record.get("document")
-    spans = []
-    for position, span in enumerate(records, start=1):
-        reason = _why_not_a_span(span, text)
-        if reason:
-            return None, f"span {position} {reason}"
-        spans.append(LabelledSpan(span["start"], span["end"], span["label"]))
-    if document is not None and (isinstance(document, bool) or not isinstance(document, str | int)):
-        return None, "'document' is neither a string nor an integer"
-    line = LabelledLine(
-        text,
-        tuple(spans),
-        number,
-        template if isinstance(template, str) else None,
-        None if document is None else str(document),
-    )
-    return line, ""
+        raise ValueError(str(error)) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = [str(part + 1) if isinstance(part, int) else part.removesuffix("s") for part in first["loc"]]
+        raise ValueError(f"{' '.join(place)}: {first['msg']}") from None
+    if any("\ud800" <= character <= "\udfff" for character in record.text):
+        raise ValueError("'text' holds half of a surrogate pair")
+    for position, span in enumerate(record.spans, start=1):
+        if reason := _misplaced(span, record.text):
+            raise ValueError(f"span {position} {reason}")
+    spans = tuple(LabelledSpan(span.start, span.end, span.label) for span in record.spans)
+    template = record.template if isinstance(record.template, str) else None
+    return LabelledLine(record.text, spans, number, template, None if record.document is None else str(record.document))
 
 
-def _why_not_a_span(span: object, text: str) -> str:
-    """The error in one span of a text; empty if there is none."""
-    if not isinstance(span, dict):
-        return "is not a JSON object"
-    for key in ("start", "end", "label"):
-        if key not in span:
-            return f"has no key {key!r}"
-    for key in ("start", "end"):
-        # A JSON true is a Python int; it is no offset.
-        if not isinstance(span[key], int) or isinstance(span[key], bool):
-            return f"has a {key!r} that is not an integer"
-    if not isinstance(span["label"], str) or not span["label"].strip():
-        return "has a 'label' that is not a name"
-    start, end = span["start"], span["end"]
-    if start < 0:
-        return f"starts at {start}, before the text"
+def _misplaced(span: _Span, text: str) -> str:
+    """The error in the offsets of a span of a text; empty if there is none."""
+    start, end, own = span.start, span.end, span.text
     if start >= end:
         return f"is empty: it starts at {start} and ends at {end}"
-    own = span.get("text")
     if end <= len(text) and (not isinstance(own, str) or own == text[start:end]):
         return ""
     wrong = f"ends at {end}, after the end of the text ({len(text)} characters)"

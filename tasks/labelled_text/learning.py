@@ -7,39 +7,23 @@ templates, and text generated from them, are as private as the corpus.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
-from tasks.labelled_text.slots import SLOT_KINDS
+from tasks.labelled_text.slots import SLOT_LABELS
 from tasks.labelled_text.template import Slot, Template
 from tasks.labelled_text.value_forms import slot_for
+from tasks.made_up.pools import shipped_values
 from tasks.spelling import nearest
 
 MIXED_KINDS = ("LOCATION", "GROUP_NAME", "POSITION")
 """Kinds that only a mapping of labels uses: the form of each value decides its kind of slot."""
-KNOWN_LABELS: Mapping[str, str] = {
-    **{kind: kind for kind in SLOT_KINDS},
-    **dict.fromkeys(["PER", "person"], "PERSON"),
-    **dict.fromkeys(["LOC", "LOCATION", "location", "GPE"], "LOCATION"),
-    **dict.fromkeys(["ORG", "ORGANIZATION"], "ORGANISATION"),
-    "FAC": "FACILITY",
-    "corporation": "COMPANY",
-    "group": "GROUP_NAME",
-    "product": "PRODUCT",
-    "creative-work": "WORK",
-    "WORK_OF_ART": "WORK",
-    "DATE_TIME": "DATE",
-    "TITLE": "POSITION",
-    **dict.fromkeys(["NRP", "NORP"], "NATIONALITY"),
-    "DOMAIN_NAME": "WEB_HOST",
-    "IBAN_CODE": "IBAN",
-    "US_DRIVER_LICENSE": "DRIVING_LICENCE",
-    "US_SSN": "SOCIAL_SECURITY_NUMBER",
-    "US_PASSPORT": "PASSPORT_NUMBER",
-    "US_BANK_NUMBER": "ACCOUNT_NUMBER",
+KNOWN_LABELS: Mapping[str, str] = {kind: kind for kind in SLOT_LABELS} | {
+    label: kind for kind, labels in shipped_values("labels_of_corpora") for label in labels.split()
 }
 """Kinds by labels of common corpora, and by this package's own labels."""
 _FOUND = re.compile(
@@ -54,35 +38,35 @@ _FOUND = re.compile(
 )
 
 
+LEARNING_COUNTS = (
+    *("learned_lines", "learned_lines_repeated", "learned_lines_left_out"),
+    *("overlapping_spans", "unlabelled_values_replaced"),
+)
+"""All lines, those whose template was learned before, and those with only white space; spans that are no slot, since a
+longer one overlaps them; values without a label that became slots by their form."""
+
+
 @dataclass
 class LearnedTemplates:
     """Result of learning from a corpus."""
 
     templates: list[Template] = field(default_factory=list)
     """Different templates, in the order of the corpus."""
-    lines: int = 0
-    left_out: int = 0
-    """Lines with only white space."""
-    repeated: int = 0
-    """Lines whose template was learned before."""
-    overlapping_spans: int = 0
-    """Spans inside or across a longer one; only the longer one became a slot."""
     labels: set[str] = field(default_factory=set)
     """Labels of the corpus."""
-    found_values: int = 0
-    """Values without a label that became slots by their form."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """``LEARNING_COUNTS``."""
 
 
-def check_label_map(label_map: Mapping[str, str], where: str) -> None:
-    """Raise ``ParameterError`` with every mapping to an unknown kind."""
-    allowed = [*MIXED_KINDS, *SLOT_KINDS]
+def _check_label_map(label_map: Mapping[str, str], path: str | Path) -> None:
+    allowed = [*MIXED_KINDS, *SLOT_LABELS]
     problems = [
         f"{label!r} maps to {kind!r}, which is no kind of slot{nearest(kind, allowed)}"
         for label, kind in label_map.items()
         if kind not in allowed
     ]
     if problems:
-        raise ParameterError(f"{where}: {'; '.join(problems)}; allowed: {', '.join(allowed)}")
+        raise ParameterError(f"labels for {str(path)!r}: {'; '.join(problems)}; allowed: {', '.join(allowed)}")
 
 
 def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None) -> LearnedTemplates:
@@ -91,89 +75,68 @@ def learn_templates(path: str | Path, label_map: Mapping[str, str] | None = None
     ``label_map`` (label to kind of slot, or one of ``MIXED_KINDS``) comes before ``KNOWN_LABELS``. Raises
     ``CorpusError`` that names all labels without a mapping, and ``ParameterError`` for a mapping to an unknown kind.
     """
-    check_label_map(label_map or {}, f"labels for {str(path)!r}")
+    _check_label_map(label_map or {}, path)
     mapping = {**KNOWN_LABELS, **(label_map or {})}
     learned = LearnedTemplates()
-    seen: set[str] = set()
-    unmapped: dict[str, int] = {}
+    templates: dict[str, Template] = {}
+    unmapped: Counter[str] = Counter()
     for line in read_labelled(path):
-        learned.lines += 1
-        for span in line.spans:
-            learned.labels.add(span.label)
-            if span.label not in mapping:
-                unmapped[span.label] = unmapped.get(span.label, 0) + 1
+        learned.counts["learned_lines"] += 1
+        labels = [span.label for span in line.spans]
+        learned.labels.update(labels)
+        unmapped.update(label for label in labels if label not in mapping)
         if unmapped:
             continue
         if not line.text.strip():
-            learned.left_out += 1
+            learned.counts["learned_lines_left_out"] += 1
             continue
         template = _learn(line, mapping, learned)
-        if str(template) in seen:
-            learned.repeated += 1
-            continue
-        seen.add(str(template))
-        learned.templates.append(template)
+        learned.counts["learned_lines_repeated"] += str(template) in templates
+        templates.setdefault(str(template), template)
     if unmapped:
         named = ", ".join(f"{label!r} ({count} spans)" for label, count in sorted(unmapped.items()))
         raise CorpusError(
             f"{str(path)!r}: no kind of slot for the labels {named}; give each one with --label-map LABEL=KIND or "
-            f"labels: in params.yaml; kinds: {', '.join([*MIXED_KINDS, *SLOT_KINDS])}"
+            f"labels: in params.yaml; kinds: {', '.join([*MIXED_KINDS, *SLOT_LABELS])}"
         )
+    learned.templates = list(templates.values())
     return learned
 
 
 def _learn(line: LabelledLine, mapping: Mapping[str, str], learned: LearnedTemplates) -> Template:
     spans = _outermost(line.spans)
-    learned.overlapping_spans += len(line.spans) - len(spans)
-    pieces: list[str | Slot] = []
-    things: dict[str, int] = {}
-    texts = [line.text[span.start : span.end].casefold() for span in spans]
-    position = 0
-    rest = "".join(_between(line.text, spans))
-    for span, text in zip(spans, texts, strict=True):
-        learned.found_values += _add_literal(pieces, line.text[position : span.start])
-        original = line.text[span.start : span.end]
-        kind, modifiers = slot_for(mapping[span.label], original, rest)
-        thing = None
-        if texts.count(text) > 1:
-            thing = things.setdefault(text, len(things) + 1)
-        pieces.append(Slot(kind, thing, modifiers))
-        position = span.end
-    learned.found_values += _add_literal(pieces, line.text[position:])
+    learned.counts["overlapping_spans"] += len(line.spans) - len(spans)
+    starts, ends = [0, *(span.end for span in spans)], [*(span.start for span in spans), len(line.text)]
+    between = [line.text[start:end] for start, end in zip(starts, ends, strict=True)]
+    originals = [line.text[span.start : span.end] for span in spans]
+    repeated = [text for text, count in Counter(map(str.casefold, originals)).items() if count > 1]
+    pieces = _literal(between[0], learned)
+    for span, original, after in zip(spans, originals, between[1:], strict=True):
+        kind, modifiers = slot_for(mapping[span.label], original, "".join(between))
+        thing = repeated.index(original.casefold()) + 1 if original.casefold() in repeated else None
+        pieces += [Slot(kind, thing, modifiers), *_literal(after, learned)]
     return Template(tuple(pieces))
 
 
 def _outermost(spans: Iterable[LabelledSpan]) -> list[LabelledSpan]:
     """The longest of overlapping spans, in order of the text."""
-    kept: list[LabelledSpan] = []
+    chosen: list[LabelledSpan] = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
-        if all(span.end <= other.start or span.start >= other.end for other in kept):
-            kept.append(span)
-    return sorted(kept, key=lambda span: span.start)
+        if all(span.end <= other.start or span.start >= other.end for other in chosen):
+            chosen.append(span)
+    return sorted(chosen, key=lambda span: span.start)
 
 
-def _between(text: str, spans: Iterable[LabelledSpan]) -> Iterable[str]:
+def _literal(text: str, learned: LearnedTemplates) -> list[str | Slot]:
+    """Text between spans; values with a recognisable form become slots."""
+    pieces: list[str | Slot] = []
     position = 0
-    for span in spans:
-        yield text[position : span.start]
-        position = span.end
-    yield text[position:]
-
-
-def _add_literal(pieces: list[str | Slot], text: str) -> int:
-    """Add text between spans; values with a recognisable form become slots. Returns their number."""
-    position = found = 0
     for match in _FOUND.finditer(text):
         kind = str(match.lastgroup)
-        if kind == "NUMBER":
-            kind = _number_kind(match.group())
-        if match.start() > position:
-            pieces.append(text[position : match.start()])
-        pieces.append(Slot(kind))
-        position, found = match.end(), found + 1
-    if position < len(text):
-        pieces.append(text[position:])
-    return found
+        pieces += [text[position : match.start()], Slot(_number_kind(match.group()) if kind == "NUMBER" else kind)]
+        position = match.end()
+        learned.counts["unlabelled_values_replaced"] += 1
+    return [piece for piece in [*pieces, text[position:]] if piece]
 
 
 def _number_kind(text: str) -> str:

@@ -5,28 +5,12 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from tasks.made_up.pools import shipped_values
 from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
 from tasks.spelling import nearest
 
-LABEL_CLASSES: Mapping[str, str] = {
-    label: name
-    for name, labels in {
-        "PERSON": "PERSON",
-        "LOCATION": "CITY COUNTRY STATE REGION FACILITY STREET_ADDRESS ZIP_CODE",
-        "ORGANISATION": "ORGANISATION TEAM BAND",
-        "DATE": "DATE TIME",
-        "NUMBER": "AGE",
-        "MONEY": "MONEY",
-        "CONTACT": "PHONE_NUMBER EMAIL_ADDRESS URL USER_NAME",
-        "IDENTIFIER": """CREDIT_CARD IBAN SOCIAL_SECURITY_NUMBER PASSPORT_NUMBER DRIVING_LICENCE LICENCE_PLATE
-            ACCOUNT_NUMBER ORDER_NUMBER IP_ADDRESS""",
-        "GROUP": "NATIONALITY BELIEF",
-        "WORK": "WORK",
-        "MISCELLANEOUS": "PRODUCT EVENT",
-    }.items()
-    for label in labels.split()
-}
+LABEL_CLASSES: Mapping[str, str] = {label: name for label, name, _ in shipped_values("labels") if label != "-"}
 """Class, one of ``tasks.corpora.masked_text.CLASSES``, by fine label."""
 
 

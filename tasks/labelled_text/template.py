@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
@@ -20,11 +21,10 @@ from tasks.spelling import nearest
 
 NAMED_PROBLEMS = 20
 """Most bad templates that an error names."""
-MODIFIERS = ("lower", "upper", "hashtag", "words=NUMBER")
 _SLOT = re.compile(r"([A-Z][A-Z_0-9]*)(?::([0-9]{1,3}))?(?:\|([a-z0-9=,]+))?")
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\\[nr#\\]|\\|[^{}\\]+")
-_ESCAPES = {"{{": "{", "}}": "}", r"\n": "\n", r"\r": "\r", r"\#": "#", r"\\": "\\"}
 _MODIFIER = re.compile(r"lower|upper|hashtag|words=[1-9][0-9]?")
+_ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "#": "#", "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Slot:
     """A place for a value."""
 
     kind: str
-    """Kind of value, a key of ``tasks.labelled_text.slots.SLOT_KINDS``."""
+    """Kind of value, a key of ``tasks.labelled_text.slots.SLOT_LABELS``."""
     thing: int | None = None
     """Number that slots for one thing share; ``None``: the thing of this slot only."""
     modifiers: tuple[str, ...] = ()
@@ -59,6 +59,11 @@ class Template:
     def slots(self) -> list[Slot]:
         """The slots, in order."""
         return [piece for piece in self.pieces if isinstance(piece, Slot)]
+
+    @property
+    def literal(self) -> str:
+        """The text outside the slots."""
+        return "".join(piece for piece in self.pieces if isinstance(piece, str))
 
     @property
     def folded(self) -> str:
@@ -92,25 +97,40 @@ def _is_comment(line: str) -> bool:
 
 
 def parse_template(line: str, kinds: Collection[str]) -> Template:
-    """One template; ``ValueError`` for braces that do not match, an unknown kind or an unknown modifier."""
+    """One template; ``ValueError`` for braces that do not match, an unknown escape, kind or modifier."""
     pieces: list[str | Slot] = []
-    for match in _PIECE.finditer(line):
-        token = match.group()
-        if match.group(1) is not None:
-            pieces.append(_parse_slot(match.group(1), kinds))
-            continue
-        if token in ("{", "}"):
-            raise ValueError(f"a single {token!r} at character {match.start() + 1}; a literal brace is doubled")
-        if token == "\\":
-            raise ValueError(f"a single backslash at character {match.start() + 1}; write it twice")
-        literal = _ESCAPES.get(token, token)
+    for literal, field, number, conversion in Formatter().parse(line):
         if pieces and isinstance(pieces[-1], str):
             pieces[-1] += literal
-        else:
+        elif literal:
             pieces.append(literal)
-    if not "".join(str(piece) for piece in pieces).strip():
+        if field is not None:
+            pieces.append(
+                _slot(field + (f":{number}" if number else "") + (f"!{conversion}" if conversion else ""), kinds)
+            )
+    if not "".join(map(str, pieces)).strip():
         raise ValueError("is empty")
-    return Template(tuple(pieces))
+    return Template(tuple(_ESCAPE.sub(_unescaped, piece) if isinstance(piece, str) else piece for piece in pieces))
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match.group(1) not in _ESCAPED:
+        raise ValueError("a single backslash; write it twice")
+    return _ESCAPED[match.group(1)]
+
+
+def _slot(text: str, kinds: Collection[str]) -> Slot:
+    match = _SLOT.fullmatch(text)
+    if not match:
+        raise ValueError("a slot is {KIND}, {KIND:1} or {KIND:1|lower}; a literal brace is doubled")
+    kind, thing, modifiers = match.groups()
+    if kind not in kinds:
+        raise ValueError(f"unknown kind of slot {kind!r}{nearest(kind, kinds)}")
+    listed = tuple(modifiers.split(",")) if modifiers else ()
+    unknown = [modifier for modifier in listed if not _MODIFIER.fullmatch(modifier)]
+    if unknown:
+        raise ValueError(f"unknown modifier {unknown[0]!r}; allowed: lower, upper, hashtag, words=NUMBER")
+    return Slot(kind, int(thing) if thing else None, listed)
 
 
 def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
@@ -129,10 +149,8 @@ def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
         except ValueError as error:
             problems.append(f"line {number}: {error}")
     if problems:
-        more = f"; and {len(problems) - NAMED_PROBLEMS} more" if len(problems) > NAMED_PROBLEMS else ""
-        raise CorpusError(
-            f"templates file {str(path)!r}: {len(problems)} bad: " + "; ".join(problems[:NAMED_PROBLEMS]) + more
-        )
+        named = "; ".join([*problems[:NAMED_PROBLEMS], *(["and more"] if problems[NAMED_PROBLEMS:] else [])])
+        raise CorpusError(f"templates file {str(path)!r}: {len(problems)} bad: {named}")
     if not templates:
         raise CorpusError(f"templates file {str(path)!r} holds no template; write one a line")
     return templates
@@ -141,17 +159,3 @@ def read_templates(path: str | Path, kinds: Collection[str]) -> list[Template]:
 def write_templates(path: str | Path, templates: Iterable[Template]) -> int:
     """Write one template a line, mode 0600 since they are learned from private text; return their number."""
     return write_lines(path, map(str, templates), private=True)
-
-
-def _parse_slot(text: str, kinds: Collection[str]) -> Slot:
-    match = _SLOT.fullmatch(text)
-    if not match:
-        raise ValueError("a slot is {KIND}, {KIND:1} or {KIND:1|lower}; a literal brace is doubled")
-    kind, thing, modifiers = match.groups()
-    if kind not in kinds:
-        raise ValueError(f"unknown kind of slot {kind!r}{nearest(kind, kinds)}")
-    listed = tuple(modifiers.split(",")) if modifiers else ()
-    for modifier in listed:
-        if not _MODIFIER.fullmatch(modifier):
-            raise ValueError(f"unknown modifier {modifier!r}; allowed: {', '.join(MODIFIERS)}")
-    return Slot(kind, int(thing) if thing else None, listed)

@@ -8,169 +8,130 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from tasks.labelled_text.slots import SLOT_KINDS
-from tasks.labelled_text.value_pools import LOCALE_WEIGHTS, cities, first_names, last_names, shipped_values, states
+from tasks.corpora.words import fold
+from tasks.labelled_text.slots import SLOT_LABELS
+from tasks.made_up.known import gender_of_text, is_last_name, kinds_of_place
+from tasks.made_up.pools import shipped_values, shipped_words, states, without_article
 
-_FEMALE = re.compile(r"\b(?:she|hers|herself|mrs|ms|miss)\b", re.I)
-_MALE = re.compile(r"\b(?:he|him|his|himself|mr)\b", re.I)
-_SPORTS = re.compile(
-    r"\b(?:game|games|win|wins|won|beat|vs|match|season|coach|league|score|goals?|fans?|football|soccer|baseball|cup|"
-    r"play|plays|playing|player|playoffs|defense|stadium|team)\b",
-    re.I,
+
+def _words(listed: str, end: str = "") -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{listed})\b{end}", re.IGNORECASE)
+
+
+_SPORTS = _words(
+    "game|games|win|wins|won|beat|vs|match|season|coach|league|score|goals?|fans?|football|soccer|baseball|cup|"
+    "play|plays|playing|player|playoffs|defense|stadium|team"
 )
-_FACILITY = re.compile(
-    r"\b(?:airport|station|stadium|park|bridge|hall|hotel|museum|tower|mall|theat(?:er|re)|cent(?:er|re)|building|arena|"
-    r"square|plaza|club|casino|highway|beach|zoo|cathedral)\b",
-    re.I,
-)
-_STREET = re.compile(r"\b(?:st|street|ave|avenue|rd|road|blvd|boulevard|lane|ln|drive|dr)\b\.?$", re.I)
-_REGION = re.compile(
-    r"\b(?:river|lake|mount|mt|mountains?|island|islands|sea|ocean|valley|county|coast|bay|hills)\b", re.I
-)
-_UNIVERSITY = re.compile(r"\b(?:university|college|institute of technology|universität)\b", re.I)
-_SCHOOL = re.compile(r"\b(?:school|academy|elementary)\b", re.I)
-_HOSPITAL = re.compile(r"\b(?:hospital|clinic|medical)\b", re.I)
-_CLOCK = re.compile(r"\d\s*(?:am|pm|a\.m\.|p\.m\.)|\d:\d\d|o'?clock|\bnoon\b|\bmidnight\b", re.I)
-_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?", re.I)
-_MONTH = re.compile(r"(?:january|february|march|april|may|june|july|august|september|october|november|december)", re.I)
-_ADDRESS_TITLE = re.compile(r"(?:mr|mrs|ms|miss|dr|prof|sir|madam)\.?", re.I)
-_FORM_OF_THEIR_OWN = ("EMAIL_ADDRESS", "URL", "USER_NAME", "IBAN", "LICENCE_PLATE", "PASSPORT_NUMBER", "TIME")
+_LOCATIONS = {
+    "FACILITY": _words(
+        "airport|station|stadium|park|bridge|hall|hotel|museum|tower|mall|theat(?:er|re)|cent(?:er|re)|building|arena|"
+        "square|plaza|club|casino|highway|beach|zoo|cathedral"
+    ),
+    "STREET_ADDRESS": re.compile(r"\d.* | .*\d"),
+    "STREET": _words("st|street|ave|avenue|rd|road|blvd|boulevard|lane|ln|drive|dr", r"\.?$"),
+    "REGION": _words("river|lake|mount|mt|mountains?|island|islands|sea|ocean|valley|county|coast|bay|hills"),
+}
+_ORGANISATIONS = {
+    "UNIVERSITY": _words("university|college|institute of technology|universität"),
+    "HOSPITAL": _words("hospital|clinic|medical"),
+    "SCHOOL": _words("school|academy|elementary"),
+}
+_DATES = {
+    "YEAR": re.compile(r"\A(?:(?:1[5-9]|20)\d\d|(?:the )?(?:\d\d)?\d0'?s)\Z"),
+    "WEEKDAY": re.compile(rf"\A(?:{'|'.join(shipped_words()['weekday'])})s?\Z", re.IGNORECASE),
+    "MONTH": re.compile(rf"\A(?:{'|'.join(shipped_words()['month'])})\Z", re.IGNORECASE),
+    "TIME": re.compile(r"\d\s*(?:am|pm|a\.m\.|p\.m\.)|\d:\d\d|o'?clock|\bnoon\b|\bmidnight\b", re.IGNORECASE),
+    "DATE": re.compile(r"\d"),
+}
+_ADDRESSES = {
+    "ZIP_CODE": re.compile(r"\A[\d -]+\Z"),
+    "FULL_ADDRESS": re.compile(r"\A(?=.*\d).*(?:\n|,.*,)", re.DOTALL),
+    "STREET_ADDRESS": re.compile(r"\d"),
+}
+_POSITIONS = {"TITLE": re.compile(r"\A(?:mr|mrs|ms|miss|dr|prof|sir|madam)\.?\Z", re.IGNORECASE)}
+"""Patterns by kind, in the order of the tries."""
+_OWN_CASE = (None, "EMAIL_ADDRESS", "URL", "USER_NAME", "IBAN", "LICENCE_PLATE", "PASSPORT_NUMBER", "TIME")
 """Labels whose values always have their own case, for any case of the original."""
+_COUNTED = ("COMPANY", "ORGANISATION", "WORK", "PRODUCT", "TEAM", "BAND", "CITY")
+"""Kinds whose values get as many words as the original, up to three."""
+_PERSONS = ("PERSON", "PERSON_FEMALE", "PERSON_MALE", "FULL_NAME", "FIRST_NAME", "LAST_NAME")
 
 
 def slot_for(kind: str, original: str, rest: str) -> tuple[str, tuple[str, ...]]:
     """The kind of slot and modifiers that make values of the original's form; ``rest``: text around it."""
-    modifiers: list[str] = []
     hashtag = original.startswith("#") and len(original) > 1
     words = len(original.split())
+    if kind in _PERSONS:
+        kind = _person_kind(original, rest)
+        counted = words <= 3 and SLOT_LABELS[kind] == "PERSON"
+    else:
+        kind = _kind_of_thing(kind, original, rest)
+        counted = words <= 3 and kind in _COUNTED and not hashtag
+    letters = "".join(filter(str.isalpha, original))
+    cased = bool(letters) and SLOT_LABELS[kind] not in _OWN_CASE
+    modifiers = {
+        f"words={words}": counted,
+        "hashtag": hashtag,
+        "lower": cased and original == original.lower(),
+        "upper": cased and len(letters) > 4 and original == original.upper(),
+    }
+    return kind, tuple(modifier for modifier, applies in modifiers.items() if applies)
+
+
+def _kind_of_thing(kind: str, original: str, rest: str) -> str:
     match kind:
-        case "PERSON" | "PERSON_FEMALE" | "PERSON_MALE" | "FULL_NAME" | "FIRST_NAME" | "LAST_NAME":
-            if original.startswith("@"):
-                return "USER_NAME", ()
-            kind, counted = _person_kind(kind, original, rest)
-            if counted:
-                modifiers.append(f"words={words}")
         case "LOCATION" | "CITY":
-            kind = _location_kind(original)
+            name = without_article(original.removeprefix("#").replace("The ", "the ", 1))
+            if name in dict(states()).values():
+                return "STATE_CODE"
+            return kinds_of_place().get(fold(name), _first_form(_LOCATIONS, name, "CITY")).upper()
         case "GROUP_NAME":
-            known = {row[0].removeprefix("the ").casefold() for row in shipped_values("teams")}
-            kind = "TEAM" if original.casefold() in known or _SPORTS.search(rest) else "BAND"
+            teams = {without_article(row[0]).casefold() for row in shipped_values("teams")}
+            return "TEAM" if original.casefold() in teams or _SPORTS.search(rest) else "BAND"
         case "ORGANISATION":
-            if _UNIVERSITY.search(original):
-                kind = "UNIVERSITY"
-            elif _HOSPITAL.search(original):
-                kind = "HOSPITAL"
-            elif _SCHOOL.search(original):
-                kind = "SCHOOL"
+            return _first_form(_ORGANISATIONS, original, "ORGANISATION")
         case "POSITION":
-            kind = "TITLE" if _ADDRESS_TITLE.fullmatch(original) else "JOB"
-            return kind, ()
+            return _first_form(_POSITIONS, original, "JOB")
         case "NATIONALITY":
-            kind = _nationality_kind(original)
+            by_ending = "NATIONALITY_PEOPLE" if original.endswith(("s", "S")) else "NATIONALITY"
+            return _kinds_of_people().get(original.casefold(), by_ending)
         case "DATE":
-            kind = _date_kind(original)
+            return _first_form(_DATES, original, "WHEN")
         case "STREET_ADDRESS":
-            kind = _address_kind(original)
-    if kind in ("COMPANY", "ORGANISATION", "WORK", "PRODUCT", "TEAM", "BAND", "CITY") and words <= 3 and not hashtag:
-        modifiers.append(f"words={words}")
-    letters = [character for character in original if character.isalpha()]
-    label = SLOT_KINDS[kind].label
-    if hashtag:
-        modifiers.append("hashtag")
-    if letters and label not in _FORM_OF_THEIR_OWN:
-        if original == original.lower():
-            modifiers.append("lower")
-        elif len(letters) > 4 and original == original.upper():
-            modifiers.append("upper")
-    return kind, tuple(modifiers)
+            return _first_form(_ADDRESSES, original, "STREET")
+    return kind
 
 
-def _person_kind(kind: str, original: str, rest: str) -> tuple[str, bool]:
-    """A kind of name, and whether the number of words must be the same."""
+def _first_form(forms: Mapping[str, re.Pattern[str]], original: str, other: str) -> str:
+    return next((kind for kind, form in forms.items() if form.search(original)), other)
+
+
+def _person_kind(original: str, rest: str) -> str:
     words = original.replace(" . ", ". ").split()
-    if len(words) == 1:
-        if any(character.isdigit() or character == "_" for character in original):
-            return "USER_NAME_PLAIN", False
-        name = original.casefold()
-        first, last = _known_names()
-        # A word that is no known name is a first name in two of three sentences of chat.
-        return ("LAST_NAME" if name in last and name not in first else "FIRST_NAME" + _gender(name, rest)), True
+    if original.startswith("@"):
+        return "USER_NAME"
+    if len(words) > 2:
+        return "NAME_OF_THREE" if len(words) == 3 else "PERSON"
+    gender = {True: "_FEMALE", False: "_MALE", None: ""}[gender_of_text([rest])]
     if len(words) == 2:
-        if words[0].endswith(",") and words[1].isalpha():
-            return "FULL_NAME_REVERSED", True
-        return "FULL_NAME" + _gender(words[0].casefold(), rest), True
-    return ("NAME_OF_THREE" if len(words) == 3 else "PERSON"), len(words) == 3
-
-
-def _gender(first_name: str, rest: str) -> str:
-    """The ending of a kind if pronouns near a name show a gender; words for relatives do not show it."""
-    female, male = bool(_FEMALE.search(rest)), bool(_MALE.search(rest))
-    if female == male:
-        return ""
-    return "_FEMALE" if female else "_MALE"
+        return "FULL_NAME_REVERSED" if words[0].endswith(",") and words[1].isalpha() else f"FULL_NAME{gender}"
+    if any(character.isdigit() or character == "_" for character in original):
+        return "USER_NAME_PLAIN"
+    # A word that is no known name is a first name in two of three sentences of chat.
+    return "LAST_NAME" if is_last_name(original) else f"FIRST_NAME{gender}"
 
 
 @cache
-def _known_names() -> tuple[frozenset[str], frozenset[str]]:
-    both = [(locale, female) for locale in LOCALE_WEIGHTS for female in (True, False)]
-    first = {name for locale, female in both for name in first_names(locale, female=female)}
-    last = {name for locale, female in both for name in last_names(locale, female=female)}
-    return frozenset(map(str.casefold, first)), frozenset(map(str.casefold, last))
-
-
-@cache
-def _known_places() -> Mapping[str, str]:
-    """Kinds by case-folded name; the last kind of a name wins."""
-    places = {name.casefold(): "CITY" for name in cities()}
-    places |= {row[0].removeprefix("the ").casefold(): "REGION" for row in shipped_values("regions")}
-    places |= {name.casefold(): "STATE" for name, _ in states()}
-    places |= {row[0].removeprefix("the ").casefold(): "COUNTRY" for row in shipped_values("nationalities")}
-    return places
-
-
-def _location_kind(original: str) -> str:
-    name = original.removeprefix("#").removeprefix("the ").removeprefix("The ")
-    codes = {code for _, code in states()}
-    if name in codes:
-        return "STATE_CODE"
-    known = _known_places().get(name.casefold())
-    if known:
-        return known
-    if any(map(str.isdigit, name)) and len(name.split()) > 1:
-        return "STREET_ADDRESS" if not _FACILITY.search(name) else "FACILITY"
-    for kind, form in (("STREET", _STREET), ("FACILITY", _FACILITY), ("REGION", _REGION)):
-        if form.search(name):
-            return kind
-    return "CITY"
-
-
-def _nationality_kind(original: str) -> str:
-    name = original.casefold()
-    rows, beliefs = shipped_values("nationalities"), shipped_values("beliefs")
-    for table, kinds in (
-        (rows, ((1, "NATIONALITY"), (2, "NATIONALITY_PEOPLE"), (3, "NATIONALITY_PERSON"), (0, "COUNTRY"))),
-        (beliefs, ((0, "BELIEF"), (1, "BELIEF_PEOPLE"), (2, "BELIEF_PERSON"))),
-    ):
-        for column, kind in kinds:
-            if any(row[column].casefold() == name for row in table):
-                return kind
-    return "NATIONALITY_PEOPLE" if name.endswith("s") else "NATIONALITY"
-
-
-def _date_kind(original: str) -> str:
-    if re.fullmatch(r"(?:1[5-9]|20)\d\d", original) or re.fullmatch(r"(?:the )?(?:\d\d)?\d0'?s", original):
-        return "YEAR"
-    for kind, form in (("WEEKDAY", _WEEKDAY), ("MONTH", _MONTH)):
-        if form.fullmatch(original):
-            return kind
-    if _CLOCK.search(original):
-        return "TIME"
-    return "DATE" if any(map(str.isdigit, original)) else "WHEN"
-
-
-def _address_kind(original: str) -> str:
-    if re.fullmatch(r"[\d -]+", original):
-        return "ZIP_CODE"
-    if not any(map(str.isdigit, original)):
-        return "STREET"
-    return "FULL_ADDRESS" if "\n" in original or original.count(",") > 1 else "STREET_ADDRESS"
+def _kinds_of_people() -> Mapping[str, str]:
+    """Kinds by case-folded word; the last kind of a word wins."""
+    beliefs, nations = shipped_values("beliefs"), shipped_values("nationalities")
+    columns = {
+        "BELIEF_PERSON": [row[2] for row in beliefs],
+        "BELIEF_PEOPLE": [row[1] for row in beliefs],
+        "BELIEF": [row[0] for row in beliefs],
+        "COUNTRY": [row[0] for row in nations],
+        "NATIONALITY_PERSON": [row[3] for row in nations],
+        "NATIONALITY_PEOPLE": [row[2] for row in nations],
+        "NATIONALITY": [row[1] for row in nations],
+    }
+    return {word.casefold(): kind for kind, words in columns.items() for word in words}

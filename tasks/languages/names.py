@@ -29,7 +29,7 @@ class Names:
 
     def __init__(self, languages: Sequence[str]) -> None:
         """``languages``: as in ``WordLanguages``."""
-        from tasks.labelled_text.value_pools import names_and_places
+        from tasks.made_up.pools import names_and_places
 
         self._languages = languages
         self._lists = [word_list(language) for language in languages]

@@ -169,21 +169,22 @@ def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any
 
 def _sentences_with_names(number: int, seed: int) -> Iterator[tuple[str, str]]:
     """Normalised sentences of the shipped templates, and the same without the names."""
+    from tasks.labelled_text.filling import fill_template
     from tasks.labelled_text.generate_labelled import SHIPPED
-    from tasks.labelled_text.generated_corpus import fill_template
-    from tasks.labelled_text.slots import SLOT_KINDS, Gazetteer
+    from tasks.labelled_text.slots import SLOT_LABELS
     from tasks.labelled_text.template import read_templates
     from tasks.language_model.normalisation import normalise
+    from tasks.made_up.made_up import MadeUp
 
     templates = [
         template
         for path in sorted(SHIPPED.glob("*.txt"))
-        for template in read_templates(path, SLOT_KINDS)
+        for template in read_templates(path, SLOT_LABELS)
         if any(slot.kind.startswith("FIRST_NAME") for slot in template.slots)
     ]
-    gazetteer, chance = Gazetteer("train", 0.0), Random(seed)
+    made_up, chance = MadeUp(), Random(seed)
     for _ in range(number):
-        line = fill_template(chance.choice(templates), gazetteer, chance)
+        line = fill_template(chance.choice(templates), made_up, chance)
         plain = line.text
         for span in sorted(line.spans, key=lambda span: -span.start):
             if span.label == "PERSON":

@@ -5,19 +5,16 @@ import numpy as np
 from masked_sentences import masked
 from stage_commands import settings
 
+from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.marker_randomness import MarkerRandomness, Place
+from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing, Fill
-from tasks.filling.surrogates.class_check import (
-    ClassCheckedFiller,
-    ClassRestriction,
-    ClassWords,
-    labels_of_slots,
-    words_by_frequency,
-)
+from tasks.filling.methods.unigram import UnigramFiller
+from tasks.filling.surrogates.class_check import ClassCheckedFiller
+from tasks.filling.surrogates.class_words import ClassRestriction, ClassWords
 from tasks.filling.surrogates.filler import SurrogateFiller
-from tasks.filling.surrogates.values import SurrogateValues
-from tasks.filling.surrogates.words_by_frequency import forms_of_slots
+from tasks.filling.surrogates.marked_slots import kinds_of_slots, labels_of_slots
+from tasks.made_up.known import gender_of_name, kinds_of_place
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
@@ -25,7 +22,6 @@ CITIES = [f"City{letter}" for letter in LETTERS]
 PEOPLE = [f"Person{letter}" for letter in LETTERS]
 COMMON = ["the", "house", "runs"]
 WORDS = [*COMMON, *CITIES, *PEOPLE]
-VALUES = SurrogateValues()
 
 
 class ByPrefix(Tagger):
@@ -50,48 +46,39 @@ class Scripted:
     forward_seconds = None
     candidate_count = len(WORDS)
 
-    def __init__(self, restriction, *best):
+    def __init__(self, class_words, *best):
         self.scores = np.array([-float(index) - 100 for index in range(len(WORDS))])
         self.scores[[WORDS.index(word) for word in best]] = -np.arange(len(best))
-        self.restriction, self.calls = restriction, 0
+        self.restriction = ClassRestriction(WORDS, class_words)
 
     def fill(self, sentences, advance):
-        self.calls += len(sentences)
         return [
-            [Fill(best(self.restriction, Place(each.number, slot.first_marker), self.scores)) for slot in each.slots]
+            [Fill(best(self.restriction, kind, self.scores)) for kind in self.restriction.kinds(each)]
             for each in sentences
         ]
 
 
-def best(restriction, place, scores, words=WORDS):
+def best(restriction, kind, scores, words=WORDS):
     """The word of the highest score that a restriction leaves."""
     scores = scores.copy()
-    held = restriction.restrict(place, scores)
-    return words[scores.argmax() if held is None else held]
+    restriction.restrict(kind, scores)
+    return words[scores.argmax()]
 
 
 class Unrestricted(ClassWords):
     """Knows no word of any class."""
 
-    def allowed(self, words, label):
-        return None
+    def allowed(self, words, kind):
+        return None if isinstance(kind, str) else super().allowed(words, kind)
 
 
-CLASS_WORDS = ClassWords(ByPrefix(), VALUES, {})
+CLASS_WORDS = ClassWords(ByPrefix(), {})
 ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 
-def checked(*best, attempts=3, restricted=True, frequencies=None):
-    restriction = ClassRestriction(WORDS, CLASS_WORDS if restricted else Unrestricted(ByPrefix(), VALUES, {}))
-    surrogates = SurrogateFiller(MarkerRandomness(1), values=VALUES)
-    scripted, by_frequency = Scripted(restriction, *best), None
-    if frequencies is not None:
-        off_list = np.ones(len(frequencies.words), dtype=bool)
-        restriction, by_frequency = None, words_by_frequency(frequencies, off_list, CLASS_WORDS, MarkerRandomness(1))
-    casing = Casing({}, filler_is_cased=True)
-    filler = ClassCheckedFiller(scripted, casing, CLASS_WORDS, surrogates, attempts, restriction, by_frequency)
-    filler.scripted = scripted
-    return filler
+def checked(filler):
+    surrogates = SurrogateFiller(MarkerRandomness(1))
+    return ClassCheckedFiller(filler, Casing({}, filler_is_cased=True), CLASS_WORDS, surrogates)
 
 
 def fills(filler, *texts, **options):
@@ -103,17 +90,21 @@ def test_words_by_class():
     assert [word for word, allowed in zip(WORDS, ALLOWED("LOCATION"), strict=True) if allowed] == CITIES
     assert [word for word, allowed in zip(WORDS, ALLOWED("PERSON"), strict=True) if allowed] == PEOPLE
     words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
-    class_words = ClassWords(ByPrefix(), VALUES, {"may": "May"})
+    # A class with few words is no restriction.
+    assert ClassWords(ByPrefix(), {}).allowed(words, "DATE") is None
+    years, people = [str(year) for year in range(1900, 1930)], [f"Person{number}" for number in range(30)]
+    words += [*years, *people, *(f"City{number}" for number in range(30))]
+    class_words = ClassWords(ByPrefix(), {"may": "May"})
     of = {
         label: {word for word, is_allowed in zip(words, class_words.allowed(words, label), strict=True) if is_allowed}
         for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
     }
-    assert "Anna" in of["PERSON"]
+    assert {"Anna", *people} <= of["PERSON"]
     assert {"anna", "will"} & of["PERSON"] == set()
     assert "London" in of["LOCATION"]
-    assert of["DATE"] == {"May", "may", "1984", "12"}
-    assert of["NUMBER"] == {"1984", "12", "five"}
-    assert of["MONEY"] == {"1984", "12", "dollars"}
+    assert of["DATE"] == {"May", "may", "1984", "12", *years}
+    assert of["NUMBER"] == {"1984", "12", "five", *years}
+    assert of["MONEY"] == {"1984", "12", "dollars", *years}
 
 
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
@@ -123,14 +114,12 @@ def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
     ]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
     forms = {word.lower(): word for word in CITIES}
-    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), VALUES, forms))
+    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), forms))
     scores = -np.arange(len(words), dtype=np.float32)
 
     def fill(before, original):
-        sentence = masked(f"{before}{{MASK:{original}}} .", style="mask")
-        (form,) = forms_of_slots(sentence, forms)
-        restriction.begin({Place(1, 0): form} if form else {})
-        return best(restriction, Place(1, 0), scores, words)
+        (form,) = kinds_of_slots(masked(f"{before}{{MASK:{original}}} .", style="mask"), forms)
+        return best(restriction, form, scores, words)
 
     written = [fill("he ", word) for word in ("singing", "called", "boats", "boat")]
     assert written == ["walaking", "walaked", "walaks", "walak"]
@@ -145,35 +134,28 @@ def test_labels_of_markers_and_of_the_sidecar():
     assert labels_of_slots(masked(text, style="mask", sidecar=False)) == ["MASK"] * 5
 
 
-def test_a_wrong_fill_is_drawn_again_and_the_others_are_held():
-    filler = checked("Cityh", "Cityj", "Personb")
-    found = fills(
-        filler, "The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"
-    )
-    assert found == [["Personb", "Cityj"], ["Cityh"], [], ["Cityh"]]
-    assert filler.counts["class_matches_first"] == 2
-    assert (filler.counts["class_matches"], filler.counts["class_redraws"]) == (3, 1)
-    assert filler.scripted.calls == 4 + 1
-
-
-def test_what_stays_wrong_becomes_a_surrogate():
-    filler = checked("the", "house", attempts=1, restricted=False)
-    ((word,),) = fills(filler, "Go to {PERSON:Tom}")
-    assert word not in WORDS
-    assert VALUES.gender_of_name(word) is False
-    # The scripted tagger does not know the surrogate for a name.
+def test_a_filler_chooses_among_the_words_of_the_class_and_a_wrong_fill_becomes_a_surrogate():
+    filler = checked(Scripted(CLASS_WORDS, "the", "Cityh", "Personb"))
+    texts = ["The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"]
+    (person, place), *others = fills(filler, *texts)
+    assert (person, *others) == ("Personb", ["Cityh"], [], ["the"])
+    assert place not in WORDS
+    assert fold(place) in kinds_of_place()
+    # The tagger does not know the surrogate for a place.
     assert dict(filler.counts) == {
-        "class_slots": 1, "class_matches_first": 0, "class_matches": 0, "class_redraws": 1, "class_surrogates": 1,
+        "class_slots": 3, "class_matches_first": 2, "class_matches": 2, "class_surrogates": 1,
     }  # fmt: skip
+    ((word,),) = fills(checked(Scripted(Unrestricted(ByPrefix(), {}), "house")), "Go to {PERSON:Mary}")
+    assert gender_of_name(word) is True
 
 
-def test_a_filler_that_cannot_be_restricted_gets_words_of_the_class_by_frequency():
+def test_unigram_draws_among_the_words_of_the_class():
     frequencies = WordFrequencies.of([("the", 900), *((word, 1) for word in (*CITIES, *PEOPLE))])
-    filler = checked("the", restricted=False, frequencies=frequencies)
+    filler = checked(UnigramFiller({None: frequencies}, MarkerRandomness(1), CLASS_WORDS))
     lines = fills(filler, *["{LOCATION:Bonn} and {PERSON:Tom}"] * 40)
     assert all(city in CITIES and person in PEOPLE for city, person in lines)
     assert len({city for city, _ in lines}) > 10
-    assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (0, 80)
+    assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (80, 80)
 
 
 CITY_NAMES = (

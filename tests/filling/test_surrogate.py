@@ -18,15 +18,12 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequen
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.surrogates.filler import SurrogateFiller
-from tasks.filling.surrogates.values import SurrogateValues
 
 MONTHS = "January February March April May June July August September October November December".split()
-VALUES = SurrogateValues()
-"""Pools are made once for all tests."""
 
 
 def filler(seed=1, frequencies=None, allowed_words=None, **options):
-    return SurrogateFiller(MarkerRandomness(seed), frequencies, allowed_words, values=VALUES, **options)
+    return SurrogateFiller(MarkerRandomness(seed), frequencies, allowed_words, **options)
 
 
 def words(text, number=1, *, by=None, **options):

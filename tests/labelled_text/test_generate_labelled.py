@@ -9,9 +9,8 @@ import yaml
 
 from tasks.cli import main
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, write_labelled
-from tasks.labelled_text.people import People
 from tasks.labelled_text.settings import LABEL_CLASSES, LabelledTextSettings
-from tasks.labelled_text.value_pools import cities, divided_pool
+from tasks.made_up.made_up import MadeUp
 
 PARTS = ("train", "valid", "test")
 SENTENCES = 3000
@@ -45,18 +44,16 @@ def test_no_template_is_in_more_than_one_part(generated):
 
 
 def test_names_and_cities_of_the_test_part_are_new():
-    train, test = People("train", 0.15), People("test", 0.15)
-    for pools in ("_first", "_last"):
-        for key, pool in getattr(train, pools).items():
-            other = set(getattr(test, pools)[key].values)
-            # Pools of a few names only are not divided.
-            assert other == set(pool.values) or not other & set(pool.values)
-    all_cities = cities()
-    train_cities = set(divided_pool(all_cities, "train", 0.15).values)
-    test_cities = set(divided_pool(all_cities, "test", 0.15).values)
-    assert train_cities | test_cities == set(all_cities)
-    assert not train_cities & test_cities
-    assert len(test_cities) / len(all_cities) == pytest.approx(0.15, abs=0.02)
+    train, test = MadeUp("train"), MadeUp("test")
+    pairs = [(getattr(train, name)[key], getattr(test, name)[key]) for name in ("first", "last") for key in train.first]
+    for pool, other in [
+        *pairs,
+        *((train.listed(name), test.listed(name)) for name in ("cities", "companies", "regions", "works")),
+    ]:
+        # Pools of a few names only are not divided.
+        assert set(other.values) == set(pool.values) or not set(other.values) & set(pool.values)
+    cities = len(train.listed("cities").values), len(test.listed("cities").values)
+    assert cities[1] / sum(cities) == pytest.approx(0.15, abs=0.02)
 
 
 def test_share_of_lines_without_private_values(generated):

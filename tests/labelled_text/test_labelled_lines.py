@@ -87,3 +87,24 @@ def test_spans_that_cover_no_whole_words_are_counted(text, spans, cut, as_utf16)
     if cut:
         assert found[0].startswith(f"{cut} of {len(spans)} spans begin or end at a blank or inside a word")
         assert (f"as UTF-16 code units {as_utf16} of these" in found[0]) == (as_utf16 > 0)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ({"spans": []}, "text: Field required"),
+        ({"text": "\ud800 Zebulon", "spans": []}, "'text' holds half of a surrogate pair"),
+        ({"text": "Zebulon", "spans": {}}, "span: Input should be a valid list"),
+        ({"text": "Zebulon", "spans": [{"start": True, "end": 3, "label": "X"}]}, "span 1 start: .* valid integer"),
+        ({"text": "Zebulon", "spans": [{"start": 3, "end": 3, "label": "X"}]}, "span 1 is empty"),
+        ({"text": "Zebulon", "spans": [{"start": 0, "end": 3, "label": " "}]}, "span 1 label: "),
+        ({"text": "Zebulon", "spans": [], "document": 1.5}, "document"),
+        (["Zebulon"], "is not a JSON object"),
+    ],
+)
+def test_a_bad_line_is_named_without_its_text(tmp_path, record, reason):
+    file = tmp_path / "gold.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    with pytest.raises(CorpusError, match=f"1 bad line: line 1: {reason}") as caught:
+        list(read_labelled(file))
+    assert "Zebulon" not in str(caught.value)

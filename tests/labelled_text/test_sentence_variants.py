@@ -1,7 +1,7 @@
 import pytest
 
-from tasks.labelled_text.generated_corpus import joined, lower_cased, spaced, unpunctuated, upper_cased
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
+from tasks.labelled_text.variants import joined, lower_cased, spaced, unpunctuated, upper_cased
 
 
 def line(text, *values):

@@ -40,7 +40,8 @@ from tasks.filling.methods.top_k import TopK
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_check import ClassWords, kinds_of_slots
+from tasks.filling.surrogates.class_words import ClassWords
+from tasks.filling.surrogates.marked_slots import kinds_of_slots
 
 _CACHED_PIECES = 8192
 _CACHED_BYTES = 1 << 29

@@ -27,8 +27,8 @@ from tasks.filling.masked_lm.candidate_words import (
     space_sign,
     special_entries,
 )
-from tasks.filling.surrogates.class_check import FEWEST_WORDS, ClassWords
-from tasks.filling.surrogates.words_by_frequency import Form, form_of
+from tasks.filling.surrogates.class_words import ClassWords
+from tasks.filling.surrogates.words_by_frequency import Form
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase as Tokenizer
@@ -177,26 +177,12 @@ class WordsOfKinds(dict[Kind, CausalWords]):
         self[None], self._known = words, known
 
     def __missing__(self, kind: Kind) -> CausalWords:
-        found = self._folded_words(kind)
-        # Too few words do not restrict the filler, which would repeat them.
-        self[kind] = self[None] if len(found) < FEWEST_WORDS else self[None].among(found)
+        mask = None
+        if self._known is not None:
+            frequencies, class_words = self._known
+            mask = class_words.allowed(frequencies.words, kind)
+        # Too few words do not restrict the filler.
+        self[kind] = self[None]
+        if mask is not None:
+            self[kind] = self[None].among({fold(frequencies.words[index]) for index in np.flatnonzero(mask)})
         return self[kind]
-
-    def _folded_words(self, kind: Kind) -> Collection[str]:
-        if self._known is None:
-            return ()
-        frequencies, class_words = self._known
-        if not isinstance(kind, str):
-            return self._by_form.get(kind, ())
-        mask = class_words.allowed(frequencies.words, kind)
-        return () if mask is None else {fold(frequencies.words[index]) for index in np.flatnonzero(mask)}
-
-    @cached_property
-    def _by_form(self) -> dict[Kind, set[str]]:
-        assert self._known is not None, "fills follow forms"
-        frequencies, class_words = self._known
-        found: dict[Kind, set[str]] = {}
-        for word in frequencies.words:
-            folded = fold(word)
-            found.setdefault(form_of(word, has_capital=folded in class_words.forms), set()).add(folded)
-        return found

@@ -46,13 +46,15 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords, EstimatedFr
 from tasks.filling.masked_lm.candidate_words import is_letter
 from tasks.filling.masked_sentence import read_masked_line, spans_of_slots, usual_forms
 from tasks.filling.settings import NoisyCounts
-from tasks.filling.surrogates.groups import MONTHS, TITLES, WEEKDAYS
+from tasks.made_up.pools import shipped_words
 
 if TYPE_CHECKING:
     from tasks.filling.opened_filler import Words
     from tasks.filling.prepared_fill import Corpus
 
-NAMES_OF_NOBODY = frozenset(map(fold, (*TITLES, *WEEKDAYS, *MONTHS))) - {"april", "may", "june", "august"}
+NAMES_OF_NOBODY = frozenset(
+    fold(word) for kind in ("word_before_name", "weekday", "month") for word in shipped_words()[kind]
+) - {"april", "may", "june", "august"}
 """Folded words with a capital that are no names, and hardly ever parts of names."""
 _LEAST_SHARE = 0.01
 """Minimum share of all places for all names together, and for all counted words: noise may leave no place for them."""

@@ -22,7 +22,8 @@ from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageM
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_check import ClassRestriction
+from tasks.filling.surrogates.class_words import ClassRestriction
+from tasks.filling.surrogates.words_by_frequency import Form
 
 _REACH = 32
 Choose = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[int, bool]]
@@ -39,6 +40,8 @@ class _Progress:
     """Positions of all slots."""
     open: list[int]
     """Slots without a fill, ascending."""
+    kinds: Sequence[str | Form | None] | None
+    """Class or form of each slot, if fills follow them."""
     fills: dict[int, Fill] = field(default_factory=dict)
 
 
@@ -59,9 +62,9 @@ class MaskedFiller:
     ) -> None:
         """``off_list``: ``(W,)`` booleans for each language of a place, or ``None`` for all places. ``shares``:
         ``(W,)`` share of each candidate in each language; one without a share is never written in this language.
-        ``restriction``: by the class of the place."""
+        ``restriction``: to words of the class or form of the place."""
         self._model, self._candidates, self._choose, self._off_list = model, candidates, choose, off_list
-        self._randomness, self._batch_sentences, self.restriction = randomness, batch_sentences, restriction
+        self._randomness, self._batch_sentences, self._restriction = randomness, batch_sentences, restriction
         misplaced = unwanted(candidates.words)
         self._unwanted: dict[str | None, dict[Wanted, np.ndarray]] = {None: misplaced}
         for language, share in (shares or {}).items():
@@ -88,7 +91,8 @@ class MaskedFiller:
         for sentence in sentences:
             pieces = next(encoded) if sentence.slots else []
             positions = self._model.open_positions(pieces)
-            states.append(_Progress(sentence, pieces, positions, list(range(len(positions)))))
+            kinds = self._restriction.kinds(sentence) if self._restriction else None
+            states.append(_Progress(sentence, pieces, positions, list(range(len(positions))), kinds))
         while asked := [item for state in states if state.open for item in self._ask(state)]:
             for places, scores in self._model.scored(asked, self._candidates, self._batch_sentences):
                 for (state, slot), row in zip(places, scores, strict=True):
@@ -117,9 +121,9 @@ class MaskedFiller:
         scores[self._unwanted[slot.language][wanted(state.sentence, index)]] = -np.inf
         if np.isneginf(scores.max()):
             raise ModelError("no word that this filler can write is allowed at one of the markers: nothing to choose")
-        chosen, fallback = self.restriction.restrict(place, scores) if self.restriction else None, False
-        if chosen is None:
-            chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
+        if self._restriction is not None and state.kinds is not None:
+            self._restriction.restrict(state.kinds[index], scores)
+        chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
         entries = self._candidates.entries_after(state.sentence.texts, index)
         state.pieces[state.positions[index]] = int(entries[chosen])
         state.fills[index] = Fill(self._candidates.words[chosen], fallback)

@@ -10,9 +10,10 @@ from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
-from tasks.filling.surrogates.line import SurrogateLine, marked_slots, runs_of
-from tasks.filling.surrogates.values import SurrogateValues
+from tasks.filling.surrogates.line import SurrogateLine
+from tasks.filling.surrogates.marked_slots import marked_slots, runs_of
 from tasks.filling.surrogates.words_by_frequency import WordsByFrequency
+from tasks.made_up.known import words_of_class
 
 
 class AsWritten(Casing):
@@ -39,7 +40,6 @@ class SurrogateFiller:
         allowed_words: AllowedWords | None = None,
         *,
         consistent_within: Literal["line", "document", "corpus"] = "line",
-        values: SurrogateValues | None = None,
     ) -> None:
         """``frequencies``: words for markers without a class. ``allowed_words``: words that surrogates should avoid,
         since the original is none of them. The key of ``randomness`` is for surrogates that are consistent beyond a
@@ -47,10 +47,10 @@ class SurrogateFiller:
         self.randomness, self.allowed_words = randomness, allowed_words or AllowedWords()
         self.in_corpus = consistent_within == "corpus"
         """Whether the same original gets the same surrogate in the whole corpus."""
-        self.values = values or SurrogateValues()
-        off_list = None if frequencies is None else self.allowed_words.off_list(frequencies.words)
-        self.by_frequency = WordsByFrequency(frequencies, off_list) if frequencies is not None else None
+        self.by_frequency: WordsByFrequency | None = None
         """Source for markers without a class."""
+        if frequencies is not None:
+            self.by_frequency = WordsByFrequency(frequencies, self.allowed_words.off_list(frequencies.words))
         self.counts: Counter[str] = Counter()
         """``surrogates_with_original``, ``surrogates_by_class`` (no sidecar) and ``surrogates_by_frequency`` (no
         class). The first includes ``surrogates_repeated``: the original already occurred in the line."""
@@ -58,7 +58,7 @@ class SurrogateFiller:
     @cached_property
     def candidate_count(self) -> int:
         """Number of different words in the pools."""
-        return len({word for label in CLASSES for word in map(fold, self.values.words_of_class(label))})
+        return len({word for label in CLASSES for word in map(fold, words_of_class(label))})
 
     def fill(self, sentences: Sequence[MaskedSentence], advance: Callable[[int], object]) -> list[list[Fill]]:
         """The fills of each sentence, one per slot. Raises ``CorpusError`` with the line for a marker without a class

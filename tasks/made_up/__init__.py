@@ -1,0 +1,1 @@
+"""Made-up values: people, places, organisations, numbers and dates."""
