@@ -2,7 +2,7 @@
 
 Each says little of a person, and several together who it is. Named-entity models leave most of them out. Masking all
 figures costs context, so this tagger is for documents about persons, such as reports and decisions, and not for chat
-(docs/research/anonymisers.md). Occupations are those of the package faker and of the labelled text.
+(docs/research/anonymisers.md). Occupations are those of the package faker and of ``tasks.made_up``.
 """
 
 import re
@@ -63,9 +63,9 @@ def _occupations() -> re.Pattern[str]:
     from faker.providers.job import Provider
     from faker.providers.job.en_US import Provider as American
 
-    from tasks.labelled_text.value_pools import shipped_values
+    from tasks.made_up.pools import shipped_words
 
-    found = {name.lower() for (name,) in shipped_values("jobs")}
+    found = {name.lower() for name in shipped_words()["job"]}
     for job in (*Provider.jobs, *American.jobs):
         # "Engineer, civil (consulting)" and "Advertising account executive/planner"
         found.update(name.strip().lower() for name in job.partition("(")[0].partition(",")[0].split("/"))
