@@ -7,12 +7,10 @@ fact is inferred if its true value is named. A better attacker infers more. A ne
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.words import fold, folded_words
-from tasks.persons.facts import Document, Value, facts_of
+from tasks.persons.facts import Document, facts_of
 from tasks.persons.questions import Question
 
 if TYPE_CHECKING:
@@ -25,34 +23,10 @@ _NAMES = {"LOCATION": "place of residence", "RELATIONSHIP": "marital status", "S
 _WEIGHT_ALONE = 0.5
 
 
-@dataclass
-class Knowledge:
-    """What attackers know without the texts."""
-
-    documents: Sequence[Document]
-    model: str
-    """Causal language model by folder, hub name or ``package:NAME``."""
-    alone: "dict[Words, float]" = field(default_factory=dict)
-    """Log-probability of each answer without a passage, in nats."""
-
-    @cached_property
-    def language_model(self) -> "LanguageModel":
-        """The model, loaded once."""
-        from tasks.language_model.causal_lm.scoring import CausalScorer
-
-        return CausalScorer.load(self.model)
-
-    @cached_property
-    def counts(self) -> tuple[Counter[Value], list[Counter[Value]]]:
-        """Numbers of facts with a value: of all documents, and of each."""
-        own = [Counter(fact.value for fact in facts_of([document])) for document in self.documents]
-        return Counter(fact.value for fact in facts_of(self.documents)), own
+Documents = Sequence[Document]
 
 
-Attacker = Callable[[Sequence[Question], Knowledge], list[set[int]]]
-
-
-def verbatim(asked: Sequence[Question], knowledge: Knowledge) -> list[set[int]]:
+def verbatim(asked: Sequence[Question], documents: Documents, model: object) -> list[set[int]]:
     """Names each value whose words are all in the text, in any order, or whose digits are.
 
     Case is ignored, and so are signs within numbers. Of a place such as ``Ulm / Germany``, ``Ulm`` is enough.
@@ -61,51 +35,51 @@ def verbatim(asked: Sequence[Question], knowledge: Knowledge) -> list[set[int]]:
     digits = {text: _GAP.sub("", text) for text in words}
 
     def is_in(value: str, text: str) -> bool:
-        own, number = folded_words(value), re.sub(r"\D", "", value)
+        own, number = folded_words(value.split(" / ")[0]), re.sub(r"\D", "", value)
         return (bool(own) and words[text].issuperset(own)) or (len(number) >= _FEWEST_DIGITS and number in digits[text])
 
-    return [
-        {place for place, value in enumerate(one.candidates) if is_in(value.split(" / ")[0], one.text)} for one in asked
-    ]
+    return [{place for place, value in enumerate(one.candidates) if is_in(value, one.text)} for one in asked]
 
 
-def frequency(asked: Sequence[Question], knowledge: Knowledge) -> list[set[int]]:
+def frequency(asked: Sequence[Question], documents: Documents, model: object) -> list[set[int]]:
     """Names the value that most facts of other documents have; reads no text."""
-    (everywhere, own), found = knowledge.counts, []
+    own = [Counter(fact.value for fact in facts_of([document])) for document in documents]
+    everywhere, found = Counter(fact.value for fact in facts_of(documents)), []
     for one in asked:
         values = [(one.fact.attribute, fold(keyword)) for keyword in one.candidates]
-        counts = [everywhere[value] - own[one.document][value] for value in values]
-        found.append({counts.index(max(counts))})
+        found.append(_highest([everywhere[value] - own[one.document][value] for value in values]))
     return found
 
 
-def language_model(asked: Sequence[Question], knowledge: Knowledge) -> list[set[int]]:
+def language_model(asked: Sequence[Question], documents: Documents, model: "LanguageModel") -> list[set[int]]:
     """Names the value of the highest score: log p(answer | passage) - log p(answer) / 2.
 
     The second term makes rare and long values comparable with others. With half of it, SmolLM2 inferred 55 % of 186
-    facts of raw court decisions, with all of it 35 %, without it 41 %. Questions with the same passage are read at once.
+    facts of raw court decisions, with all of it 35 %, without it 41 %. Equal passages are read once.
     """
     answers = [[_answer(one.fact.attribute, value) for value in one.candidates] for one in asked]
     passages = [tuple(one.passage.split()) for one in asked]
-    groups: defaultdict[Words, dict[Words, float]] = defaultdict(dict)
+    groups: defaultdict[Words, dict[Words, None]] = defaultdict(dict)
     for passage, given in zip(passages, answers, strict=True):
-        groups[()] |= {answer: 0.0 for answer in given if answer not in knowledge.alone}
-        groups[passage] |= dict.fromkeys(given if passage else [], 0.0)
-    unread = {passage: group for passage, group in groups.items() if group}
-    sentences = [[(*passage, *answer) for answer in group] for passage, group in unread.items()]
-    for (passage, group), scores in zip(
-        unread.items(), knowledge.language_model.score_sentences(sentences), strict=True
-    ):
-        (group if passage else knowledge.alone).update(zip(group, scores.tolist(), strict=True))
-    found = []
-    for passage, given in zip(passages, answers, strict=True):
-        read = groups[passage] if passage else knowledge.alone
-        values = [read[answer] - _WEIGHT_ALONE * knowledge.alone[answer] for answer in given]
-        found.append({values.index(max(values))})
-    return found
+        for before in ((), passage):
+            groups[before].update(dict.fromkeys(given))
+    sentences = [[(*passage, *answer) for answer in group] for passage, group in groups.items()]
+    scores = dict(zip(groups, model.score_sentences(sentences), strict=True))
+    read = {passage: dict(zip(group, scores[passage].tolist(), strict=True)) for passage, group in groups.items()}
+    return [
+        _highest([read[passage][answer] - _WEIGHT_ALONE * read[()][answer] for answer in given])
+        for passage, given in zip(passages, answers, strict=True)
+    ]
 
 
-ATTACKERS: Mapping[str, Attacker] = {each.__name__: each for each in (verbatim, frequency, language_model)}
+ATTACKERS: Mapping[str, Callable[[Sequence[Question], Documents, Any], list[set[int]]]] = {
+    each.__name__: each for each in (verbatim, frequency, language_model)
+}
+"""Functions of questions, all documents of the facts file, and a language model."""
+
+
+def _highest(scores: list[float]) -> set[int]:
+    return {scores.index(max(scores))}
 
 
 def _answer(attribute: str, value: str) -> "Words":

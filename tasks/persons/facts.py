@@ -19,12 +19,8 @@ from tasks.corpora.text_lines import NoJson, read_json_line, read_lines
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 
-DIRECT = frozenset(
-    "NAME IDENTIFICATION_NUMBER DRIVER_LICENSE_NUMBER PHONE_NUMBER PASSPORT_NUMBER EMAIL_ADDRESS".split()
-)
+DIRECT = "NAME IDENTIFICATION_NUMBER DRIVER_LICENSE_NUMBER PHONE_NUMBER PASSPORT_NUMBER EMAIL_ADDRESS".split()
 """Attributes that identify a person directly; all others are quasi-identifiers."""
-Value = tuple[str, str]
-"""Attribute and folded keyword: the form in which facts are compared."""
 
 
 class Fact(BaseModel, strict=True, frozen=True):
@@ -35,8 +31,8 @@ class Fact(BaseModel, strict=True, frozen=True):
     hardness: int = 0
 
     @property
-    def value(self) -> Value:
-        """The fact as it is compared."""
+    def value(self) -> tuple[str, str]:
+        """Attribute and folded keyword: the form in which facts are compared."""
         return self.attribute, fold(self.keyword)
 
 
@@ -50,7 +46,7 @@ class Person(BaseModel, strict=True, frozen=True):
 
 
 class Document(BaseModel, strict=True, frozen=True):
-    """A document and its persons."""
+    """A document and its persons; another version of a document has none."""
 
     text: str
     persons: list[Person] = Field(alias="subjects", default=[])
@@ -62,10 +58,7 @@ def facts_of(documents: Iterable[Document]) -> list[Fact]:
 
 
 def read_documents(path: str | Path) -> list[Document]:
-    """The documents of a facts file, or of one without persons.
-
-    ``CorpusError`` names the first malformed line, without its text.
-    """
+    """The documents; ``CorpusError`` names the first malformed line, without its text."""
     found = []
     for number, line in enumerate(read_lines(path, "documents"), start=1):
         try:
@@ -76,21 +69,4 @@ def read_documents(path: str | Path) -> list[Document]:
             problem = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, problem["loc"])) or "the document"
             raise CorpusError(f"{str(path)!r}: line {number}: {place}: {problem['msg']}; correct the line") from None
-    if not found:
-        raise CorpusError(f"{str(path)!r} is empty; it needs at least one document")
     return found
-
-
-def read_version(path: str | Path, documents: int) -> list[str]:
-    """The texts of another version of the documents: JSON lines (``.jsonl``), or a document a line.
-
-    ``CorpusError`` if their number differs.
-    """
-    is_json = str(path).endswith(".jsonl")
-    texts = [one.text for one in read_documents(path)] if is_json else list(read_lines(path, "documents"))
-    if len(texts) != documents:
-        raise CorpusError(
-            f"{str(path)!r} has {len(texts):,} documents, and the facts file {documents:,}; give a version of each "
-            "document, in the same order"
-        )
-    return texts

