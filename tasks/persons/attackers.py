@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _GAP = re.compile(r"(?<=\d)[\s().+-]+(?=\d)")
 _FEWEST_DIGITS = 5
-_NAMES = {"LOCATION": "place of residence", "RELATIONSHIP": "marital status", "SEX": "gender"}
-"""How a question calls an attribute, if it is not the tag in lower case."""
+_CALLED = {"LOCATION": "place of residence", "RELATIONSHIP": "marital status", "SEX": "gender"}
+"""Attributes that a question does not call by the tag."""
 _WEIGHT_ALONE = 0.5
 
 
@@ -83,5 +83,5 @@ def _highest(scores: list[float]) -> set[int]:
 
 
 def _answer(attribute: str, value: str) -> "Words":
-    name = _NAMES.get(attribute, attribute.lower().replace("_", " "))
+    name = _CALLED.get(attribute, attribute.lower().replace("_", " "))
     return ("The", *name.split(), "of", "this", "person", "is", *value.split())

@@ -59,7 +59,7 @@ class PersonSettings(Settings):
 
 
 class PersonFiles(StageFiles):
-    """Documents, their facts, and their versions."""
+    """Documents with facts, and versions of the documents."""
 
     facts: Annotated[str, READ]
     """documents with the facts about their persons, JSON lines as SPIA has them"""
@@ -83,20 +83,21 @@ def persons(settings: PersonSettings, files: PersonFiles, cell: Cell, resources:
         if len(versions[path]) != len(documents):
             counted = f"{path!r} has {len(versions[path]):,} documents, and {files.facts!r} {len(documents):,}"
             raise CorpusError(f"{counted}; give a version of each document, in the same order")
-    found = attacked(documents, versions, settings, files.model, cell.seed or 0, files.sample)
+    seed, most = cell.seed or 0, min(files.sample or len(documents), len(documents))
+    chosen = sorted(Random(seed).sample(range(len(documents)), most))
+    found = attacked(documents, versions, chosen, settings, files.model, seed)
     return Report(shown=_shown(found)).measure(documents=len(documents), by_version=found)
 
 
 def attacked(
     documents: Sequence[Document],
     versions: Mapping[str, Sequence[str]],
+    chosen: Sequence[int],
     settings: PersonSettings,
     model: str,
     seed: int,
-    sample: int | None = None,
 ) -> ByVersion:
-    """The measures; ``versions``: texts of all documents by name, ``sample``: number of documents that are drawn."""
-    chosen = sorted(Random(seed).sample(range(len(documents)), min(sample or len(documents), len(documents))))
+    """The measures of the chosen documents; ``versions``: texts of all documents by name."""
     scorer = None
     if "language_model" in settings.attackers:
         from tasks.language_model.causal_lm.scoring import CausalScorer
@@ -112,9 +113,8 @@ def attacked(
         for attacker in settings.attackers:
             started = time.process_time()
             named = ATTACKERS[attacker](asked, documents, scorer)
-            seconds = round(time.process_time() - started, 1)
-            of_attack = measured(asked, named, blind[attacker], documents)
-            found[version][attacker] = of_attack | {"processor_seconds": seconds}
+            seconds = {"processor_seconds": round(time.process_time() - started, 1)}
+            found[version][attacker] = measured(asked, named, blind[attacker], documents) | seconds
     return found
 
 

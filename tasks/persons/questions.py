@@ -13,7 +13,7 @@ from random import Random
 from tasks.corpora.words import folded_words
 from tasks.persons.facts import Document, Fact, facts_of
 
-_SENTENCE_END = re.compile(r"(?<=[.!?”])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?”])(?<!\b\w\.)(?<!\b\w\w\.)(?<!\bMrs\.)\s+|\n+")  # not after Mr. or J.
 LONGEST = 60
 """Most words of a passage."""
 _SHORTEST = 3  # letters of a word of a description that selects sentences
