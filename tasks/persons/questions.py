@@ -60,8 +60,8 @@ def questions(
 
 
 def passage_about(description: str, text: str) -> str:
-    """The sentences that share most words with a description, in the order of the text; at most ``LONGEST`` words.
-    A shared word counts more, the fewer sentences have it."""
+    """Whole sentences that share most words with a description, in the order of the text; at most ``LONGEST`` words.
+    A shared word counts more, the fewer sentences have it. If the best sentence is longer, it is cut."""
     sentences = [sentence.split() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
     folded = [set(folded_words(" ".join(sentence))) for sentence in sentences]
     asked = {word for word in folded_words(description) if len(word) >= _SHORTEST}
@@ -69,7 +69,7 @@ def passage_about(description: str, text: str) -> str:
     shared = [sum(1 / spread[word] for word in sorted(found & asked)) for found in folded]
     chosen, length = [], 0
     for place in sorted(range(len(sentences)), key=lambda place: -shared[place]):
-        if length < LONGEST:
+        if not chosen or length + len(sentences[place]) <= LONGEST:
             chosen.append(place)
             length += len(sentences[place])
     return " ".join([word for place in sorted(chosen) for word in sentences[place]][:LONGEST])
