@@ -23,10 +23,7 @@ _CALLED = {"LOCATION": "place of residence", "RELATIONSHIP": "marital status", "
 _WEIGHT_ALONE = 0.5
 
 
-Documents = Sequence[Document]
-
-
-def verbatim(asked: Sequence[Question], documents: Documents, model: object) -> list[set[int]]:
+def verbatim(asked: Sequence[Question], documents: Sequence[Document], model: object) -> list[set[int]]:
     """Names each value whose words are all in the text, in any order, or whose digits are.
 
     Case is ignored, and so are signs within numbers. Of a place such as ``Ulm / Germany``, ``Ulm`` is enough.
@@ -41,7 +38,7 @@ def verbatim(asked: Sequence[Question], documents: Documents, model: object) -> 
     return [{place for place, value in enumerate(one.candidates) if is_in(value, one.text)} for one in asked]
 
 
-def frequency(asked: Sequence[Question], documents: Documents, model: object) -> list[set[int]]:
+def frequency(asked: Sequence[Question], documents: Sequence[Document], model: object) -> list[set[int]]:
     """Names the value that most facts of other documents have; reads no text."""
     own = [Counter(fact.value for fact in facts_of([document])) for document in documents]
     everywhere, found = Counter(fact.value for fact in facts_of(documents)), []
@@ -51,7 +48,7 @@ def frequency(asked: Sequence[Question], documents: Documents, model: object) ->
     return found
 
 
-def language_model(asked: Sequence[Question], documents: Documents, model: "LanguageModel") -> list[set[int]]:
+def language_model(asked: Sequence[Question], documents: Sequence[Document], model: "LanguageModel") -> list[set[int]]:
     """Names the value of the highest score: log p(answer | passage) - log p(answer) / 2.
 
     The second term makes rare and long values comparable with others. With half of it, SmolLM2 inferred 55 % of 186
@@ -72,7 +69,7 @@ def language_model(asked: Sequence[Question], documents: Documents, model: "Lang
     ]
 
 
-ATTACKERS: Mapping[str, Callable[[Sequence[Question], Documents, Any], list[set[int]]]] = {
+ATTACKERS: Mapping[str, Callable[[Sequence[Question], Sequence[Document], Any], list[set[int]]]] = {
     each.__name__: each for each in (verbatim, frequency, language_model)
 }
 """Functions of questions, all documents of the facts file, and a language model."""

@@ -67,7 +67,8 @@ def passage_about(description: str, text: str) -> str:
     asked = {word for word in folded_words(description) if len(word) >= _SHORTEST}
     spread = Counter(word for found in folded for word in found & asked)
     shared = [sum(1 / spread[word] for word in sorted(found & asked)) for found in folded]
-    chosen, length = [], 0
+    chosen: list[int] = []
+    length = 0
     for place in sorted(range(len(sentences)), key=lambda place: -shared[place]):
         if not chosen or length + len(sentences[place]) <= LONGEST:
             chosen.append(place)
