@@ -131,7 +131,7 @@ def _shown(found: ByVersion) -> str:
     tables = [plain_grid("", ["text", "attacker", *heads.values(), "alone"], rows)]
     for key in ("hardness", "attribute"):
         groups = list(attacks[0][1][f"by_{key}"])
-        rows = [[*of, *(percent(one[f"by_{key}"][group], "cpr") for group in groups)] for of, one in attacks]
+        rows = [[*of, *(f"{100 * one[f'by_{key}'][group]['cpr']:.1f}" for group in groups)] for of, one in attacks]
         tables.append(plain_grid("", ["text", f"CPR, % by {key}", *groups], rows))
     return "\n\n".join(map(markdown, tables))
 

@@ -7,8 +7,8 @@ from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_lla
 
 from tasks.cli import main
 from tasks.persons.attackers import frequency, language_model, verbatim
-from tasks.persons.facts import Document, read_documents
-from tasks.persons.questions import LONGEST, Question, passage_about, questions
+from tasks.persons.facts import Document
+from tasks.persons.questions import LONGEST, passage_about, questions
 from tasks.persons.risk import collective, individual, measured, sizes
 
 ADA, OTTO = "Ada Quill, a baker of Ulm. ", "Otto Zwick is a baker who lives in Graz. "
@@ -55,7 +55,7 @@ def test_rates_and_k_are_those_by_hand():
     answers = list(zip(asked, [True, True, False, False, True, True, False, False], strict=True))
     assert collective(answers).value == pytest.approx(4 / 8)
     assert individual(answers).value == pytest.approx((1 / 3 + 1 / 3 + 1) / 3)
-    # Ada: two bakers. Otto: the only baker of Graz. Ida: nothing is inferred, and there are four persons.
+    # Ada: two bakers; a name is no quasi-identifier. Otto: the only baker of Graz. Ida: nothing, so all four persons.
     assert sizes(answers, DOCUMENTS) == [2, 1, 4]
     named = [{one.answer} if hit else set() for one, hit in answers]
     found = measured(asked, named, [set()] * len(asked), DOCUMENTS)
@@ -65,11 +65,6 @@ def test_rates_and_k_are_those_by_hand():
     assert found["by_hardness"] == {"1": found["by_hardness"]["1"]}
     # Three names, two occupations and two places: the share of wrong guesses.
     assert found["cpr_chance"] == pytest.approx(1 - (3 / 3 + 3 / 2 + 2 / 2) / 8)
-
-
-def test_a_name_identifies_directly_and_is_no_part_of_k():
-    answers = [(one, one.fact.attribute == "NAME") for one in asked_of(DOCUMENTS)]
-    assert sizes(answers, DOCUMENTS) == [4, 4, 4]
 
 
 def test_the_same_person_in_all_documents_is_never_alone():
@@ -134,11 +129,9 @@ def test_a_passage_has_the_sentences_about_the_person():
 def scorer(tmp_path_factory):
     from tasks.language_model.causal_lm.scoring import CausalScorer
 
-    tokenizer = causal_tokenizer(
-        "The name of this person is occupation Rome Paris Tom Bob cat dog red blue a b c d e f g h"
-    )
+    tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog a b c d e f g h")
     folder = tmp_path_factory.mktemp("model")
-    # After " Tom" every piece is equally likely, so a passage changes nothing: each value has the same score.
+    # Every piece is equally likely in the first: each value has the same score.
     same = CausalScorer.load(save(llama_of_last_piece(tokenizer, {}, others=0.0), tokenizer, folder / "same"))
     return same, CausalScorer.load(save(random_llama(tokenizer), tokenizer, folder / "random"))
 
@@ -155,19 +148,14 @@ def test_an_attacker_without_a_preference_is_as_good_as_chance(scorer):
 
 def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorer):
     documents = [document(f"Tom {value}", person("Tom", NAME=value)) for value in ("Rome", "Paris", "cat", "dog")]
-    asked = asked_of(documents)
-    model, expected = scorer[1], []
+    asked, model, expected = asked_of(documents), scorer[1], []
     for one in asked:
         answers = [("The", "name", "of", "this", "person", "is", value) for value in one.candidates]
         (read,), (alone,) = (
-            model.score_sentences([[(*before, *each) for each in answers]]) for before in (one.passage.split(), [])
+            model.score_sentences([[(*before, *each) for each in answers]]) for before in (one.passage.split(), ())
         )
         expected.append({int((read - alone / 2).argmax())})
     assert language_model(asked, documents, model) == expected
-    blind = [Question(one.document, one.person, one.fact, one.candidates, one.answer) for one in asked]
-    assert len({one.candidates[next(iter(place))] for one, place in zip(
-        blind, language_model(blind, documents, model), strict=True
-    )}) == 1  # fmt: skip
 
 
 def write(path, *records):
@@ -187,7 +175,8 @@ def test_the_command_reports_numbers_alone(tmp_path, capsys):
     assert "verbatim | 87.5 [" in shown
     assert "1 of 3" in shown
     assert not [word for word in ("Quill", "Otto", "Ulm", "aker") if word in shown + report.read_text()]
-    assert main([*command, "--sample", "1", "--seed", "3", "--report", str(report)]) in (0, 1)
+    assert main([*command, "--sample", "1", "--seed", "5", "--report", str(report)]) == 0
+    assert json.loads(report.read_text())["measured"]["by_version"]["--facts"]["verbatim"]["persons"] == 1
 
 
 @pytest.mark.parametrize(
@@ -210,6 +199,3 @@ def test_a_bad_file_ends_with_one_line(second, says, tmp_path, monkeypatch, caps
     error = capsys.readouterr().err
     assert says in error
     assert (error.count("\n"), "Quux" in error) == (1, False)
-    if "line 2" in says:
-        with pytest.raises(Exception, match="line 2"):
-            read_documents(tmp_path / "facts.jsonl")
