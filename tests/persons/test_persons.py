@@ -42,7 +42,6 @@ def asked_of(documents, texts=None, most=20, seed=1):
 
 
 def names(attacker, asked, documents=DOCUMENTS, model=None):
-    """Whether the attacker names the true value of each question."""
     return [one.answer in places for one, places in zip(asked, attacker(asked, documents, model), strict=True)]
 
 
@@ -62,8 +61,6 @@ def test_rates_and_k_are_those_by_hand():
     assert (found["cpr"], found["cpr_blind"], found["cpr_places"]) == (0.5, 1.0, 8)
     assert (found["persons"], found["alone"], found["k_median"]) == (3, 1, 2)
     assert found["by_attribute"]["LOCATION"]["cpr"] == 0.5
-    assert found["by_hardness"] == {"1": found["by_hardness"]["1"]}
-    # Three names, two occupations and two places: the share of wrong guesses.
     assert found["cpr_chance"] == pytest.approx(1 - (3 / 3 + 3 / 2 + 2 / 2) / 8)
 
 
@@ -72,8 +69,7 @@ def test_the_same_person_in_all_documents_is_never_alone():
     asked = asked_of(documents)
     assert [one.candidates for one in asked] == [("Ada Quill",), ("Ulm",)] * 3
     answers = [(one, True) for one in asked]
-    assert sizes(answers, documents) == [3, 3, 3]
-    assert (collective(answers).value, individual(answers).value) == (0, 0)
+    assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)
 
 
 def test_verbatim_finds_planted_facts_and_no_masked_ones():
@@ -90,10 +86,8 @@ def test_verbatim_finds_planted_facts_and_no_masked_ones():
     [
         ("+61 (5) 913-1851", "call 615 913 1851 now", True),
         ("615913", "call 615 914", False),
-        ("12", "flat 1 2", False),
         ("יעל כהן", "היום פגשתי את יעל כהן.", True),
         ("محمد", "ذهب [MASK] إلى السوق", False),
-        ("—", "a — b", False),
     ],
 )
 def test_numbers_and_names_of_other_scripts(keyword, text, found):
@@ -142,7 +136,6 @@ def test_an_attacker_without_a_preference_is_as_good_as_chance(scorer):
     asked = asked_of(documents, most=4)
     found = names(language_model, asked, documents, scorer[0])
     assert sum(found) == pytest.approx(100, abs=30)
-    # It names the first value of each list, which is the true one by lot.
     assert found == [one.answer == 0 for one in asked]
 
 
@@ -173,7 +166,6 @@ def test_the_command_reports_numbers_alone(tmp_path, capsys):
     found = json.loads(report.read_text())["measured"]["by_version"]
     assert [found[version]["verbatim"]["cpr"] for version in ("--facts", masked)] == [0, 7 / 8]
     assert "verbatim | 87.5 [" in shown
-    assert "1 of 3" in shown
     assert not [word for word in ("Quill", "Otto", "Ulm", "aker") if word in shown + report.read_text()]
     assert main([*command, "--sample", "1", "--seed", "5", "--report", str(report)]) == 0
     assert json.loads(report.read_text())["measured"]["by_version"]["--facts"]["verbatim"]["persons"] == 1
@@ -183,7 +175,6 @@ def test_the_command_reports_numbers_alone(tmp_path, capsys):
     ("second", "says"),
     [
         ("no JSON", "'facts.jsonl': line 2 is not JSON"),
-        ('{"text": "Quux"}{', "line 2 is not JSON"),
         ('{"subjects": []}', "line 2: text: Field required"),
         ('{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"tag": "NAME", "keyword": 7}]}]}',
          "line 2: subjects.0.PIIs.0.keyword: Input should be a valid string"),
