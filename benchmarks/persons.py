@@ -123,16 +123,18 @@ def measured(
     """A row for each version, with the figures of each attacker."""
     found = attacked(documents, versions, chosen, SETTINGS, MODEL, SEED)
     return [
-        {"data": data, "documents": len(chosen), "by": name, "attackers": {key: short(one) for key, one in by.items()}}
+        {"data": data, "documents": len(chosen), "by": name, "attackers": {key: short(key, by[key]) for key in by}}
         for name, by in found.items()
     ]
 
 
-def short(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Figures with four decimals; of groups of facts the rate and the blind rate."""
+def short(attacker: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures with four decimals; of groups of facts the rates that the page shows, with and without a text."""
     found: dict[str, Any] = {}
     for name, value in figures.items():
         if name.startswith("by_"):
+            if attacker != "language_model":
+                continue
             found[name] = {key: [round(one["cpr"], 4), round(one["cpr_blind"], 4)] for key, one in value.items()}
         elif isinstance(value, list):
             found[name] = [round(end, 4) for end in value]
