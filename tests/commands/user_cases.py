@@ -493,6 +493,17 @@ CASES += [
         "held-out"),
 ]  # fmt: skip
 
+# Facts about persons ---------------------------------------------------------------------------------------------
+PERSONS = "persons --set attackers=[verbatim] --facts x --texts "
+_PERSON = {"description": "", "PIIs": [{"tag": "NAME", "keyword": "Zebulon"}]}
+CASES += [
+    Case("persons: facts and text", PERSONS + "x", json.dumps({"text": "Quux", "subjects": [_PERSON]}), 0, "100.0"),
+    Case("persons: no facts", PERSONS + "x", json.dumps({"text": "Quux"}), 1, "no person of the documents has a fact"),
+    Case("persons: an empty file", PERSONS + "x", "", 1, "no person of the documents has a fact"),
+    Case("persons: text instead of facts", PERSONS + "x", "Zebulon Quux\n", 1, "'x': line 1 is not JSON"),
+    Case("persons: no text to compare", PERSONS + "nope", json.dumps({"text": "Quux"}), 1, "'nope' does not exist"),
+]  # fmt: skip
+
 # n-best lists ----------------------------------------------------------------------------------------------------
 _LIST = {"utterance_id": "u", "reference": "the cat", "hypotheses": [{"text": "the cat", "score": -1.0}]}
 

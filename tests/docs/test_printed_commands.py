@@ -187,6 +187,10 @@ def make_folder(folder: Path) -> None:
         start = record["text"].index("with ") + 5
         record["spans"] = [{"start": start, "end": len(record["text"]) - 1, "label": "PERSON"}]
     write["labelled.jsonl"] = write["mail.jsonl"] = list(map(json.dumps, labels))
+    about = [{"tag": "NAME", "keyword": "James Wilson", "hardness": 1}]
+    subjects = [{"description": "James Wilson", "PIIs": about}]
+    write["facts.jsonl"] = [json.dumps({"text": line, "subjects": subjects}) for line in lines[:4]]
+    write["released.jsonl"] = [json.dumps({"text": "We met [PERSON]."})] * 4
     spoken = [{"utterance_id": f"u{number}", "text": line} for number, line in enumerate(lines)]
     write["test/manifest.jsonl"] = [json.dumps({**one, "audio": "a.wav", "seconds": 1.0}) for one in spoken]
     write["found.jsonl"] = list(map(json.dumps, spoken))

@@ -1,0 +1,1 @@
+"""Risk of a person: facts about persons that anonymised text still reveals."""

@@ -1,0 +1,76 @@
+"""Questions about facts: which of these values is the person's?
+
+The values are those of the attribute in the whole facts file: the true one at a random place among others. A question
+does not describe the person, since a description repeats facts. A passage leads the attacker to the person.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tasks.corpora.words import folded_words
+from tasks.persons.facts import Document, Fact, facts_of
+
+_SENTENCE_END = re.compile(r"(?<=[.!?”])(?<!\b\w\.)(?<!\b\w\w\.)(?<!\bMrs\.)\s+|\n+")  # not after Mr. or J.
+LONGEST = 60
+"""Most words of a passage."""
+_SHORTEST = 3  # letters of a word of a description that selects sentences
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One fact of one person, to be found among other values."""
+
+    document: int
+    person: int
+    fact: Fact
+    candidates: tuple[str, ...]
+    answer: int
+    """Place of the true value among the candidates."""
+    text: str = ""
+    """Text of the document that the attacker reads; empty for a blind attacker."""
+    passage: str = ""
+    """Sentences of the text about the person."""
+
+
+def questions(
+    documents: Sequence[Document], texts: Sequence[str], chosen: Sequence[int], most: int, seed: int
+) -> list[Question]:
+    """A question about each fact of the ``chosen`` documents, with at most ``most`` candidates.
+
+    Candidates depend on the seed and not on the texts: all versions are asked the same.
+    """
+    values: dict[str, dict[str, str]] = {}
+    for fact in facts_of(documents):
+        values.setdefault(fact.attribute, {}).setdefault(fact.value[1], fact.keyword)
+    draw, asked = Random(seed), []
+    for document in chosen:
+        text = texts[document]
+        for number, person in enumerate(documents[document].persons):
+            passage = passage_about(person.description, text)
+            for fact in person.facts:
+                others = [keyword for value, keyword in values[fact.attribute].items() if value != fact.value[1]]
+                candidates = draw.sample(others, min(most - 1, len(others)))
+                answer = draw.randint(0, len(candidates))
+                candidates.insert(answer, fact.keyword)
+                asked.append(Question(document, number, fact, tuple(candidates), answer, text, passage))
+    return asked
+
+
+def passage_about(description: str, text: str) -> str:
+    """Whole sentences that share most words with a description, in the order of the text; at most ``LONGEST`` words.
+    A shared word counts more, the fewer sentences have it. If the best sentence is longer, it is cut."""
+    sentences = [sentence.split() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    folded = [set(folded_words(" ".join(sentence))) for sentence in sentences]
+    asked = {word for word in folded_words(description) if len(word) >= _SHORTEST}
+    spread = Counter(word for found in folded for word in found & asked)
+    shared = [sum(1 / spread[word] for word in sorted(found & asked)) for found in folded]
+    chosen: list[int] = []
+    length = 0
+    for place in sorted(range(len(sentences)), key=lambda place: -shared[place]):
+        if not chosen or length + len(sentences[place]) <= LONGEST:
+            chosen.append(place)
+            length += len(sentences[place])
+    return " ".join([word for place in sorted(chosen) for word in sentences[place]][:LONGEST])

@@ -1,0 +1,192 @@
+"""Facts about invented persons: rates and k computed by hand, attackers, and what a user hands in."""
+
+import json
+
+import pytest
+from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama, save
+
+from tasks.cli import main
+from tasks.persons.attackers import frequency, language_model, verbatim
+from tasks.persons.facts import Document
+from tasks.persons.questions import LONGEST, passage_about, questions
+from tasks.persons.risk import collective, individual, measured, sizes
+
+ADA, OTTO = "Ada Quill, a baker of Ulm. ", "Otto Zwick is a baker who lives in Graz. "
+
+
+def person(description, **facts):
+    return {
+        "description": description,
+        "PIIs": [{"tag": tag, "keyword": keyword, "certainty": 5, "hardness": 1} for tag, keyword in facts.items()],
+    }
+
+
+def document(text, *persons):
+    return Document.model_validate({"text": text, "subjects": list(persons)})
+
+
+DOCUMENTS = [
+    document(
+        ADA + OTTO,
+        person("Ada Quill", NAME="Ada Quill", OCCUPATION="Baker", LOCATION="Ulm / Germany", AGE=""),
+        person("Otto Zwick", NAME="Otto Zwick", OCCUPATION="Baker", LOCATION="Graz / Austria"),
+    ),
+    document("Nobody is here."),
+    document("Ida Stern, pilot", person("Ida Stern", NAME="Ida Stern", OCCUPATION="Pilot"), person("Someone")),
+]
+
+
+def asked_of(documents, texts=None, most=20, seed=1):
+    texts = [each.text for each in documents] if texts is None else texts
+    return questions(documents, texts, range(len(documents)), most, seed)
+
+
+def names(attacker, asked, documents=DOCUMENTS, model=None):
+    return [one.answer in places for one, places in zip(asked, attacker(asked, documents, model), strict=True)]
+
+
+def test_rates_and_k_are_those_by_hand():
+    asked = asked_of(DOCUMENTS)
+    assert [(one.document, one.person, one.fact.attribute) for one in asked] == [
+        *((0, number, name) for number in (0, 1) for name in ("NAME", "OCCUPATION", "LOCATION")),
+        *((2, 0, name) for name in ("NAME", "OCCUPATION")),
+    ]
+    answers = list(zip(asked, [True, True, False, False, True, True, False, False], strict=True))
+    assert collective(answers).value == pytest.approx(4 / 8)
+    assert individual(answers).value == pytest.approx((1 / 3 + 1 / 3 + 1) / 3)
+    # Ada: two bakers; a name is no quasi-identifier. Otto: the only baker of Graz. Ida: nothing, so all four persons.
+    assert sizes(answers, DOCUMENTS) == [2, 1, 4]
+    named = [{one.answer} if hit else set() for one, hit in answers]
+    found = measured(asked, named, [set()] * len(asked), DOCUMENTS)
+    assert (found["cpr"], found["cpr_blind"], found["cpr_places"]) == (0.5, 1.0, 8)
+    assert (found["persons"], found["alone"], found["k_median"]) == (3, 1, 2)
+    assert found["by_attribute"]["LOCATION"]["cpr"] == 0.5
+    assert found["cpr_chance"] == pytest.approx(1 - (3 / 3 + 3 / 2 + 2 / 2) / 8)
+
+
+def test_the_same_person_in_all_documents_is_never_alone():
+    documents = [document(ADA, person("Ada", NAME="Ada Quill", LOCATION="Ulm")) for _ in range(3)]
+    asked = asked_of(documents)
+    assert [one.candidates for one in asked] == [("Ada Quill",), ("Ulm",)] * 3
+    answers = [(one, True) for one in asked]
+    assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)
+
+
+def test_verbatim_finds_planted_facts_and_no_masked_ones():
+    masked = ["[MASK], a [MASK] of [MASK]. [MASK] is a [MASK]", "", "[MASK], [MASK]"]
+    assert names(verbatim, asked_of(DOCUMENTS)) == [True] * 8
+    assert not any(names(verbatim, asked_of(DOCUMENTS, masked)))
+    # Half a name is no name; a place needs no country; case does not count.
+    left = asked_of(DOCUMENTS, ["QUILL in ULM", "", ""])
+    assert [one.fact.keyword for one, hit in zip(left, names(verbatim, left), strict=True) if hit] == ["Ulm / Germany"]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text", "found"),
+    [
+        ("+61 (5) 913-1851", "call 615 913 1851 now", True),
+        ("615913", "call 615 914", False),
+        ("יעל כהן", "היום פגשתי את יעל כהן.", True),
+        ("محمد", "ذهب [MASK] إلى السوق", False),
+    ],
+)
+def test_numbers_and_names_of_other_scripts(keyword, text, found):
+    documents = [document(text, person("", NAME=keyword))]
+    assert names(verbatim, asked_of(documents)) == [found]
+
+
+def test_frequency_knows_other_documents_alone():
+    documents = [document("", person("", OCCUPATION=name)) for name in ("baker", "baker", "pilot", "Baker")]
+    assert names(frequency, asked_of(documents), documents) == [True, True, False, True]
+
+
+def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
+    documents = [document("x", person("", NAME=f"Person {number}")) for number in range(40)]
+    asked, again = asked_of(documents), asked_of(documents, ["y"] * 40)
+    assert [one.candidates for one in asked] == [one.candidates for one in again]
+    assert {len(set(one.candidates)) for one in asked} == {20}
+    assert [one.candidates[one.answer] for one in asked] == [f"Person {number}" for number in range(40)]
+    assert len({one.answer for one in asked}) > 10
+    assert [one.candidates for one in asked_of(documents, seed=2)] != [one.candidates for one in asked]
+
+
+def test_a_passage_has_the_sentences_about_the_person():
+    rain = "Rain fell on the mat and on the cat all day. "
+    text = rain * 30 + "Mr. Otto Zwick lives in Graz. " + rain * 30 + "He bakes."
+    passage = passage_about("Otto Zwick - lives in Graz", text)
+    assert passage == rain * 4 + "Mr. Otto Zwick lives in Graz. He bakes."
+    assert passage_about("Otto", " ".join(["Otto", *map(str, range(99))])).split()[-1] == str(LONGEST - 2)
+    assert passage_about("Otto", "") == ""
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory):
+    from tasks.language_model.causal_lm.scoring import CausalScorer
+
+    tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog a b c d e f g h")
+    folder = tmp_path_factory.mktemp("model")
+    # Every piece is equally likely in the first: each value has the same score.
+    same = CausalScorer.load(save(llama_of_last_piece(tokenizer, {}, others=0.0), tokenizer, folder / "same"))
+    return same, CausalScorer.load(save(random_llama(tokenizer), tokenizer, folder / "random"))
+
+
+def test_an_attacker_without_a_preference_is_as_good_as_chance(scorer):
+    values = "a b c d e f g h".split()
+    documents = [document("Tom ran.", person("Tom", NAME=values[number % 8])) for number in range(400)]
+    asked = asked_of(documents, most=4)
+    found = names(language_model, asked, documents, scorer[0])
+    assert sum(found) == pytest.approx(100, abs=30)
+    assert found == [one.answer == 0 for one in asked]
+
+
+def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorer):
+    documents = [document(f"Tom {value}", person("Tom", NAME=value)) for value in ("Rome", "Paris", "cat", "dog")]
+    asked, model, expected = asked_of(documents), scorer[1], []
+    for one in asked:
+        answers = [("The", "name", "of", "this", "person", "is", value) for value in one.candidates]
+        (read,), (alone,) = (
+            model.score_sentences([[(*before, *each) for each in answers]]) for before in (one.passage.split(), ())
+        )
+        expected.append({int((read - alone / 2).argmax())})
+    assert language_model(asked, documents, model) == expected
+
+
+def write(path, *records):
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return str(path)
+
+
+def test_the_command_reports_numbers_alone(tmp_path, capsys):
+    facts = write(tmp_path / "facts.jsonl", *(each.model_dump(by_alias=True) for each in DOCUMENTS))
+    masked = write(tmp_path / "masked.jsonl", {"text": "[MASK] of Ulm"}, {"text": ""}, {"text": "[MASK]"})
+    report = tmp_path / "report.json"
+    command = ["persons", "--facts", facts, "--texts", masked, "--set", "attackers=[verbatim, frequency]"]
+    assert main([*command, "--report", str(report)]) == 0
+    shown = capsys.readouterr().out
+    found = json.loads(report.read_text())["measured"]["by_version"]
+    assert [found[version]["verbatim"]["cpr"] for version in ("--facts", masked)] == [0, 7 / 8]
+    assert "verbatim | 87.5 [" in shown
+    assert not [word for word in ("Quill", "Otto", "Ulm", "aker") if word in shown + report.read_text()]
+    assert main([*command, "--sample", "1", "--seed", "5", "--report", str(report)]) == 0
+    assert json.loads(report.read_text())["measured"]["by_version"]["--facts"]["verbatim"]["persons"] == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        ("no JSON", "'facts.jsonl': line 2 is not JSON"),
+        ('{"subjects": []}', "line 2: text: Field required"),
+        ('{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"tag": "NAME", "keyword": 7}]}]}',
+         "line 2: subjects.0.PIIs.0.keyword: Input should be a valid string"),
+        ('{"text": "Quux", "subjects": []}\n{"text": "y"}', "'texts.jsonl' has 2 documents, and 'facts.jsonl' 3"),
+        ('{"text": "Quux", "subjects": []}', "no person of the documents has a fact"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_ends_with_one_line(second, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "facts.jsonl").write_text(f'{{"text": "Quux", "subjects": []}}\n{second}\n')
+    write(tmp_path / "texts.jsonl", {"text": "a"}, {"text": "b"})
+    assert main("persons --facts facts.jsonl --texts texts.jsonl --set attackers=[verbatim]".split()) == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert (error.count("\n"), "Quux" in error) == (1, False)
