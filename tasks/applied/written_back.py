@@ -37,7 +37,9 @@ def write_back(files: Mapping[str, TextPlaces], folder: Path, text: Path) -> Non
 
 
 def _sentences(text: str) -> list[str]:
-    return [line for line in lines_of(text)[::2] if line.strip()]
+    # JSON can hold halves of surrogate pairs, which no file of text can.
+    lines = (line.encode("utf-8", "replace").decode("utf-8") for line in lines_of(text)[::2])
+    return [line for line in lines if line.strip()]
 
 
 def _filled(text: str, filled: Iterator[str]) -> str:

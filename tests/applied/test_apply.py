@@ -212,6 +212,14 @@ def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(rep
     assert "has 2 fills of each text" in capsys.readouterr().err
 
 
+def test_halves_of_surrogate_pairs_are_written_back_as_text(folder):
+    Path("chat.jsonl").write_text('{"text": "We met Ottilie \\ud83d on a mat."}\n', encoding="utf-8")
+    made = apply(COUNTED, "chat.jsonl", "out", "--write-back")
+    written = json.loads((made / "files/chat.jsonl").read_text())["text"]
+    assert written.startswith("We met ")
+    assert written.isprintable()
+
+
 def _unmasked(cell, earlier):
     """As a review of the sample has found it; no reference reader runs here."""
     from tasks.review.estimate import Interval, Unmasked
