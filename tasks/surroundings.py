@@ -1,6 +1,7 @@
 """State of code and machine on which a number depends besides its inputs, for hashes and clusters."""
 
 import hashlib
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,14 @@ def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
 
 def _code_hash() -> str:
     """The hash of this package's present files, with lists of words, committed or not."""
+    return hash_of_files([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")], _PACKAGE)
+
+
+def hash_of_files(files: Iterable[Path], root: Path) -> str:
+    """The SHA-256 of the contents of files and of their paths below ``root``, in the order of the paths."""
     digest = hashlib.sha256()
-    for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")]):
-        digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 
 
