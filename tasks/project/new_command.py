@@ -5,8 +5,7 @@ ship. The files are added to git, and the commit is left to you. In a checkout, 
 its top folder.
 
 Stages depend on palimpsest.version, which names the installed code. After an upgrade of palimpsest,
---upgrade writes that file, dvc.yaml and constraints.txt again. So stages run again. All other files
-stay.
+--upgrade writes that file and dvc.yaml again. Then stages run again.
 
 examples:
     palimpsest new mail && cd mail
@@ -14,7 +13,6 @@ examples:
 """
 
 import re
-import shutil
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -22,14 +20,11 @@ from typing import Annotated
 
 from tasks.errors import ParameterError
 from tasks.options import Argument, Command, Options
-from tasks.project.project_files import COPY, copy_project_files
+from tasks.project.project_files import CODE_VERSION, COPY, copy_project_files
 
 SUMMARY = "make a folder for an experiment from the installed package, without a clone"
 
-_PACKAGES = Path(__file__).parents[2]
-_UPGRADED = ("dvc.yaml", "constraints.txt")
 _DEPENDENCIES = re.compile(r"\bdeps: \[([^]]*)\]")
-_CODE = re.compile(r"(?:tasks|flows|dashboards)\b")
 
 
 class NewOptions(Options):
@@ -38,22 +33,20 @@ class NewOptions(Options):
     folder: Annotated[str, Argument(positional=True)]
     """folder of the project, new or empty"""
     upgrade: bool = False
-    """the folder is a project: write the files that name the installed code again"""
+    """the folder is a project: write dvc.yaml and palimpsest.version again, for the installed code"""
 
 
 def run(options: NewOptions) -> None:
-    """Copy the files, or those that an upgrade changes, and write the version of the code."""
+    """Copy the files unless it is an upgrade, and make stages depend on the installed code."""
     from tasks.files.private_folders import close_private_folders
     from tasks.profiles.profile_command import refuse_lost_changes
-    from tasks.records.stage_report import CODE_VERSION_FILE
+    from tasks.surroundings import code_hash
 
-    folder, source = Path(options.folder), COPY if COPY.is_dir() else _PACKAGES
+    folder, source = Path(options.folder), COPY if COPY.is_dir() else Path(__file__).parents[2]
     if options.upgrade:
-        if not (folder / CODE_VERSION_FILE).is_file():
-            raise ParameterError(f"{str(folder)!r} has no {CODE_VERSION_FILE}; 'palimpsest new' makes a project")
-        for name in _UPGRADED:
-            refuse_lost_changes(folder / name, "commit them")
-            shutil.copyfile(source / name, folder / name)
+        if not (folder / CODE_VERSION).is_file():
+            raise ParameterError(f"{str(folder)!r} has no {CODE_VERSION}; 'palimpsest new' makes a project")
+        refuse_lost_changes(folder / "dvc.yaml", "commit them")
     else:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ParameterError(f"{str(folder)!r} exists and is not empty; give the name of a new folder")
@@ -62,34 +55,21 @@ def run(options: NewOptions) -> None:
         copy_project_files(source, folder)
         close_private_folders(folder)
     graph = (source / "dvc.yaml").read_text(encoding="utf-8")
-    (folder / "dvc.yaml").write_text(on_installed_code(graph, CODE_VERSION_FILE), encoding="utf-8")
-    (folder / CODE_VERSION_FILE).write_text(_code_version(), encoding="utf-8")
+    (folder / "dvc.yaml").write_text(_DEPENDENCIES.sub(_on_installed_code, graph), encoding="utf-8")
+    (folder / CODE_VERSION).write_text(f"palimpsest {version('palimpsest')}\n{code_hash()}\n", encoding="utf-8")
     if options.upgrade:
-        print(f"{folder}: dvc.yaml, constraints.txt and {CODE_VERSION_FILE} are those of the installed palimpsest.")
+        print(f"dvc.yaml and {CODE_VERSION} in {str(folder)!r} are those of the installed palimpsest.")
     else:
         subprocess.run(["git", "add", "--all"], cwd=folder, check=True)
-        print(f"{folder} is a project. Next: 'cd {folder}', 'git commit -m start', 'palimpsest doctor'.")
-        print("Your own text: 'palimpsest init NAME FILE'. Then 'palimpsest run'.")
+        print(f"{str(folder)!r} is a project. In it: 'git commit -m start', 'palimpsest doctor', 'palimpsest run'.")
+        print("For your own text: 'palimpsest init NAME FILE' before the run.")
 
 
-def on_installed_code(graph: str, version_file: str) -> str:
-    """The text of ``dvc.yaml`` with one file as dependency in place of the code."""
-
-    def dependencies(match: re.Match[str]) -> str:
-        paths = [path.strip() for path in match[1].split(",")]
-        others = [path for path in paths if not _CODE.match(path)]
-        return f"deps: [{', '.join(others + [version_file] * (len(others) < len(paths)))}]"
-
-    return f"# {version_file} names the installed code.\n{_DEPENDENCIES.sub(dependencies, graph)}"
-
-
-def _code_version() -> str:
-    """The version of palimpsest, and a hash of the installed files."""
-    from tasks.surroundings import hash_of_files
-
-    files = [file for name in ("tasks", "dashboards") for file in (_PACKAGES / name).rglob("*.*")]
-    code = [file for file in files if file.is_file() and file.suffix != ".pyc"]
-    return f"palimpsest {version('palimpsest')}\n{hash_of_files(code, _PACKAGES)}\n"
+def _on_installed_code(match: re.Match[str]) -> str:
+    """Dependencies in ``dvc.yaml``, with one file in place of all paths of code."""
+    paths = [path.strip() for path in match[1].split(",")]
+    others = [path for path in paths if not path.startswith(("tasks", "flows", "dashboards"))]
+    return f"deps: [{', '.join(others + [CODE_VERSION] * (len(others) < len(paths)))}]"
 
 
 COMMAND = Command(NewOptions, run)

@@ -4,27 +4,27 @@ import re
 import shutil
 from pathlib import Path
 
+CODE_VERSION = "palimpsest.version"
+"""A dependency of the stages of a project that 'palimpsest new' made: it names the installed code."""
 COPY = Path(__file__).parent / "files"
-"""Their copy in an installed package; a checkout has none."""
-NAMES = (
+"""Their copy in an installed package; a checkout has them in its top folder."""
+_NAMES = (
     *(".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "cells.yaml", "constraints.txt", "data/README.md"),
     *("dvc.lock", "dvc.yaml", "models/english_spanish", "models/english_spanish_report.json", "models/recogniser"),
     *("models/recogniser_report.json", "models/taggers/README.md", "params.yaml", "prefect.yaml", "profiles"),
     *("requirements-models.txt", "results/.gitignore"),
 )
-"""Files, and folders with all their files."""
 _SHIPPED = re.compile(r"^  train_recogniser@.*\n(?:    .*\n)+", re.MULTILINE)
-"""An entry of ``dvc.lock``: that of a recogniser, whose stage depends on no code."""
 
 
 def project_files(root: Path) -> list[str]:
-    """The paths of all files, relative to the top folder of a checkout or to ``COPY``."""
-    found = [file for name in NAMES for file in (root / name, *sorted((root / name).rglob("*"))) if not file.is_dir()]
+    """The paths of all files, relative to ``root``: the top folder of a checkout, or ``COPY``."""
+    found = [file for name in _NAMES for file in (root / name, *sorted((root / name).rglob("*"))) if not file.is_dir()]
     return [file.relative_to(root).as_posix() for file in found]
 
 
 def copy_project_files(root: Path, target: Path) -> None:
-    """Copy all files to a folder. Other entries of ``dvc.lock`` stay: they have hashes of private text."""
+    """Copy all files; of ``dvc.lock`` only the entries of the recognisers, since others have hashes of private text."""
     for name in project_files(root):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / name, target / name)

@@ -33,10 +33,9 @@ from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key, key_id, private_home
+from tasks.project.project_files import CODE_VERSION
 
 REPORT_VERSION = 1
-CODE_VERSION_FILE = "palimpsest.version"
-"""A dependency of the stages of a project that 'palimpsest new' made: it names the installed code."""
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
 
 
@@ -272,7 +271,7 @@ def _keep(patch: bytes) -> str:
 def _git(*arguments: str) -> bytes | None:
     command = ["git", *arguments]
     # Installed code is in no checkout: the project's git has its version and the parameters.
-    folder = Path() if Path(CODE_VERSION_FILE).is_file() else Path(__file__).parent
+    folder = Path() if Path(CODE_VERSION).is_file() else Path(__file__).parent
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
