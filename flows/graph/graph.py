@@ -80,7 +80,7 @@ def project_folder(start: str | Path = ".") -> Path:
         root = Path(Repo.find_root(place))
     except NotDvcRepoError:
         raise StageError(
-            f"{place!r} is not inside a DVC project; run this in the folder that holds dvc.yaml and .dvc; 'palimpsest new' makes one"
+            f"{place!r} is not inside a DVC project; run this in the folder that holds dvc.yaml and .dvc"
         ) from None
     if not (root / "dvc.yaml").is_file():
         raise StageError(f"there is no dvc.yaml in {str(root)!r}; run this in the project's folder")
