@@ -41,6 +41,7 @@ SHIPPED = (
     "tasks/masking/lists",
     "tasks/filling",
     "tasks/corpora",
+    "profiles/hinglish_top",
 )
 """Folders with files that were made from other works."""
 SUFFIXES = (".safetensors", ".crfsuite", ".model", ".tsv", ".txt", "weighing.json")

@@ -76,6 +76,7 @@ COMMANDS: dict[str, str] = {
     "where-from": "tasks.results.origin.where_from_command",
     "restore": "tasks.results.origin.restore_command",
     "ledger": "tasks.privacy.ledger_command",
+    "new": "tasks.project.new_command",
     "profile": "tasks.profiles.profile_command",
     "doctor": "tasks.doctor.doctor_command",
     "completion": "tasks.completion_command",
@@ -86,7 +87,7 @@ PLUGIN_GROUP = "palimpsest.commands"
 START, EXPERIMENT = "Start here", "Experiment"
 """Groups whose commands ``palimpsest --help`` explains; it only names the other commands."""
 GROUPS: dict[str, tuple[str, ...]] = {
-    START: ("try", "init", "doctor", "profile"),
+    START: ("new", "try", "init", "doctor", "profile"),
     EXPERIMENT: (
         *("plan", "run", "advise", "review", "apply", "release", "ledger", "forget", "where-from", "restore"),
         *("up", "down"),

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tasks.model_source import locate_model
+from tasks.project.project_files import COPY
 from tasks.records.stage_report import content_hash
 
 _LIBRARIES = (
     "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
 )
-_PACKAGE = Path(__file__).parent
+_PACKAGES = Path(__file__).parents[1]
 
 
 def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
@@ -20,16 +21,17 @@ def surroundings(threads: int, *, uses_model: bool) -> dict[str, Any]:
         # The order of a sum changes its last digits.
         "threads": threads,
         "on_gpu": has_gpu() if uses_model else None,
-        "code": _code_hash(),
+        "code": code_hash(),
         "versions": {name: _version(name) for name in _LIBRARIES},
     }
 
 
-def _code_hash() -> str:
-    """The hash of this package's present files, with lists of words, committed or not."""
+def code_hash() -> str:
+    """The hash of the present files of the code, with word lists and models, committed or not."""
     digest = hashlib.sha256()
-    for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.txt")]):
-        digest.update(f"{file.relative_to(_PACKAGE)}\0".encode() + file.read_bytes())
+    for file in sorted(file for name in ("tasks", "dashboards") for file in (_PACKAGES / name).rglob("*.*")):
+        if file.is_file() and file.suffix != ".pyc" and COPY not in file.parents:
+            digest.update(f"{file.relative_to(_PACKAGES)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
 
 

@@ -106,7 +106,7 @@ def lead(address, folder, parts, label="private", code_hash=None, patience=60):
     resources = ResourceSettings(threads=1, parallel_stages=1, cluster=cluster, work_folder=str(folder / "work"))
     with pytest.MonkeyPatch.context() as patch:
         if code_hash:
-            patch.setattr("tasks.surroundings._code_hash", code_hash)
+            patch.setattr("tasks.surroundings.code_hash", code_hash)
         # Workers of an earlier call end a moment after it. Without room the leader would compute all itself.
         deadline = time.monotonic() + patience
         while room_of(connect(cluster), cluster, 1, on_gpu=False) < 1 and time.monotonic() < deadline:

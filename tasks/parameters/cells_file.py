@@ -48,7 +48,8 @@ MARKER_USES: dict[str, MarkerUse] = {
     "dropped": "drop",
 }
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
-SHIPPED_LISTS = "tasks/masking/lists"
+SHIPPED_LISTS = "constraints.txt"
+"""Dependency of a technique without lists of the user: the shipped ones are part of the code, or of packages."""
 TABLE = "evaluate"
 """The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\
@@ -215,7 +216,7 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
 
 
 def _lists_of(technique: str, parameters: Parameters) -> str:
-    """The user's word list of a technique, the folder of several, or the shipped lists' folder.
+    """The user's word list of a technique, the folder of several, or ``SHIPPED_LISTS``.
 
     ``ParameterError`` if a technique's lists are in several folders.
     """

@@ -108,7 +108,9 @@ def read_parameters(path: str | Path = DEFAULT_PATH) -> Parameters:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise ParameterError(f"{str(path)!r} does not exist; run in the project's folder or name the file") from None
+        raise ParameterError(
+            f"{str(path)!r} does not exist; run in the project's folder, or make one: 'palimpsest new'"
+        ) from None
     except IsADirectoryError:
         raise ParameterError(f"{str(path)!r} is a folder; name the file") from None
     except UnicodeDecodeError as error:

@@ -101,7 +101,8 @@ def _git_lacks(path: Path) -> bool:
         )
     except OSError:
         return True
-    return status.returncode != 0 or bool(status.stdout.strip())
+    # 'A ': as 'palimpsest new' has added it.
+    return status.returncode != 0 or status.stdout[:2] not in ("", "A ")
 
 
 def _pieces(text: str, key: re.Pattern[str]) -> tuple[str, dict[str, str]]:

@@ -33,6 +33,7 @@ from tasks.corpora.text_lines import is_stream
 from tasks.errors import CorpusError
 from tasks.files.atomic_file import atomic_writer
 from tasks.files.clone_key import clone_key, key_id, private_home
+from tasks.project.project_files import CODE_VERSION
 
 REPORT_VERSION = 1
 _REPORTED_PACKAGES = ("palimpsest", "torch", "lightning", "transformers", "spacy", "numpy", "dvc")
@@ -269,8 +270,10 @@ def _keep(patch: bytes) -> str:
 
 def _git(*arguments: str) -> bytes | None:
     command = ["git", *arguments]
+    # Installed code is in no checkout: the project's git has its version and the parameters.
+    folder = Path() if Path(CODE_VERSION).is_file() else Path(__file__).parent
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, timeout=30)
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -67,6 +67,7 @@ NOT_RUN = {
     r"--labels|generate-mixed|compare-mixed|conclusion|pretrain|add data/raw/talk|languages: palimpsest perplexity": (
         "needs text of two languages; tests/languages, tests/mixed_text"
     ),
+    r"palimpsest new |git commit -m start": "needs an installed wheel; tests/flows/test_new_command.py builds one",
     r"palimpsest profile": "replaces params.yaml; tests/profiles writes each profile",
     r"doctor --profile paper": "ends with 1, since the paper's corpora are missing",
     r"^how-to/whole-text: |^README: palimpsest apply": "tests/applied runs it on an experiment of its own",

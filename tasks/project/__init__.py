@@ -1,0 +1,1 @@
+"""The folder of an experiment, made from the installed package."""
