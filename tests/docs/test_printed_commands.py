@@ -7,15 +7,17 @@ import gzip
 import json
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
-from contextlib import chdir
+from contextlib import chdir, closing
 from functools import cache
 from mailbox import mbox
 from pathlib import Path
 
 import pytest
 import yaml
+from openpyxl import Workbook
 from reviewed_corpus import make_corpus
 from tiny_language_models import save_transformer
 
@@ -373,8 +375,15 @@ def test_commands_run_in_a_checkout(page, checkout, tmp_path):
     if page == "how-to/own-text":
         lines = tiny.sentences(60, ["us"], seed=5)
         (folder / "mail.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        rows = "".join(f"{number // 2},{line}\n" for number, line in enumerate(lines))
-        (folder / "tickets.csv").write_text(f"customer,description\n{rows}", encoding="utf-8")
+        book = Workbook()
+        for row in (("customer", "description"), *((number // 2, line) for number, line in enumerate(lines))):
+            book.active.append(row)
+        book.save(folder / "tickets.xlsx")
+        talks = ({"talk": {"id": number // 2}, "turns": [{"said": line}]} for number, line in enumerate(lines))
+        (folder / "talks.jsonl").write_text("".join(f"{json.dumps(talk)}\n" for talk in talks), encoding="utf-8")
+        with closing(sqlite3.connect(folder / "tickets.db")) as database, database:
+            database.execute("CREATE TABLE tickets (body, customer)")
+            database.executemany("INSERT INTO tickets VALUES (?, ?)", ((line, n // 2) for n, line in enumerate(lines)))
     for command in run_commands(page):
         shell(command, folder)
         commit(folder)
