@@ -29,7 +29,8 @@ def record_experiment(
 ) -> str | None:
     """Save the finished stages as ``dvc exp save`` does, and return the experiment's name; ``None`` if there are none.
 
-    DVC would commit an unfinished stage too, with old outputs under new parameters, so it gets their names.
+    ``dvc.lock`` has each stage since it ended. DVC gets the name of one of them: without a name it would commit
+    unfinished stages too, with old outputs under new parameters, and for each name it reads ``dvc.lock`` again.
     """
     lost = (State.FAILED, State.SKIPPED)
     done = [name for name in plan.stages if name in outcomes and outcomes[name].state not in lost]
@@ -42,6 +43,6 @@ def record_experiment(
     unfinished = "" if len(done) == len(plan.stages) else " (not every stage is done)"
     with open_repository(folder) as repository:
         repository.experiments.save(
-            targets=done, name=name, force=True, message=f"palimpsest run: {settings}{unfinished}"
+            targets=done[:1], name=name, force=True, message=f"palimpsest run: {settings}{unfinished}"
         )
     return name
