@@ -68,9 +68,10 @@ def test_a_killed_program_ends_with_the_signal_and_takes_its_children_along(tmp_
 def test_closing_ends_everything(tmp_path: Path, command: str) -> None:
     """Also what has left its process group, and what ignores being asked."""
     with Processes(tmp_path) as processes:
-        processes.start(["sh", "-c", command], tmp_path / "log")
+        process = processes.start(["sh", "-c", command], tmp_path / "log")  # without a name, its line would be closed
         sleeper = pid_in(tmp_path)
         assert is_alive(sleeper)
+        assert process.status is None
     until(lambda: not is_alive(sleeper))
 
 
@@ -78,7 +79,7 @@ def test_closing_ends_everything(tmp_path: Path, command: str) -> None:
 def test_a_run_killed_with_sigkill_takes_everything_along(tmp_path: Path, command: str) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom flows.stages.processes import Processes\n"
-        "processes = Processes('.')\nprocesses.start(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
+        "processes = Processes('.')\nprocess = processes.start(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
         "time.sleep(300)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
