@@ -1,6 +1,7 @@
 """Copies of a user's files in which each text is filled: all texts, whatever they are, and nothing is left out."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from tasks.corpora.sources.text_files import FilesCorpus
@@ -32,8 +33,8 @@ def write_back(files: Mapping[str, TextPlaces], folder: Path, text: Path) -> Non
     """Write copies of the files into a folder. ``text``: the filled sentences, one a line."""
     filled = read_lines(text)
     for name, places in files.items():
-        (make_folder(folder, private=True) / name).parent.mkdir(parents=True, exist_ok=True)
-        places.write(folder / name, (_filled(one.text, filled) for one in places.texts()))
+        make_folder((folder / name).parent, private=True)
+        places.write(folder / name, partial(_filled, filled))
 
 
 def _sentences(text: str) -> list[str]:
@@ -42,7 +43,7 @@ def _sentences(text: str) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _filled(text: str, filled: Iterator[str]) -> str:
+def _filled(filled: Iterator[str], text: str) -> str:
     """A text with the next filled lines in place of those that are not blank."""
     return "".join(
         next(filled) if number % 2 == 0 and piece.strip() else piece for number, piece in enumerate(lines_of(text))

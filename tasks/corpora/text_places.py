@@ -9,7 +9,7 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -76,15 +76,14 @@ class TextPlaces:
             found = {name for _, record in records for name in fields_of(record)}
         return found - {file.text_field, f"{file.text_field}.text"}
 
-    def write(self, output: Path, texts: Iterable[str]) -> None:
-        """Write a copy with new texts, one for each of ``texts()``."""
-        new = iter(texts)
+    def write(self, output: Path, new: Callable[[str], str]) -> None:
+        """Write a copy; ``new`` gives the text in place of each of ``texts()``, in their order."""
         if self._file.form == "parquet":
             self._write_column(output, new)
             return
         with open(output, "w", encoding=self._encoding, newline="") as stream:
             for piece in self._pieces():
-                stream.write(piece if isinstance(piece, str) else piece.characters(next(new)))
+                stream.write(piece if isinstance(piece, str) else piece.characters(new(piece.text)))
 
     def _pieces(self) -> "Iterator[str | PlacedText]":
         try:
@@ -111,13 +110,13 @@ class TextPlaces:
                     if isinstance(row[file.text_field], str):
                         yield PlacedText(row[file.text_field], row.get(file.document_field))
 
-    def _write_column(self, output: Path, new: Iterator[str]) -> None:
+    def _write_column(self, output: Path, new: Callable[[str], str]) -> None:
         import pyarrow.parquet
 
         table = pyarrow.parquet.read_table(self._file.path)
         place = table.schema.get_field_index(self._file.text_field)
         field = table.schema.field(place)
-        column = [next(new) if isinstance(old, str) else old for old in table.column(place).to_pylist()]
+        column = [new(old) if isinstance(old, str) else old for old in table.column(place).to_pylist()]
         pyarrow.parquet.write_table(table.set_column(place, field, pyarrow.array(column, field.type)), output)
 
 
