@@ -97,6 +97,7 @@ compare: $(INSTALLED)
 	@test -n "$(DATA)" || { echo "DATA is missing; give the folder of labelled data: make compare DATA=FOLDER"; exit 2; }
 	@$(BIN)/python -m benchmarks.anonymisers "$(DATA)"
 	@$(BIN)/python -m benchmarks.persons "$(DATA)"
+	@$(BIN)/python -m benchmarks.leaderboard "$(DATA)"
 
 install: $(INSTALLED)
 

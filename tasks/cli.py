@@ -51,6 +51,7 @@ COMMANDS: dict[str, str] = {
     "unmasked": "tasks.review.unmasked_command",
     "audit": "tasks.audit.audit",
     "persons": "tasks.persons.persons_command",
+    "compare-anonymisers": "tasks.anonymisers.compare_anonymisers_command",
     "unlearn": "tasks.unlearning.unlearn",
     "distil": "tasks.distillation.distil",
     "attack": "tasks.unlearning.attack",
@@ -94,8 +95,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Single steps": (
         *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),
-        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "persons", "train-toxicity"),
-        *("toxicity", "summarise", "findings", "publish", "report", "compare-detectors", "serve"),
+        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "persons", "compare-anonymisers"),
+        *("train-toxicity", "toxicity", "summarise", "findings", "publish", "report", "compare-detectors", "serve"),
     ),
     "Speech": (
         *("speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion", "fuse", "stream"),

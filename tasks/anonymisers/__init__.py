@@ -1,0 +1,1 @@
+"""Programs that anonymise documents, compared with each other."""
