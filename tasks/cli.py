@@ -68,6 +68,7 @@ COMMANDS: dict[str, str] = {
     "tune-fusion": "tasks.speech.fusion.tune_fusion_command",
     "stream": "tasks.speech.streaming.stream_command",
     "whisper-nbest": "tasks.speech.whisper.whisper_nbest_command",
+    "transcribe": "tasks.speech.transcribe_command",
     "check-nbest": "tasks.speech.rescoring.check_nbest_command",
     "rescore": "tasks.speech.rescoring.rescore_command",
     "summarise": "tasks.results.summary.summarise_command",
@@ -99,8 +100,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("train-toxicity", "toxicity", "summarise", "findings", "publish", "report", "compare-detectors", "serve"),
     ),
     "Speech": (
-        *("speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion", "fuse", "stream"),
-        *("whisper-nbest", "check-nbest", "rescore", "reference-text", "word-error-rate"),
+        *("transcribe", "speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion"),
+        *("fuse", "stream", "whisper-nbest", "check-nbest", "rescore", "reference-text", "word-error-rate"),
     ),
     "Languages": ("languages", "conclusion", "generate-mixed", "compare-mixed"),
     "Forgetting": ("unlearn", "distil", "attack", "compare-unlearning"),

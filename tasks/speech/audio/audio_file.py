@@ -90,12 +90,12 @@ def read_audio(
     *,
     maximum_seconds: float = math.inf,
     tally: Counter[str] | None = None,
+    channel: int | None = None,
 ) -> torch.Tensor:
     """The recording as float32 (samples,), mono, in [-1, 1], at ``sample_rate`` Hz.
 
-    Several channels become their mean, as in players and other recognisers' tools. Two sides of a telephone call are
-    two utterances and need files of their own. ``tally`` counts the changes to the recording: ``mixed_down`` and
-    ``resampled``.
+    Several channels become their mean, as in players and other recognisers' tools, unless one ``channel`` (from 0) is
+    chosen. ``tally`` counts the changes to the recording: ``mixed_down`` and ``resampled``.
 
     Raises ``SpeechError`` if the file is missing, empty, no audio, truncated, damaged, has samples that are not finite,
     or is longer than ``maximum_seconds`` (by its header, before anything is read).
@@ -113,11 +113,12 @@ def read_audio(
                 f"{len(samples)}; copy it again"
             )
         rate, channels = file.samplerate, file.channels
-    signal = torch.from_numpy(samples.mean(axis=1) if channels > 1 else samples[:, 0])
+    mixed = channels > 1 and channel is None
+    signal = torch.from_numpy(samples.mean(axis=1) if mixed else samples[:, channel or 0].copy())
     if not torch.isfinite(signal).all():
         raise SpeechError(f"audio file {str(path)!r} has samples that are no numbers (NaN or infinity); convert it")
     if tally is not None:
-        tally["mixed_down"] += channels > 1
+        tally["mixed_down"] += mixed
         tally["resampled"] += rate != sample_rate
     # Floating-point samples and filter ripples can exceed full scale.
     return resample(signal, rate, sample_rate).clamp(-1.0, 1.0)

@@ -123,6 +123,8 @@ class Recordings:
     left_out: dict[Reason, list[str]] = field(default_factory=dict)
     spans: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By utterance id, start and end in its recording in seconds, if it is a part of one."""
+    channels: dict[str, int] = field(default_factory=dict)
+    """By utterance id, the channel of its recording (from 0), if it is one of several; it has a span, too."""
 
     def leave_out(self, reason: Reason, utterance_id: str) -> None:
         """Record that an utterance is left out."""

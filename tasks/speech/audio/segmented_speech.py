@@ -47,7 +47,7 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
     recordings = Recordings([])
     for name, text in texts.items():
         recording = segments[name][0] if name in segments else name
-        audio = _found(_file(folder, files[recording]), folder) if recording in files else None
+        audio = found_recording(_file(folder, files[recording]), folder) if recording in files else None
         if audio is None:
             recordings.leave_out("no_recording", name)
             continue
@@ -81,7 +81,7 @@ def _file(folder: Path, entry: str) -> str:
     return command[-1]
 
 
-def _found(audio: str, folder: Path) -> Path | None:
+def found_recording(audio: str, folder: Path) -> Path | None:
     """A file by its path, or else a file below the folder whose path has the same end."""
     parts = Path(audio).parts[Path(audio).is_absolute() :]
     candidates = [Path(audio), *(folder.joinpath(*parts[start:]) for start in range(len(parts)))]
@@ -149,7 +149,7 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
                 path = f"{number:07d}.flac"
                 reason: Reason | None = "too_long" if end - begin > maximum_seconds else "no_words"
                 if normalise(utterance.text) and end - begin <= maximum_seconds:
-                    reason = _cut(utterance.audio, begin, end, new / path)
+                    reason = _cut(utterance.audio, begin, end, recordings.channels.get(name), new / path)
                 if reason:
                     recordings.leave_out(reason, name)
                     continue
@@ -158,20 +158,24 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
     recordings.utterances = usable
 
 
-def _cut(recording: Path, begin: float, end: float, output: Path) -> Reason | None:
-    """Write a part of a recording, from and to these seconds, or return why it cannot be used."""
+def _cut(recording: Path, begin: float, end: float, channel: int | None, output: Path) -> Reason | None:
+    """Write a part of a recording, from and to these seconds, or return why it cannot be used.
+
+    ``channel``: the only one to write, from 0; ``None`` for all.
+    """
     import soundfile
 
     seconds = end - begin
     try:
         with open_audio(recording) as file:
             rate, missing = file.samplerate, end - file.frames / file.samplerate
-            if seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
+            outside = channel is not None and not 0 <= channel < file.channels
+            if outside or seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):
                 return "beyond_recording"
             file.seek(round(begin * rate))
             samples = file.read(round(seconds * rate), always_2d=True)
     except (SpeechError, soundfile.LibsndfileError):
         return "unreadable"
-    soundfile.write(output, samples, rate, format="FLAC", subtype="PCM_16")
+    soundfile.write(output, samples if channel is None else samples[:, channel], rate, format="FLAC", subtype="PCM_16")
     output.chmod(PRIVATE_MODE)
     return None

@@ -57,7 +57,8 @@ class ManifestSpeech(_Recordings):
 
     kind: Literal["manifest"]
     source: SourcePath
-    """File of JSON lines with ``utterance_id``, ``audio`` (relative to the manifest's folder) and ``text``."""
+    """File of JSON lines with ``utterance_id``, ``audio`` (relative to the manifest's folder) and ``text``; or a
+    manifest of NeMo, or cuts of Lhotse."""
 
 
 class LibriSpeech(_Recordings):

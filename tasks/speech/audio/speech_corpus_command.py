@@ -105,6 +105,7 @@ def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
     from tasks.speech.audio.manifest import Recordings, read_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
     from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
+    from tasks.speech.audio.toolkit_manifests import read_toolkit_manifest
 
     match settings:
         case LibriSpeech():
@@ -115,7 +116,7 @@ def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
             return read_kaldi(settings)
         case ParquetSpeech():
             return read_parquet_speech(settings, segments)
-    return Recordings(read_manifest(settings.source))
+    return read_toolkit_manifest(settings.source) or Recordings(read_manifest(settings.source))
 
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:

@@ -11,7 +11,7 @@ its sum.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 
@@ -36,6 +36,10 @@ _MOST_PIECES = 224
 """Maximum of word pieces in one window of 30 s, as in Whisper's own code."""
 _READ_ALOUD = "%$&+=#@€£¥¢§°½¼¾²³"
 """Signs that are read as words but that the normalisation treats as punctuation."""
+
+
+Search: TypeAlias = "tuple[list[int], GenerationConfig]"
+"""Prompt of the decoder, and transformers' settings of its search."""
 
 
 def has_digits(text: str) -> bool:
@@ -114,7 +118,7 @@ class WhisperRecogniser:
         features = found["input_features"].to(self.model.device, self.model.dtype)  # (1, bands, frames)
         return self.model.model.encoder(features).last_hidden_state[0]
 
-    def search(self, settings: WhisperSettings) -> "tuple[list[int], GenerationConfig]":
+    def search(self, settings: WhisperSettings) -> "Search":
         """Prompt and search to decode a language without time stamps.
 
         Raises ``ParameterError`` for a language that the model does not have.

@@ -14,7 +14,7 @@ from tasks.speech.audio.audio_file import read_audio
 from tasks.speech.audio.manifest import Utterance, recording_seconds
 from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
-from tasks.speech.whisper.recogniser import SAMPLE_RATE, WhisperRecogniser, beam_search, has_digits
+from tasks.speech.whisper.recogniser import SAMPLE_RATE, Search, WhisperRecogniser, beam_search, has_digits
 
 _FRAME_SECONDS = 0.02
 _SMOOTHED_FRAMES = 15
@@ -93,15 +93,9 @@ def transcribe(
     with tqdm(total=round(sum(seconds)), unit=" s of speech", desc="decoding", disable=None, leave=False) as bar:
         for utterance, length in zip(utterances, seconds, strict=True):
             samples = read_audio(utterance.audio, SAMPLE_RATE, maximum_seconds=limit, tally=transcripts.tally)
-            windows = windows_of(samples, recogniser.longest, SAMPLE_RATE)
-            if len(windows) > 1:
+            joined, finished, windows = hypotheses_of(recogniser, samples, search, settings.beam_width)
+            if windows > 1:
                 transcripts.windowed.append(utterance.utterance_id)
-            joined, finished = [ScoredHypothesis("", 0.0)], True
-            for window in windows:
-                found = beam_search(recogniser.model, recogniser.encode(window), *search)
-                finished &= all(one.finished for one in found)
-                texts = merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in found)
-                joined = join_windows(joined, texts, settings.beam_width)
             if not finished:
                 transcripts.unfinished.append(utterance.utterance_id)
             merged = merge_spellings(joined)[: settings.nbest]
@@ -110,6 +104,20 @@ def transcribe(
             bar.update(round(length))
     transcripts.decode_seconds = time.perf_counter() - started
     return transcripts
+
+
+def hypotheses_of(
+    recogniser: WhisperRecogniser, samples: torch.Tensor, search: Search, at_most: int
+) -> tuple[list[ScoredHypothesis], bool, int]:
+    """Hypotheses of a recording (samples,), best first, whether all of them ended, and its number of windows."""
+    joined, finished = [ScoredHypothesis("", 0.0)], True
+    windows = windows_of(samples, recogniser.longest, SAMPLE_RATE)
+    for window in windows:
+        found = beam_search(recogniser.model, recogniser.encode(window), *search)
+        finished &= all(one.finished for one in found)
+        texts = merge_spellings(ScoredHypothesis(recogniser.text_of(one.pieces), one.score) for one in found)
+        joined = join_windows(joined, texts, at_most)
+    return joined, finished, len(windows)
 
 
 def join_windows(

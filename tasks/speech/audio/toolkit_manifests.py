@@ -1,0 +1,104 @@
+"""Manifests of recordings as NeMo and Lhotse write them: JSON lines, plain or compressed.
+
+    {"audio_filepath": "a/b.wav", "text": "good morning", "duration": 1.9, "offset": 0.5}                    # NeMo
+    {"id": "cut-1", "start": 0.5, "duration": 1.9, "channel": 0, "recording": {"sources": [{"type": "file",
+     "source": "a/b.wav"}], ...}, "supervisions": [{"start": 0.0, "duration": 1.9, "text": "good morning"}]}  # Lhotse
+
+Paths may be absolute. A path that does not exist is searched by its end below the manifest's folder.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.corpora.text_lines import finite_number
+from tasks.speech.audio.manifest import Recordings, Utterance
+from tasks.speech.audio.segmented_speech import found_recording
+from tasks.speech.audio.utterance_lines import read_json_lines, read_records
+
+_ROUNDING = 0.05
+"""Seconds by which the end of a whole recording may differ from its length."""
+Part = tuple[Utterance | str, tuple[float, float] | None, int | None]
+"""An utterance, or the id of one without a recording; its span in seconds; and its channel, if there are several."""
+
+
+def read_toolkit_manifest(path: str | Path) -> Recordings | None:
+    """The utterances of a manifest of NeMo, or of Lhotse's cuts; ``None`` if the file is neither.
+
+    Utterances without a recording are left out and counted. Raises ``SpeechError`` that lists lines of another form.
+    """
+    lines = list(read_json_lines(path, "manifest"))
+    first = next((record for _, record in lines if isinstance(record, dict)), {})
+    divide = next(
+        (of for key, of in (("audio_filepath", _of_nemo), ("supervisions", _of_lhotse)) if key in first), None
+    )
+    if divide is None:
+        return None
+    records = (
+        (number, each) for number, one in lines for each in ([one] if isinstance(one, str) else list(divide(one)))
+    )
+    parts = read_records(path, partial(_part, Path(path).absolute().parent), "manifest", records=records)
+    recordings = Recordings([])
+    for name, (utterance, span, channel) in parts.items():
+        if isinstance(utterance, str):
+            recordings.leave_out("no_recording", name)
+            continue
+        recordings.utterances.append(utterance)
+        if span is not None:
+            recordings.spans[name] = span
+        if channel is not None:
+            recordings.channels[name] = channel
+    return recordings
+
+
+def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    audio, offset = record.get("audio_filepath"), record.get("offset")
+    name = Path(str(audio)).with_suffix("").as_posix() + (f"-{offset}" if offset else "")
+    part = {"begin": offset or 0.0, "seconds": record.get("duration")} if offset else {}
+    yield {"utterance_id": name, **record, "audio": audio, **part}
+
+
+def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    recording, said = cut.get("recording"), cut.get("supervisions")
+    recording = recording if isinstance(recording, dict) else {}
+    sources = recording.get("sources") or [None]
+    if not isinstance(said, list) or not all(isinstance(each, dict) for each in (*said, *sources)):
+        yield {"utterance_id": cut.get("id"), "problem": "has no recording with supervisions, as cuts of Lhotse have"}
+        return
+    channels = sum(len(source.get("channels") or [0]) for source in sources)
+    for number, one in enumerate(said):
+        starts = [finite_number(each.get("start", 0.0)) for each in (cut, one)]
+        begin = None if None in starts else sum(filter(None, starts))
+        seconds = finite_number(one.get("duration", cut.get("duration")))
+        missing = (finite_number(recording.get("duration")) or 0.0) - (seconds or 0.0)
+        whole = begin == 0 and channels == 1 and abs(missing) < _ROUNDING
+        yield {
+            "utterance_id": cut.get("id") if len(said) == 1 else f"{cut.get('id')}-{number}",
+            "text": one.get("text"),
+            "speaker": one.get("speaker"),
+            "audio": sources[0].get("source") if sources[0].get("type", "file") == "file" else None,
+            **({} if whole else {"begin": begin, "seconds": seconds}),
+            **({"channel": one.get("channel", cut.get("channel", 0))} if channels > 1 else {}),
+        }
+
+
+def _part(folder: Path, record: dict[str, Any]) -> Part | list[str]:
+    if "problem" in record:
+        return [record["problem"]]
+    name, text, audio = str(record.get("utterance_id")), record.get("text"), record.get("audio")
+    begin, seconds = (finite_number(record.get(key)) for key in ("begin", "seconds"))
+    channel, speaker = record.get("channel"), record.get("speaker")
+    wrong = {
+        "has no text": not isinstance(text, str),
+        "has no path of an audio file": not isinstance(audio, str) or "\0" in audio,
+        "has no start and duration in seconds": "begin" in record and (begin is None or seconds is None),
+        "'channel' is not a number": type(channel) not in (int, type(None)),
+    }
+    if problems := [problem for problem, is_there in wrong.items() if is_there]:
+        return problems
+    found = found_recording(str(audio), folder)
+    if found is None:
+        return name, None, None
+    utterance = Utterance(name, found, str(text), None if speaker is None else str(speaker))
+    return utterance, None if begin is None or seconds is None else (begin, begin + seconds), channel

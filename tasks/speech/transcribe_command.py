@@ -1,0 +1,133 @@
+"""Transcribe recordings: WAV, FLAC, OGG, MP3 and other audio, of any sample rate and length.
+
+--model is a Whisper model (hub name, folder, or package:NAME/PATH), --recogniser a folder that
+'palimpsest train-recogniser' wrote. Long recordings are cut at quiet places. The channels of a
+recording become their mean. With --set channels=separate each one is transcribed, as the two sides of
+a telephone call.
+
+--output has a line of JSON for each recording or channel, which 'palimpsest init' and other commands
+read: {"audio": "call.wav", "channel": 0, "text": "good morning"}. Without it the texts are shown.
+The file is private (mode 0600). The report has numbers only.
+
+examples:
+  palimpsest transcribe --audio call-1.wav call-2.mp3 --model openai/whisper-tiny.en
+  palimpsest transcribe --audio call.ogg --recogniser models/recogniser --set channels=separate --output calls.jsonl
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tasks.command import StageCommand, StageFiles
+from tasks.errors import ParameterError
+from tasks.options import READ, READ_MODEL, WRITE
+from tasks.records.cell import Cell
+from tasks.records.stage_report import Report
+from tasks.settings.base import Settings
+from tasks.settings.resources import ResourceSettings
+from tasks.speech.rescoring.settings import SearchSettings, WhisperSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tasks.speech.recogniser.recogniser import Recogniser
+
+SUMMARY = "transcribe recordings by Whisper or by a trained recogniser"
+_WINDOW_SECONDS = 30
+
+
+class TranscribeSettings(Settings):
+    """Channels, and the search of each kind of recogniser."""
+
+    channels: Literal["mixed", "separate"] = "mixed"
+    """Whether the channels of a recording become their mean, or each one is transcribed."""
+    whisper: WhisperSettings = WhisperSettings(beam_width=5, nbest=1, maximum_seconds=36_000)
+    search: SearchSettings = SearchSettings()
+
+
+class TranscribeFiles(StageFiles):
+    """Recordings, a recogniser, and the output file."""
+
+    audio: Annotated[list[str], READ]
+    """recordings"""
+    model: Annotated[str | None, READ_MODEL] = None
+    """Whisper model: hub name, folder or package:NAME/PATH"""
+    recogniser: Annotated[str | None, READ] = None
+    """folder of a trained recogniser"""
+    output: Annotated[str | None, WRITE] = None
+    """file for the texts (JSON lines)"""
+
+
+def transcribe(settings: TranscribeSettings, files: TranscribeFiles, cell: Cell, resources: ResourceSettings) -> Report:
+    """Transcribe each recording.
+
+    Raises ``SpeechError`` for a recording that cannot be read, before any is transcribed; ``ParameterError`` without
+    exactly one recogniser.
+    """
+    from tasks.corpora.text_lines import write_lines
+    from tasks.speech.audio.audio_file import audio_facts, read_audio
+    from tasks.torch_setup import set_up_torch
+
+    if bool(files.model) == bool(files.recogniser):
+        raise ParameterError("give --model or --recogniser: one of them transcribes")
+    limit = settings.whisper.maximum_seconds
+    facts = {path: audio_facts(path, maximum_seconds=limit) for path in files.audio}
+    set_up_torch(resources.threads)
+    report = Report()
+    if files.model:
+        rate, text_of = _whisper(files.model, settings)
+    else:
+        from tasks.speech.recogniser.folder import load_recogniser
+
+        recogniser = load_recogniser(str(files.recogniser))
+        rate, text_of = recogniser.settings.features.sample_rate, partial(_text, recogniser, settings.search)
+        if recogniser.settings.synthetic:
+            report.warn("the recogniser learned from synthesised speech; expect many errors in recorded speech")
+    started, lines, tally = time.perf_counter(), [], Counter[str]()
+    for path, of in facts.items():
+        each = range(of.channels) if settings.channels == "separate" and of.channels > 1 else [None]
+        for channel in each:
+            text = text_of(read_audio(path, rate, maximum_seconds=limit, tally=tally, channel=channel))
+            lines.append({"audio": path} | ({} if channel is None else {"channel": channel}) | {"text": text})
+    if files.output:
+        write_lines(files.output, (json.dumps(line, ensure_ascii=False) for line in lines), private=True)
+        report.shown = f"{len(lines):,} texts of {len(facts):,} recordings in {files.output}"
+    else:
+        report.shown = "\n".join(": ".join(map(str, line.values())) for line in lines)
+    seconds = sum(one.seconds for one in facts.values())
+    return report.measure(
+        recordings=len(facts),
+        texts=len(lines),
+        words=sum(len(str(line["text"]).split()) for line in lines),
+        mixed_down=tally["mixed_down"],
+        resampled=tally["resampled"],
+        audio_seconds=round(seconds, 3),
+        real_time_factor=(time.perf_counter() - started) / seconds,
+    )
+
+
+def _whisper(model: str, settings: TranscribeSettings) -> "tuple[int, Callable[[Tensor], str]]":
+    from tasks.speech.whisper.recogniser import SAMPLE_RATE, load_whisper
+    from tasks.speech.whisper.transcription import hypotheses_of
+
+    recogniser = load_whisper(model)
+    search, width = recogniser.search(settings.whisper), settings.whisper.beam_width
+    return SAMPLE_RATE, lambda samples: hypotheses_of(recogniser, samples, search, width)[0][0].text
+
+
+def _text(recogniser: "Recogniser", search: SearchSettings, samples: "Tensor") -> str:
+    from tasks.speech.search.beam_search import recognise
+    from tasks.speech.whisper.transcription import windows_of
+
+    features = recogniser.settings.features
+    windows = windows_of(samples, _WINDOW_SECONDS * features.sample_rate, features.sample_rate)
+    shortest = features.window_samples // 2
+    encoded = [recogniser.encode([recogniser.features(part)])[0] for part in windows if len(part) > shortest]
+    best: Iterator[Sequence[int]] = (found[0].units for found in recognise(recogniser, encoded, search) if found)
+    return " ".join(filter(None, map(recogniser.units.decode, best)))
+
+
+COMMAND = StageCommand("transcribe", transcribe, TranscribeSettings, TranscribeFiles, section={})
