@@ -79,6 +79,9 @@ def scripted(folder, part, advance):
         log.write(f"{raylet} {what}\n")
     if what == "wait":
         time.sleep(float(value.split()[0]))
+    elif what == "wait-for":
+        wait_for(value.split()[0], folder)
+        time.sleep(4)
     elif what == "die-once" and not (folder / "died").exists():
         (folder / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -165,8 +168,9 @@ def test_a_worker_that_dies_loses_one_part_that_another_takes_over(nodes, tmp_pa
 
 
 def test_a_machine_that_goes_away_loses_no_part_however_often_ray_calls_its_worker(nodes, tmp_path):
-    parts = [f"wait 4 {number}" for number in range(9)]
     third = nodes.add(1, private=1)
+    # On a busy machine the others would have done all before the third one has started.
+    parts = [f"wait-for {third} {number}" for number in range(9)]
     killer = threading.Thread(target=kill_at_work, args=(nodes, third, tmp_path))
     killer.start()
     try:
@@ -178,10 +182,15 @@ def test_a_machine_that_goes_away_loses_no_part_however_often_ray_calls_its_work
 
 def kill_at_work(nodes, number, folder):
     """Kill a node that has begun a part."""
-    deadline = time.monotonic() + 60
-    while str(number) not in done_by(folder) and time.monotonic() < deadline:
-        time.sleep(0.2)
+    wait_for(str(number), folder)
     nodes.kill(number)
+
+
+def wait_for(number, folder):
+    """Return when a node has begun a part, or after a minute."""
+    deadline = time.monotonic() + 60
+    while number not in done_by(folder) and time.monotonic() < deadline:
+        time.sleep(0.2)
 
 
 def test_a_part_that_workers_die_of_ends_the_work_in_one_line(nodes, tmp_path):
