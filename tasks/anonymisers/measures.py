@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tasks.language_model.language_models import LanguageModel
 
 _SAMPLES, _CONFIDENCE = 1000, 0.95
+_VALUES = 10
+"""Most values among which an attacker chooses a fact."""
 _READ = 150
 """Words of each document that the judge of fluency reads."""
 Sums = tuple[np.ndarray, np.ndarray]
@@ -119,7 +121,7 @@ def persons(compared: Compared, version: Version) -> dict[str, Any]:
     """CPR and IPR by each attacker; nothing where the documents have no facts."""
     if not any(person.facts for document in compared.documents for person in document.persons):
         return {}
-    everyone, settings = range(len(compared.documents)), PersonSettings()
+    everyone, settings = range(len(compared.documents)), PersonSettings(candidates=_VALUES)
     found = attacked(
         compared.documents, {version.name: version.texts}, everyone, settings, compared.model, compared.seed
     )
