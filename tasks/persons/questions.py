@@ -45,14 +45,17 @@ def questions(
     values: dict[str, dict[str, str]] = {}
     for fact in facts_of(documents):
         values.setdefault(fact.attribute, {}).setdefault(fact.value[1], fact.keyword)
+    keywords = {attribute: list(found.values()) for attribute, found in values.items()}
+    places = {attribute: {value: place for place, value in enumerate(found)} for attribute, found in values.items()}
     draw, asked = Random(seed), []
     for document in chosen:
         text = texts[document]
         for number, person in enumerate(documents[document].persons):
             passage = passage_about(person.description, text)
             for fact in person.facts:
-                others = [keyword for value, keyword in values[fact.attribute].items() if value != fact.value[1]]
-                candidates = draw.sample(others, min(most - 1, len(others)))
+                every, own = keywords[fact.attribute], places[fact.attribute][fact.value[1]]
+                others = draw.sample(range(len(every) - 1), min(most, len(every)) - 1)
+                candidates = [every[place + (place >= own)] for place in others]
                 answer = draw.randint(0, len(candidates))
                 candidates.insert(answer, fact.keyword)
                 asked.append(Question(document, number, fact, tuple(candidates), answer, text, passage))
