@@ -27,8 +27,9 @@ from pydantic import Field, TypeAdapter
 from tasks.audit.figure import Figure
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError, ParameterError
+from tasks.files.atomic_file import atomic_folder
 from tasks.masking.settings import TaggerSettings
-from tasks.masking.taggers.tagger_folder import tagger_settings, write_audit_record
+from tasks.masking.taggers.tagger_folder import AUDIT_FILE, check_tagger_folder, tagger_settings, write_audit_record
 from tasks.options import READ, READ_MODEL, WRITE_FOLDER
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -98,8 +99,10 @@ def audit_tagger(
     report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
     if files.output:
         _refuse_above(figures, settings.at_most, report.shown)
-        shutil.copytree(files.tagger, files.output, dirs_exist_ok=True)
-        write_audit_record(files.output, len(members), report.measured)
+        check_tagger_folder(files.output, "copy of a tagger", AUDIT_FILE)
+        with atomic_folder(files.output) as fresh:
+            shutil.copytree(files.tagger, fresh, dirs_exist_ok=True)
+            write_audit_record(fresh, len(members), report.measured)
     return report
 
 

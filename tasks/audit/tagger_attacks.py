@@ -75,11 +75,13 @@ def names_in_sentences(attacked: AttackedTagger) -> dict[str, Figure]:
     """``names_…``: is a name of the training text a name with a higher probability than a name of other lines?"""
     seen, unseen = attacked.names
     names = [*seen, *unseen]
-    texts = [template.format(name) for name in names for template in TEMPLATES]
-    wanted = [
-        [NAME_CLASS if text[start:end] == name else "" for start, end, _ in tokens_of(text)]
-        for text, name in zip(texts, (name for name in names for _ in TEMPLATES), strict=True)
-    ]
+    texts: list[str] = []
+    wanted: list[list[str]] = []
+    for before, after in (template.split("{}") for _ in names for template in TEMPLATES):
+        name = names[len(texts) // len(TEMPLATES)]
+        texts.append(f"{before}{name}{after}")
+        inside = range(len(before), len(before) + len(name))
+        wanted.append([NAME_CLASS if start in inside else "" for start, _, _ in tokens_of(texts[-1])])
     attacker = "mean log-probability of a name in neutral sentences, less that by a tagger that did not learn it"
     return _figures("names", attacked, texts, wanted, len(seen), np.arange(len(names)), attacker, len(TEMPLATES))
 

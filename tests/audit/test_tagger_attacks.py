@@ -84,6 +84,13 @@ def test_names_are_those_of_one_side_alone(tmp_path):
     assert both.names == (sorted(SEEN), sorted(UNSEEN))
 
 
+def test_without_names_the_figures_of_names_are_undefined(tmp_path):
+    lines = [replace(each, spans=()) for each in (*MEMBERS, *OTHERS)]
+    found = figures_of_tagger(AttackedTagger(Sure(), Sure(), (tmp_path, tmp_path), lines[:100], lines[100:]))
+    assert (found["names_auc"].value, found["names_read"].value) == (None, None)
+    assert found["membership_auc"].value == 0.5
+
+
 def test_names_are_read_in_strings_that_only_the_tagger_has(tmp_path):
     own, base = tmp_path / "own", tmp_path / "base"
     for folder, content in ((own, f"w={SEEN[0].lower()}\0 {SEEN[1]}:{UNSEEN[0]} x"), (base, f"{SEEN[1]}:{UNSEEN[0]}")):
@@ -128,6 +135,13 @@ def test_a_trained_folder_records_that_no_attack_was_made_and_the_copy_has_the_r
     assert "1 lines of test.jsonl are in train.jsonl too" in printed.err
     everything = (printed.out + printed.err + (shared / "audit.json").read_text()).lower()
     assert not [name for name in (*SEEN, *UNSEEN) if name.lower() in everything]
+    # An earlier copy is replaced; another folder is not, and nothing in it is lost.
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/mine.txt").write_text("mine")
+    for output, status in ((shared, 0), (tmp_path / "notes", 1)):
+        assert attack(trained, "--output", str(output), "--set", "at_most={}") == status
+    assert (tmp_path / "notes/mine.txt").read_text() == "mine"
+    assert "is no copy of a tagger" in capsys.readouterr().err
     # The copy masks as the tagger does.
     (tmp_path / "text.txt").write_text("my name is Ottokar and so on\n")
     for folder in (shared, trained / "crf"):
