@@ -32,7 +32,7 @@ SETTINGS = PersonSettings(candidates=10)
 SEED = 1
 POSTS = 60
 RAW, BY_HAND, FILLED = "raw text", "the annotators of TAB (published)", "every_tagger, surrogates"
-OURS = ("every_tagger", "word_classifier", "crf", "presidio")
+OURS = ("every_tagger", "documents", "word_classifier", "crf", "presidio")
 REPLACED = {
     **{file: name for file, name in PEERS.items() if "NER4" not in file},
     "TAB_test_Manual_Presidio_gpt-3.5-turbo-0125": "the annotators of TAB, substitutes of GPT-3.5",
@@ -73,7 +73,7 @@ def of_posts(folder: Path) -> list[dict[str, Any]]:
     """Rows of some posts."""
     documents = read_documents(folder / "spia_panorama.jsonl")
     chosen = sorted(Random(SEED).sample(range(len(documents)), POSTS))
-    versions = of_techniques(documents, chosen, ("every_tagger", "presidio"))
+    versions = of_techniques(documents, chosen, ("every_tagger", "documents", "presidio"))
     return measured("posts", documents, versions, chosen)
 
 
@@ -195,7 +195,7 @@ def grid(rows: Sequence[Mapping[str, Any]]) -> str:
 def by_group(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """CPR by the language model for groups of facts: without a text, and of some methods."""
     shown = {row["by"]: row["attackers"]["language_model"][f"by_{name}"] for row in rows}
-    shown = {by: shown[by] for by in (RAW, BY_HAND, "presidio", "every_tagger") if by in shown}
+    shown = {by: shown[by] for by in (RAW, BY_HAND, "presidio", "every_tagger", "documents") if by in shown}
     lines = [
         [
             key.lower().replace("_", " "),

@@ -50,6 +50,7 @@ COMMANDS: dict[str, str] = {
     "perplexity": "tasks.language_model.perplexity_command",
     "unmasked": "tasks.review.unmasked_command",
     "audit": "tasks.audit.audit",
+    "audit-tagger": "tasks.audit.audit_tagger",
     "persons": "tasks.persons.persons_command",
     "compare-anonymisers": "tasks.anonymisers.compare_anonymisers_command",
     "unlearn": "tasks.unlearning.unlearn",
@@ -96,8 +97,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Single steps": (
         *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),
-        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "persons", "compare-anonymisers"),
-        *("train-toxicity", "toxicity", "summarise", "findings", "publish", "report", "compare-detectors", "serve"),
+        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "audit-tagger", "persons"),
+        *("compare-anonymisers", "train-toxicity", "toxicity", "summarise", "findings", "publish", "report"),
+        *("compare-detectors", "serve"),
     ),
     "Speech": (
         *("transcribe", "speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion"),

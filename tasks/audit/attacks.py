@@ -1,6 +1,6 @@
-"""The attacks of an audit, each a function of an attacked text or model.
+"""The attacks of an audit, each a function of an attacked text, model or tagger.
 
-To add an attack, add one function and one row here, or an entry point of one of the two groups in another package. It
+To add an attack, add one function and one row here, or an entry point of one of the three groups in another package. It
 returns its figures by name, and none if there is nothing to attack. ``tasks.results.measures`` lists the figures that
 tables show.
 """
@@ -13,6 +13,7 @@ from tasks.audit.attacked import AttackedModel, AttackedText
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
 from tasks.audit.model_attacks import canary_exposure, membership, neighbourhood
+from tasks.audit.tagger_attacks import AttackedTagger, membership_of_lines, names_in_files, names_in_sentences
 from tasks.audit.text_attacks import (
     guesses,
     same_entities,
@@ -37,9 +38,14 @@ ON_MODELS: tuple[Callable[[AttackedModel], dict[str, Figure]], ...] = (
     neighbourhood,
     extraction,  # the last: after it has sampled, the model is not used again
 )
-TEXT_GROUP, MODEL_GROUP = "palimpsest.text_attacks", "palimpsest.model_attacks"
+ON_TAGGERS: tuple[Callable[[AttackedTagger], dict[str, Figure]], ...] = (
+    membership_of_lines,
+    names_in_sentences,
+    names_in_files,
+)
+TEXT_GROUP, MODEL_GROUP, TAGGER_GROUP = (f"palimpsest.{what}_attacks" for what in ("text", "model", "tagger"))
 """Entry points of other packages, with the same signature."""
-Attacked = TypeVar("Attacked", AttackedText, AttackedModel)
+Attacked = TypeVar("Attacked", AttackedText, AttackedModel, AttackedTagger)
 
 
 def figures_of_text(attacked: AttackedText) -> dict[str, Figure]:
@@ -50,6 +56,11 @@ def figures_of_text(attacked: AttackedText) -> dict[str, Figure]:
 def figures_of_model(attacked: AttackedModel) -> dict[str, Figure]:
     """Figures of all attacks on a language model."""
     return _figures(attacked, ON_MODELS, MODEL_GROUP)
+
+
+def figures_of_tagger(attacked: AttackedTagger) -> dict[str, Figure]:
+    """Figures of all attacks on a tagger."""
+    return _figures(attacked, ON_TAGGERS, TAGGER_GROUP)
 
 
 def _figures(

@@ -6,7 +6,7 @@ fact is inferred if its true value is named. A better attacker infers more. A ne
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tasks.corpora.words import fold, folded_words
@@ -21,6 +21,17 @@ _FEWEST_DIGITS = 5
 _CALLED = {"LOCATION": "place of residence", "RELATIONSHIP": "marital status", "SEX": "gender"}
 """Attributes that a question does not call by the tag."""
 _WEIGHT_ALONE = 0.5
+_PROMPT = """A passage about a person:
+
+{passage}
+
+Which of these values is the {attribute} of this person?
+
+{values}
+
+Choose the most probable one, even if you are not sure. Answer with its number alone."""
+Answering = Callable[[Sequence[str]], Iterable[str]]
+"""The answers of a chat model to prompts."""
 
 
 def verbatim(asked: Sequence[Question], documents: Sequence[Document], model: object) -> list[set[int]]:
@@ -69,16 +80,42 @@ def language_model(asked: Sequence[Question], documents: Sequence[Document], mod
     ]
 
 
+def endpoint(asked: Sequence[Question], documents: Sequence[Document], model: Answering) -> list[set[int]]:
+    """Names the value that a chat model chooses by its number or word for word; of any other answer, none."""
+    prompts = [
+        _PROMPT.format(
+            passage=one.passage or "(no text)",
+            attribute=_called(one.fact.attribute),
+            values="\n".join(f"{number}. {value}" for number, value in enumerate(one.candidates, start=1)),
+        )
+        for one in asked
+    ]
+    return [_chosen(answer, one.candidates) for answer, one in zip(model(prompts), asked, strict=True)]
+
+
+def _chosen(answer: str, candidates: Sequence[str]) -> set[int]:
+    """The place of the number in the last line of an answer, else of the only value that is all of this line."""
+    last = (answer.strip().splitlines() or [""])[-1]
+    numbers = {int(number) for number in re.findall(r"(?<!\w)[0-9]{1,4}(?!\w)", last)}
+    if len(numbers) == 1 and 1 <= min(numbers) <= len(candidates):
+        return {min(numbers) - 1}
+    same = {place for place, value in enumerate(candidates) if fold(value) == fold(last.strip(" .\"'"))}
+    return same if len(same) == 1 else set()
+
+
 ATTACKERS: Mapping[str, Callable[[Sequence[Question], Sequence[Document], Any], list[set[int]]]] = {
-    each.__name__: each for each in (verbatim, frequency, language_model)
+    each.__name__: each for each in (verbatim, frequency, language_model, endpoint)
 }
-"""Functions of questions, all documents of the facts file, and a language model."""
+"""Functions of questions, all documents of the facts file, and the attacker's model, if it has one."""
 
 
 def _highest(scores: list[float]) -> set[int]:
     return {scores.index(max(scores))}
 
 
+def _called(attribute: str) -> str:
+    return _CALLED.get(attribute, attribute.lower().replace("_", " "))
+
+
 def _answer(attribute: str, value: str) -> "Words":
-    name = _CALLED.get(attribute, attribute.lower().replace("_", " "))
-    return ("The", *name.split(), "of", "this", "person", "is", *value.split())
+    return ("The", *_called(attribute).split(), "of", "this", "person", "is", *value.split())

@@ -15,6 +15,7 @@ from typing import Any
 
 from tasks.audit.figure import Figure, share_figure
 from tasks.persons.facts import DIRECT, Document
+from tasks.persons.population import Population
 from tasks.persons.questions import Question
 
 Answers = Sequence[tuple[Question, bool]]
@@ -39,15 +40,32 @@ def individual(answers: Answers) -> Figure:
 
 def sizes(answers: Answers, documents: Sequence[Document]) -> list[int]:
     """k of each person who has a fact."""
-    everyone = [{fact.value for fact in person.facts} for document in documents for person in document.persons]
-    inferred = [
+    everyone = [person for document in documents for person in document.persons]
+    having: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for number, person in enumerate(everyone):
+        for fact in person.facts:
+            having[fact.value].add(number)
+    return [
+        len(set.intersection(*sorted((having[value] for value in own), key=len))) if own else len(everyone)
+        for own in inferred(answers)
+    ]
+
+
+def inferred(answers: Answers) -> list[set[tuple[str, str]]]:
+    """The quasi-identifiers that were named of each person who has a fact."""
+    return [
         {one.fact.value for one, named in facts if named and one.fact.attribute not in DIRECT}
         for facts in _by(answers, lambda one: (one.document, one.person)).values()
     ]
-    return [sum(values >= own for values in everyone) for own in inferred]
 
 
-def measured(asked: Sequence[Question], named: Named, blind: Named, documents: Sequence[Document]) -> dict[str, Any]:
+def measured(
+    asked: Sequence[Question],
+    named: Named,
+    blind: Named,
+    documents: Sequence[Document],
+    population: Population | None = None,
+) -> dict[str, Any]:
     """The measures of one attacker; ``blind``: places that it names without a text. There is at least one question."""
     read, unread = ([(one, one.answer in of) for one, of in zip(asked, each, strict=True)] for each in (named, blind))
     of_persons = sizes(read, documents)
@@ -62,6 +80,8 @@ def measured(asked: Sequence[Question], named: Named, blind: Named, documents: S
         "k_median": median(of_persons),
         "candidates": sum(len(one.candidates) for one in asked),
     }
+    if population:
+        found |= population.measured(inferred(read))
     for name in ("hardness", "attribute"):
         ours, theirs = (_by(each, attrgetter(f"fact.{name}")) for each in (read, unread))
         found[f"by_{name}"] = {

@@ -5,6 +5,7 @@ An existing pipeline retains its types and learns new ones. Labels with the mean
 labels generic sentences before the training, and is trained on both these and the new sentences.
 """
 
+import json
 import random
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -79,6 +80,7 @@ def train_spacy(
     else:
         pipeline = spacy.blank("en")
         recogniser = pipeline.add_pipe("ner")
+    known_strings = set(pipeline.vocab.strings)
     counts = {"lines": 0, "entities": 0, "widened_spans": 0, "overlapping_spans": 0}
     examples = []
     for line in lines:
@@ -111,6 +113,7 @@ def train_spacy(
         pipeline.meta["name"], pipeline.meta["version"] = "palimpsest", "1.0.0"
         pipeline.meta["description"] = f"trained by palimpsest on labelled text; base: {settings.base or 'none'}"
         pipeline.to_disk(fresh)
+        _leave_out_words(fresh / "vocab" / "strings.json", known_strings | set(recogniser.labels))
         for path in fresh.rglob("*"):
             path.chmod(PUBLIC_FOLDER_MODE if path.is_dir() else PUBLIC_MODE)
     return {
@@ -121,6 +124,12 @@ def train_spacy(
         "updates": updates,
         "last_epoch_loss": loss,
     }
+
+
+def _leave_out_words(path: Path, known: set[str]) -> None:
+    """Leave out the words that spaCy remembers of the private text, which no file of the pipeline needs."""
+    strings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps([each for each in strings if each in known], ensure_ascii=False), encoding="utf-8")
 
 
 def _update(

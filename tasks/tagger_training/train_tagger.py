@@ -12,6 +12,8 @@ Choose the kind of tagger:
 
 With kind=spacy, --set base=null trains a new recogniser instead.
 
+A tagger reveals parts of its text: 'palimpsest audit-tagger' attacks it, and writes a copy to share.
+
 The result is a folder. Use it with 'palimpsest mask --technique crf --set tagger.model=FOLDER'. For
 the other kinds, the technique is word_classifier or spacy.
 
@@ -34,6 +36,7 @@ from tasks.errors import CorpusError, ParameterError
 from tasks.labelled_text.labelled_lines import LabelledLine, read_labelled, span_warnings
 from tasks.masking.settings import TaggerSettings
 from tasks.masking.taggers.entity_tagger import EntityTagger, load_tagger
+from tasks.masking.taggers.tagger_folder import write_audit_record
 from tasks.masking_evaluation.judged_line import rates
 from tasks.options import READ, Role
 from tasks.ready_made import ready_made, texts_in
@@ -122,6 +125,7 @@ def train_tagger(
         if settings.base and settings.rehearsal_share and not generic:
             report.warn("the base rehearses nothing, since no --rehearsal-text is given; it may forget its types")
         report.measure(**train_spacy(lines, class_of, generic, settings, files.output))
+    write_audit_record(files.output, report.measured["lines"])
     report.measure(training_seconds=round(time.perf_counter() - started, 3))
     trained = {"kind": settings.kind, "model": files.output}
     tagger = EntityTagger.model_validate({"kind": "entity_tagger", "tagger": trained}).tagger

@@ -69,6 +69,17 @@ class CrfModel(WordTagger):
             found[number] = list(self._words(tokens[number], of_text))
         return found
 
+    def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """The probabilities of each text's tokens (T, C): outside, and the entity types in the order of training."""
+        columns = [[self._outside], *(self._columns[name] for name in self._types)]
+        tokens = [tokens_of(text) for text in texts]
+        found = [np.zeros((0, len(columns)))] * len(texts)
+        chosen = [number for number, of_text in enumerate(tokens) if of_text]
+        marginals = self._weights.marginals([self._scores(texts[number], tokens[number]) for number in chosen])
+        for number, of_text in zip(chosen, marginals, strict=True):
+            found[number] = np.stack([of_text[:, at].sum(axis=1) for at in columns], axis=1)
+        return found
+
     def _scores(self, text: str, tokens: list[Token]) -> np.ndarray:
         if self._weights.groups > _MOST_GROUPS:
             self._weights.forget()

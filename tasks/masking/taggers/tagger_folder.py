@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import ModelError, ParameterError
-from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder
+from tasks.files.atomic_file import PUBLIC_MODE, atomic_folder, atomic_writer
 from tasks.model_source import PACKAGE_PREFIX, locate_model
 
 DESCRIPTION_FILE = "tagger.json"
+AUDIT_FILE = "audit.json"
+"""Number of labelled lines that the tagger learned from, and the results of attacks, ``null`` before an attack."""
 
 
 def check_tagger_folder(path: str | Path, what: str = "tagger", file: str = DESCRIPTION_FILE) -> None:
@@ -39,6 +41,25 @@ def write_tagger_folder(path: str | Path, files: Mapping[str, bytes], descriptio
         )
         for file in fresh.iterdir():
             file.chmod(PUBLIC_MODE)
+
+
+def write_audit_record(folder: str | Path, lines: int, attacks: Mapping[str, Any] | None = None) -> None:
+    """Record that a tagger learned from labelled text, and the results of ``palimpsest audit-tagger``."""
+    with atomic_writer(Path(folder) / AUDIT_FILE) as stream:
+        stream.write(json.dumps({"learned_from_labelled_lines": lines, "attacks": attacks}, indent=1) + "\n")
+
+
+def tagger_settings(model: str) -> dict[str, str]:
+    """Kind and model of a trained tagger; a model without ``tagger.json`` is a spaCy pipeline."""
+    try:
+        kind = json.loads((_folder(model) / DESCRIPTION_FILE).read_text(encoding="utf-8"))["kind"]
+    except FileNotFoundError:
+        kind = "spacy"
+    except (ValueError, KeyError, TypeError):
+        raise ModelError(
+            f"tagger {model!r}: {DESCRIPTION_FILE!r} has no kind of tagger; train the model again"
+        ) from None
+    return {"kind": kind, "model": model}
 
 
 def read_tagger_folder(model: str, kind: str, features: int, files: Sequence[str]) -> tuple[Path, dict[str, Any]]:

@@ -1,0 +1,184 @@
+"""A chat model as attacker, shares of a population, and one table of odd input of 'palimpsest persons'."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from random import Random
+
+import pytest
+
+from tasks.cli import main
+from tasks.persons.facts import Document
+from tasks.persons.questions import questions
+from tasks.persons.risk import sizes
+
+PII = {"NAME": "Zebulon Quux", "LOCATION": "Ulm / Germany", "OCCUPATION": "baker"}
+OTHER = {"NAME": "Tib Ork", "LOCATION": "Graz", "OCCUPATION": "pilot"}
+
+
+def person(facts):
+    return {
+        "description": facts.get("NAME", ""),
+        "PIIs": [{"tag": tag, "keyword": word, "hardness": 1} for tag, word in facts.items()],
+    }
+
+
+def document(*persons):
+    text = " ".join(", ".join(facts.values()) + "." for facts in persons)
+    return {"text": text, "subjects": [person(facts) for facts in persons]}
+
+
+TWO = [document(PII), document(OTHER)]
+
+
+@pytest.fixture
+def chat():
+    """A chat model on this machine; ``answer`` of a prompt may be set."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self):
+            prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
+            server.asked.append(prompt)
+            answer = server.answer(prompt)
+            self.send_response(200 if answer is not None else 503)
+            self.end_headers()
+            self.wfile.write(json.dumps({"choices": [{"message": {"content": answer}}]}).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    server.asked, server.answer = [], lambda prompt: "1"
+    server.url = f"http://127.0.0.1:{server.server_port}/v1"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def run(folder, documents, texts=None, *options):
+    """The exit status, and the measures by version; the versions are the documents and ``x``."""
+    for name, records in (("facts", documents), ("x", texts or [{"text": one["text"]} for one in documents])):
+        (folder / name).write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    command = ["persons", "--facts", "facts", "--texts", "x", "--report", "report", *options]
+    status = main(command)
+    return status, json.loads((folder / "report").read_text())["measured"]["by_version"] if not status else {}
+
+
+def asking(chat, **settings):
+    given = {"attackers": "[endpoint]", "endpoint.url": chat.url, **settings}
+    return ["--answers", "answers", *(word for key, value in given.items() for word in ("--set", f"{key}={value}"))]
+
+
+def value_in_passage(prompt):
+    """The number of the value that the passage has, in a sentence; by chance without a passage."""
+    passage, _, values = prompt.partition("Which of these")
+    found = [line.partition(". ") for line in values.splitlines() if line[:1].isdigit()]
+    return next((f"I am sure.\nIt is {number}." for number, _, value in found if value in passage), "none of them")
+
+
+def test_a_chat_model_is_asked_once_and_replayed(tmp_path, monkeypatch, chat, capsys):
+    monkeypatch.chdir(tmp_path)
+    chat.answer = value_in_passage
+    masked = [{"text": "[MASK], Ulm / Germany, [MASK]."}, {"text": ""}]
+    status, found = run(tmp_path, TWO, masked, *asking(chat))
+    assert status == 0
+    assert {name: by["endpoint"]["cpr"] for name, by in found.items()} == {"--facts": 0, "x": pytest.approx(5 / 6)}
+    assert (found["x"]["endpoint"]["unanswered"], found["x"]["endpoint"]["cpr_blind"]) == (5, 1)
+    said = capsys.readouterr()
+    assert "x: 5 of 6 answers of the endpoint name no value" in said.err
+    assert not [word for word in (*PII.values(), *OTHER.values()) if word in said.out + said.err]
+    assert (tmp_path / "answers").stat().st_mode & 0o077 == 0
+    asked = len(chat.asked)
+    assert asked == len(set(chat.asked))
+    assert run(tmp_path, TWO, masked, *asking(chat, **{"endpoint.url": "null"}))[0] == 0
+    assert len(chat.asked) == asked
+
+
+def test_an_attack_goes_on_after_the_recorded_answers(tmp_path, monkeypatch, chat, capsys):
+    monkeypatch.chdir(tmp_path)
+    chat.answer = lambda prompt: "1" if len(chat.asked) <= 4 else None
+    assert run(tmp_path, TWO, None, *asking(chat))[0] == 1
+    said = capsys.readouterr().err
+    assert "does not answer: Server error '503 Service Unavailable'" in said
+    assert "run the same again, which goes on after the recorded answers" in said
+    assert (said.count("\n"), "Quux" in said, "baker" in said) == (1, False, False)
+    chat.answer = lambda prompt: "1"
+    assert run(tmp_path, TWO, None, *asking(chat))[0] == 0
+    assert len(chat.asked) == len(set(chat.asked)) + 1
+
+
+MARGINALS = "attribute,value,share\nLOCATION,ulm / germany,0.001\nOCCUPATION,Baker,0.01\nOCCUPATION,Pilot,0.5\n"
+
+
+def test_expected_people_of_a_population_by_hand(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shares.csv").write_text(MARGINALS)
+    options = "--marginals shares.csv --population 10000 --set attackers=[verbatim]".split()
+    documents = [document({**PII, "AGE": "81"}), document(OTHER)]
+    status, found = run(tmp_path, documents, [{"text": "Ulm baker 81"}, {"text": "Graz"}], *options)
+    assert status == 0
+    keys = "population_median", "population_below_1", "population_values", "population_values_left_out"
+    # 10,000 x 0.001 x 0.01 = 0.1 for the first person; the second has half of 10,000, since Graz has no share.
+    assert [found["--facts"]["verbatim"][key] for key in keys] == [pytest.approx((0.1 + 5000) / 2), 1, 5, 2]
+    assert [found["x"]["verbatim"][key] for key in keys][:2] == [pytest.approx((0.1 + 10_000) / 2), 1]
+    assert "no share of these attributes is used: AGE" in capsys.readouterr().err
+
+
+ODD = {
+    "a document without persons": ([document(PII), {"text": "Nobody."}], [], 0, "| x | verbatim | 0.0 ["),
+    "one person in all documents": ([document(PII)] * 3, [], 0, "| 0 of 3 |"),
+    "right-to-left names": ([document({"NAME": "יעל כהן", "LOCATION": "القاهرة"})], [], 0, "| x | verbatim | 0.0 ["),
+    "answers that are nonsense": (TWO, ["chat", "Grmpf 77 and 78"], 0, "--facts: 6 of 6 answers of the endpoint name"),
+    "empty answers": (TWO, ["chat", ""], 0, "6 of 6 answers of the endpoint name no value"),
+    "no answer at all": (TWO, ["chat", None], 1, "does not answer: Server error '503"),
+    "an answer without a text": (TWO, ["chat", {}], 1, "answers in another form than OpenAI's chat completions"),
+    "another machine": (TWO, ["chat", "", "endpoint.url=http://far.example/v1"], 1,
+        "the texts would be sent to 'far.example', and may be private"),
+    "no file for the answers": (TWO, ["--set", "attackers=[endpoint]"], 1, "--answers and the attacker endpoint need"),
+    "answers without the attacker": (TWO, ["--answers", "a"], 1, "--answers and the attacker endpoint need"),
+    "a population without shares": (TWO, ["--population", "9"], 1, "--marginals and --population need each other"),
+    "shares without a head": (TWO, ["shares", "LOCATION,Ulm,1"], 1, "line 1 is not 'attribute,value,share'"),
+    "a share above 1": (TWO, ["shares", MARGINALS + "LOCATION,Quux,2"], 1, "line 5 has a share that is not above 0"),
+    "a value twice": (TWO, ["shares", MARGINALS + "OCCUPATION,BAKER,.1"], 1, "line 5 has a value that an earlier"),
+    "shares above 1": (TWO, ["shares", MARGINALS + "OCCUPATION,Quux,.6"], 1, "of 'OCCUPATION' add up to 1.110"),
+    "a share in words": (TWO, ["shares", MARGINALS + "AGE,Quux,half"], 1, "line 5 has a share that is no number"),
+    "no file of shares": (TWO, ["--marginals", "nope", "--population", "9"], 1, "'nope' does not exist"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_input_is_one_line_or_a_result(case, tmp_path, monkeypatch, chat, capsys):
+    monkeypatch.chdir(tmp_path)
+    documents, options, status, says = ODD[case]
+    if options[:1] == ["chat"]:
+        answer = options[1]
+        chat.answer = lambda prompt: answer
+        options = [*asking(chat), *(word for each in options[2:] for word in ("--set", each))]
+    else:
+        if options[:1] == ["shares"]:
+            (tmp_path / "shares.csv").write_text(options[1])
+            options = ["--marginals", "shares.csv", "--population", "100"]
+        options = options if "--set" in options else [*options, "--set", "attackers=[verbatim]"]
+    assert run(tmp_path, documents, None, *options)[0] == status
+    said = capsys.readouterr()
+    assert says in said.out + said.err
+    assert "Quux" not in said.out + said.err
+    assert not status or said.err.count("\n") == 1
+
+
+def test_ten_thousand_persons_have_the_k_and_the_values_of_a_plain_count():
+    draw = Random(1)
+    documents = [
+        Document.model_validate(document({"NAME": f"N{n}", "LOCATION": f"L{draw.randrange(300)}", "SEX": "fm"[n % 2]}))
+        for n in range(10_000)
+    ]
+    asked = questions(documents, [""] * len(documents), range(len(documents)), 20, 1)
+    assert len(asked) == 30_000
+    assert all(len(set(one.candidates)) == min(20, {"NAME": 20, "LOCATION": 20, "SEX": 2}[one.fact.attribute])
+               for one in asked)  # fmt: skip
+    found = sizes([(one, True) for one in asked], documents)
+    own = [{fact.value for fact in one.persons[0].facts[1:]} for one in documents]
+    assert [found[n] for n in range(0, 10_000, 1000)] == [
+        sum(own[n] <= each for each in own) for n in range(0, 10_000, 1000)
+    ]
