@@ -12,6 +12,7 @@ from typing import TypeVar
 from tasks.audit.attacked import AttackedModel, AttackedText
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
+from tasks.audit.ladder import ladder
 from tasks.audit.model_attacks import canary_exposure, membership, neighbourhood
 from tasks.audit.text_attacks import (
     guesses,
@@ -27,6 +28,7 @@ ON_TEXTS: tuple[Callable[[AttackedText], dict[str, Figure]], ...] = (
     verbatim,
     unmasked,
     guesses,
+    ladder,
     substitutes,
     same_entities,
     second_fill,
