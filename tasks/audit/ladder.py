@@ -3,15 +3,17 @@
 All rungs are the guesser of ``reidentification`` at the same masked places, so their differences are paired.
 
 - ``released``: a language model adapted on the released text reorders the best guesses.
-- ``author``: the masked language model also reads the neighbouring released lines of the document.
+- ``author``: the masked language model also reads the line with the neighbouring released lines of the document. The
+  probability of a word is the mean of both readings.
 - ``background``: words of passages of the user's documents, found by BM25 for the line, are more probable.
 - ``raw``: the language model that reorders was adapted on the raw text.
 
 g(w) is the guesser's score of a word. A model reorders the 20 best guesses by
 
-    log g(w) + log p(line with w) - log p_base(line with w)
+    log g(w) + 1/2 (log p(line with w) - log p_base(line with w))
 
 p_base is the model before its adaptation. So only the adaptation counts, as in "recollect and rank" (Meng et al. 2025).
+A weight of 1 finds as much by a model of raw text, and less by one of released text.
 No rung has the reader of ``audit.reranker``.
 
 The blind figure of a rung is the result of the same attack with nothing to find in the new source: without the model,
@@ -36,6 +38,7 @@ from tasks.audit.rungs import PUBLIC, RUNGS
 from tasks.audit.text_attacks import attacked_places
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.word_counts import count_lines
+from tasks.corpora.words import fold
 from tasks.errors import ParameterError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_lm.candidate_words import candidate_words
@@ -48,6 +51,8 @@ _LINES_AROUND = 2
 """Neighbouring lines on each side that are read as context."""
 _PASSAGES = 10
 """Passages for each line."""
+_WEIGHT = 0.5
+"""Weight of a language model."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ class Attacker:
     """Cased words with their counts: the candidates and their frequency."""
     model: str | None = None
     """The language model that reorders the best guesses."""
+    has_fills: bool = False
+    """Whether the model was adapted on the fills. It then favours a place's fill, which says nothing of its word."""
 
 
 Pair = tuple[Attacker, Attacker]
@@ -81,7 +88,7 @@ def _with_model(attacked: AttackedText, below: Attacker, rung: str, model: str |
             f"audit.ladder: rung {rung!r} needs the model and the one before its adaptation; give --{rung}-model and "
             f"--base, or leave {rung!r} out"
         )
-    return replace(below, model=model), replace(below, model=None)
+    return replace(below, model=model, has_fills=rung == "released"), replace(below, model=None)
 
 
 def author(attacked: AttackedText, below: Attacker) -> Pair:
@@ -103,9 +110,8 @@ def background(attacked: AttackedText, below: Attacker) -> Pair:
     """Has documents on the same people, and finds passages of them for each line."""
     texts = read_passages(str(attacked.settings.background))
     index = Passages(texts)
-    queries = ["".join((place.around[0], *place.open.texts, place.around[1])) for place in below.places]
-    below = replace(below, counts=[*below.counts, *count_lines(texts).items()])
-    return _of_places(below, [{"passages": index.words_for(query, _PASSAGES)} for query in queries])
+    known = [{"passages": index.words_for("".join(place.open.texts), _PASSAGES)} for place in below.places]
+    return _of_places(replace(below, counts=[*below.counts, *count_lines(texts).items()]), known)
 
 
 def _of_places(below: Attacker, known: Sequence[Mapping[str, Any]]) -> Pair:
@@ -150,6 +156,12 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
     return found
 
 
+def _without_fill(gain: np.ndarray, fill: str | None, words: Sequence[str]) -> np.ndarray:
+    """The gains (B,) of the best guesses, that of the place's fill at most their median."""
+    is_fill = np.array([word == fold(fill or "") for word in words])
+    return np.where(is_fill, np.minimum(gain, np.median(gain)), gain)
+
+
 @dataclass(frozen=True)
 class Reading:
     """The masked language model's guesses at all places."""
@@ -160,6 +172,8 @@ class Reading:
     """Places whose word is among the best guesses, by index."""
     lines: Mapping[int, Sequence[str]]
     """Their lines with each of the best guesses (B,)."""
+    words: Sequence[Sequence[str]]
+    """The best guesses of each (B,), folded."""
 
 
 class Guesser:
@@ -182,7 +196,12 @@ class Guesser:
         if attacker.model is not None and found.contested:
             models = attacker.model, str(self._attacked.files.base)
             of_both = [score_references(DividedModel(name, self._attacked.resources), found.lines) for name in models]
-            learned = [after - before for after, before in zip(*(of.values() for of in of_both), strict=True)]
+            learned = [
+                _WEIGHT * (after - before) for after, before in zip(*(of.values() for of in of_both), strict=True)
+            ]
+            if attacker.has_fills:
+                pairs = zip(learned, found.contested.values(), found.words, strict=True)
+                learned = [_without_fill(gain, each.place.substitute, words) for gain, each, words in pairs]
             ranks[list(found.contested)] = new_ranks(list(found.contested.values()), learned)
         return ranks
 
@@ -194,8 +213,10 @@ class Guesser:
         candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
         reader = Reader(self._model, candidates, words)
         ranks, contested = first_reading(attacker.places, reader, words, MOST)
-        lines = lines_with_guesses(list(contested.values()), reader, list(words.index), self._casing)
-        listed = [place.original in words.index for place in attacker.places]
-        made = Reading(np.where(listed, ranks, np.inf), contested, dict(zip(contested, lines, strict=True)))
+        listed = list(words.index)
+        lines = lines_with_guesses(list(contested.values()), reader, listed, self._casing)
+        best = [[listed[index] for index in each.best] for each in contested.values()]
+        is_listed = [place.original in words.index for place in attacker.places]
+        made = Reading(np.where(is_listed, ranks, np.inf), contested, dict(zip(contested, lines, strict=True)), best)
         self._made.append((attacker.places, attacker.counts, made))
         return made

@@ -32,7 +32,7 @@ class MaskedPlace:
     substitute: str | None = None
     """Word of a fill that reveals the form of the masked word; ``None`` if there is none."""
     around: tuple[str, str] = ("", "")
-    """Text before and after the line that the attacker reads too."""
+    """Text before and after the line. The attacker reads the line with and without it, and takes the mean."""
     passages: Mapping[str, float] = field(default_factory=dict)
     """Folded words of background passages about the line, each with its weight."""
 

@@ -156,8 +156,13 @@ class Reader:
     def guesses(self, places: Sequence[MaskedPlace]) -> Iterator[np.ndarray]:
         """For each place ``(L,)`` unnormalised probabilities of the words; below 0: a word that cannot occur
         there. The places of the first call give the model's mean of each word. Takes some 100 KB a place."""
-        opened = [place.in_context for place in places]
+        opened = [place.open for place in places]
         table = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)  # (N, A)
+        rows = [row for row, place in enumerate(places) if any(place.around)]
+        if rows:
+            opened = [places[row].in_context for row in rows]
+            others = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)
+            table[rows] = np.logaddexp(table[rows], others) - np.log(2)
         if not self._mean.any():
             self._mean = self._by_word(mean_probabilities(table))  # (C,)
         for row, place in zip(table, places, strict=True):

@@ -173,7 +173,8 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
     assert "2.1 %" not in card + dossier
     for said in (
         "It is pseudonymised personal data (GDPR Art. 4(5))",
-        "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | at most 10 % (upper end, rung 'public') | some |",
+        "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | "
+        "at most 10 % (upper end, rung 'public') | some |",
         "No person has reviewed this text.",
         "The ledger has no earlier release of this corpus.",
         f"| Ada | | {TODAY} | recorded by `--approved-by` |",
