@@ -1,4 +1,4 @@
-"""A ladder of attackers of masked words: each has all knowledge of the rung below, and one more source.
+"""A ladder of attackers of masked words: each has the knowledge of the rung below, and one more source.
 
 All rungs are the guesser of ``reidentification`` at the same masked places, so their differences are paired.
 
@@ -13,7 +13,8 @@ g(w) is the guesser's score of a word. A model reorders the 20 best guesses by
     log g(w) + 1/2 (log p(line with w) - log p_base(line with w))
 
 p_base is the model before its adaptation. So only the adaptation counts, as in "recollect and rank" (Meng et al. 2025).
-A weight of 1 finds as much by a model of raw text, and less by one of released text.
+A weight of 1 finds as much by a model of raw text, and less by one of released text. The latter finds no more than no
+model, so the rungs after ``released`` do not use it.
 No rung has the reader of ``audit.reranker``.
 
 The blind figure of a rung is the result of the same attack with nothing to find in the new source: without the model,
@@ -22,6 +23,7 @@ or with the neighbours or passages of another line.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,7 @@ def _of_places(below: Attacker, known: Sequence[Mapping[str, Any]]) -> Pair:
     half = len(known) // 2
     fields = known, [*known[half:], *known[:half]]
     own, other = ([replace(place, **more) for place, more in zip(below.places, of, strict=True)] for of in fields)
+    below = replace(below, model=None)
     return replace(below, places=own), replace(below, places=other)
 
 
@@ -156,12 +159,6 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
     return found
 
 
-def _without_fill(gain: np.ndarray, fill: str | None, words: Sequence[str]) -> np.ndarray:
-    """The gains (B,) of the best guesses, that of the place's fill at most their median."""
-    is_fill = np.array([word == fold(fill or "") for word in words])
-    return np.where(is_fill, np.minimum(gain, np.median(gain)), gain)
-
-
 @dataclass(frozen=True)
 class Reading:
     """The masked language model's guesses at all places."""
@@ -170,14 +167,27 @@ class Reading:
     """Rank of each place's word (N,), from 1; infinite if it is no candidate."""
     contested: Mapping[int, Contested]
     """Places whose word is among the best guesses, by index."""
-    lines: Mapping[int, Sequence[str]]
-    """Their lines with each of the best guesses (B,)."""
-    words: Sequence[Sequence[str]]
-    """The best guesses of each (B,), folded."""
+    words: Sequence[str]
+    """The list that is guessed from, folded."""
+    reader: Reader
+    casing: Casing
+
+    @cached_property
+    def lines(self) -> Mapping[int, Sequence[str]]:
+        """The lines of the contested places with each of the best guesses (B,)."""
+        contested = list(self.contested.values())
+        lines = lines_with_guesses(contested, self.reader, self.words, self.casing)
+        return dict(zip(self.contested, lines, strict=True))
+
+
+def _without_fill(gain: np.ndarray, place: Contested, words: Sequence[str]) -> np.ndarray:
+    """The gains (B,) of a place's best guesses, that of its fill at most their median."""
+    fill = fold(place.place.substitute or "")
+    return np.where([words[index] == fill for index in place.best], np.minimum(gain, np.median(gain)), gain)
 
 
 class Guesser:
-    """The guesser of all rungs. Readings and scores that rungs share are made once."""
+    """The guesser of all rungs. Readings that rungs share are made once."""
 
     def __init__(self, attacked: AttackedText, masked: Path) -> None:
         """``masked``: the folder of the masked text."""
@@ -186,7 +196,6 @@ class Guesser:
         self.counts = public_counts(attacked.files.word_counts)
         self._casing = Casing(usual_forms(self.counts), filler_is_cased=False)
         self._model = OpenedFiller(attacked.settings.attacker, attacked.resources.threads).masked
-
         self._made: list[tuple[object, object, Reading]] = []
 
     def ranks(self, attacker: Attacker) -> np.ndarray:
@@ -194,15 +203,14 @@ class Guesser:
         found = self._reading(attacker)
         ranks = found.ranks.copy()
         if attacker.model is not None and found.contested:
-            models = attacker.model, str(self._attacked.files.base)
-            of_both = [score_references(DividedModel(name, self._attacked.resources), found.lines) for name in models]
-            learned = [
-                _WEIGHT * (after - before) for after, before in zip(*(of.values() for of in of_both), strict=True)
-            ]
+            contested, resources = list(found.contested.values()), self._attacked.resources
+            models = [DividedModel(name, resources) for name in (attacker.model, str(self._attacked.files.base))]
+            after, before = (score_references(model, found.lines).values() for model in models)
+            gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
             if attacker.has_fills:
-                pairs = zip(learned, found.contested.values(), found.words, strict=True)
-                learned = [_without_fill(gain, each.place.substitute, words) for gain, each, words in pairs]
-            ranks[list(found.contested)] = new_ranks(list(found.contested.values()), learned)
+                pairs = zip(gains, contested, strict=True)
+                gains = [_without_fill(gain, each, found.words) for gain, each in pairs]
+            ranks[list(found.contested)] = new_ranks(contested, gains)
         return ranks
 
     def _reading(self, attacker: Attacker) -> Reading:
@@ -213,10 +221,7 @@ class Guesser:
         candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
         reader = Reader(self._model, candidates, words)
         ranks, contested = first_reading(attacker.places, reader, words, MOST)
-        listed = list(words.index)
-        lines = lines_with_guesses(list(contested.values()), reader, listed, self._casing)
-        best = [[listed[index] for index in each.best] for each in contested.values()]
         is_listed = [place.original in words.index for place in attacker.places]
-        made = Reading(np.where(is_listed, ranks, np.inf), contested, dict(zip(contested, lines, strict=True)), best)
+        made = Reading(np.where(is_listed, ranks, np.inf), contested, list(words.index), reader, self._casing)
         self._made.append((attacker.places, attacker.counts, made))
         return made

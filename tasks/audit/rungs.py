@@ -1,6 +1,6 @@
 """The rungs of the ladder of attackers of masked words, from the weakest: one row each.
 
-Each attacker has all that the rungs below have, and one more source. ``tasks.audit.ladder`` has the function that adds
+Each attacker has the sources of the rungs below, and one more. ``tasks.audit.ladder`` has the function that adds
 the source, of the same name.
 """
 
