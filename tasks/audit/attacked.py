@@ -46,6 +46,10 @@ class AuditFiles(CorpusFiles):
     """language model to attack, with --non-members: a folder, hub name or package:NAME/FOLDER"""
     non_members: Annotated[str | None, READ] = None
     """lines of the same sort that the model was not trained on"""
+    released_model: Annotated[str | None, READ_MODEL] = None
+    """language model adapted on --text, for the rung 'released' of audit.ladder"""
+    raw_model: Annotated[str | None, READ_MODEL] = None
+    """language model adapted on the private text, for the rung 'raw' of audit.ladder"""
     base: Annotated[str | None, READ_MODEL] = None
     """language model that --model was adapted from; without --model, a twin is adapted from it and attacked"""
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from tasks.audit.attacked import AttackedModel, AttackedText
 from tasks.audit.extraction import extraction
 from tasks.audit.figure import Figure
+from tasks.audit.ladder import ladder
 from tasks.audit.model_attacks import canary_exposure, membership, neighbourhood
 from tasks.audit.tagger_attacks import AttackedTagger, membership_of_lines, names_in_files, names_in_sentences
 from tasks.audit.text_attacks import (
@@ -28,6 +29,7 @@ ON_TEXTS: tuple[Callable[[AttackedText], dict[str, Figure]], ...] = (
     verbatim,
     unmasked,
     guesses,
+    ladder,
     substitutes,
     same_entities,
     second_fill,

@@ -29,6 +29,24 @@ class Figure:
         return {name: self.value, f"{name}_ci": interval, f"{name}_blind": self.blind, f"{name}_places": self.places}
 
 
+def share_difference(gained: Sequence[float], places: Sequence[float], attacker: str) -> Figure:
+    """The difference of two shares of the same places, from the hits gained and the places of each document.
+
+    The interval is at 95 %, from a bootstrap over documents.
+    """
+    import numpy as np
+
+    from tasks.audit.resampling import interval_of
+    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
+
+    more, counted = np.array(gained, dtype=np.float64), np.array(places, dtype=np.float64)
+    resamples = resample_counts(len(counted), _SAMPLES, _SEED)
+    shares = np.concatenate([ratio_of_sums(drawn @ more, drawn @ counted) for drawn in resamples])
+    value = float(more.sum() / counted.sum())
+    interval = interval_of(value, shares, len(counted), _CONFIDENCE, (-1.0, 1.0))
+    return Figure(value, interval, attacker, places=int(counted.sum()))
+
+
 def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, blind: float | None = None) -> Figure:
     """A share of places, from the hits and places of each document; places of one document are not independent.
 

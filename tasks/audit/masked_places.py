@@ -1,8 +1,8 @@
 """Masked words that an attacker guesses, with the attacker's knowledge of each."""
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.corpora.masked_text import parse_masked
@@ -31,6 +31,16 @@ class MaskedPlace:
     """Folded unmasked words of the document, at most ``REACH`` lines away."""
     substitute: str | None = None
     """Word of a fill that reveals the form of the masked word; ``None`` if there is none."""
+    around: tuple[str, str] = ("", "")
+    """Text before and after the line. The attacker reads the line with and without it, and takes the mean."""
+    passages: Mapping[str, float] = field(default_factory=dict)
+    """Folded words of background passages about the line, each with its weight."""
+
+    @property
+    def in_context(self) -> OpenPlace:
+        """The place in its line, with the text around the line."""
+        (before, after), (first, *others) = self.around, self.open.texts
+        return OpenPlace((before + first, *others[:-1], others[-1] + after), self.open.slot)
 
 
 def masked_places(

@@ -19,7 +19,7 @@ so it reveals these. Words of another ending or capitalisation, and digits inste
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 TOPS = (1, 10, 100)
 _NEAR = 0.1
 """Share of unmasked words nearby; 0.05 or 0.2, and 3 or 30 lines, found as much."""
+_TOLD = 0.1
+"""Share of words of background passages; 0.3 and 0.5 found fewer on the chat corpus."""
 _SMOOTHING = 0.03
 """e: of 0.03 to 1 the best on the chat corpus, by a small margin."""
 _OTHER_FORM = 0.01
@@ -85,13 +87,20 @@ class WordList:
             self._by_label[label] = weighed / weighed.sum()
         return self._by_label[label]
 
-    def prior_near(self, label: str, near: Iterable[str]) -> np.ndarray:
-        """``(L,)`` prior probabilities, given the folded unmasked words ``near`` the place in the document. If the
-        technique has a list, these words are on it and are no candidates."""
+    def prior_near(self, label: str, near: Iterable[str], passages: Mapping[str, float] | None = None) -> np.ndarray:
+        """``(L,)`` prior probabilities, given the folded unmasked words ``near`` the place in the document, and weights
+        of words of background ``passages``. If the technique has a list, the words nearby are on it and are no
+        candidates."""
         seen = np.bincount([self.index[word] for word in near if word in self.index], minlength=len(self.index))
         seen = np.where(self._form(label) > 0.5, seen, 0)
         prior = self.prior(label)
-        return (1 - _NEAR) * prior + _NEAR * seen / seen.sum() if seen.any() else prior.copy()
+        prior = (1 - _NEAR) * prior + _NEAR * seen / seen.sum() if seen.any() else prior.copy()
+        said = {self.index[word]: weight for word, weight in (passages or {}).items() if word in self.index}
+        if said:
+            told = np.bincount(list(said), list(said.values()), len(self.index))
+            told *= 1 if self.has_allowed_words else self._form(label)
+            prior = (1 - _TOLD) * prior + _TOLD * told / told.sum() if told.any() else prior
+        return prior
 
     def of_form(self, substitute: str) -> np.ndarray:
         """``(L,)`` weights of the words, given a substitute that follows the form of the masked word."""
@@ -149,10 +158,15 @@ class Reader:
         there. The places of the first call give the model's mean of each word. Takes some 100 KB a place."""
         opened = [place.open for place in places]
         table = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)  # (N, A)
+        rows = [row for row, place in enumerate(places) if any(place.around)]
+        if rows:
+            opened = [places[row].in_context for row in rows]
+            others = candidate_log_probabilities(self._model, self._candidates, self._allowed, opened)
+            table[rows] = np.logaddexp(table[rows], others) - np.log(2)
         if not self._mean.any():
             self._mean = self._by_word(mean_probabilities(table))  # (C,)
         for row, place in zip(table, places, strict=True):
-            guesses = self._words.prior_near(place.label, place.near)
+            guesses = self._words.prior_near(place.label, place.near, place.passages)
             if place.substitute is not None and place.label == MASK:
                 guesses *= self._words.of_form(place.substitute)
             said = self._by_word(np.exp(row.astype(np.float64)))  # (C,)
@@ -167,19 +181,28 @@ class Reader:
 
 def ranks_of(places: Sequence[MaskedPlace], reader: Reader, words: WordList, reranker: Reranker | None = None) -> Ranks:
     """The rank of each place's word; equally likely words share their mean rank."""
-    targets = [words.index.get(place.original, -1) for place in places]
-    reading = np.empty(len(places))
-    contested: dict[int, Contested] = {}
-    for row, (place, target, guesses) in enumerate(zip(places, targets, reader.guesses(places), strict=True)):
-        reading[row] = _rank(guesses, target)
-        if reranker and reading[row] <= MOST:
-            best = np.argsort(-guesses, kind="stable")[:MOST]
-            if target in best:
-                contested[row] = Contested(place, target, best, guesses[best])
+    reading, contested = first_reading(places, reader, words, MOST if reranker else 0)
     if reranker and contested:
         reading[list(contested)] = reranker.ranks(list(contested.values()), reader, list(words.index))
+    targets = [words.index.get(place.original, -1) for place in places]
     blind = [_rank(words.prior(place.label), target) for place, target in zip(places, targets, strict=True)]
     return Ranks(reading, np.array(blind), np.array(targets, dtype=np.int64) >= 0)
+
+
+def first_reading(
+    places: Sequence[MaskedPlace], reader: Reader, words: WordList, most: int
+) -> tuple[np.ndarray, dict[int, Contested]]:
+    """The rank of each place's word (N,), and the places whose word is among the ``most`` best guesses, by index."""
+    ranks = np.empty(len(places))
+    contested: dict[int, Contested] = {}
+    for row, (place, guesses) in enumerate(zip(places, reader.guesses(places), strict=True)):
+        target = words.index.get(place.original, -1)
+        ranks[row] = _rank(guesses, target)
+        if ranks[row] <= most:
+            best = np.argsort(-guesses, kind="stable")[:most]
+            if target in best:
+                contested[row] = Contested(place, target, best, guesses[best])
+    return ranks, contested
 
 
 def _rank(guesses: np.ndarray, target: int) -> float:
@@ -207,6 +230,13 @@ def figures_of(places: Sequence[MaskedPlace], ranks: Ranks, attacker: str) -> di
     return figures
 
 
+def public_counts(word_counts: str | Path | None) -> list[tuple[str, int]]:
+    """Cased words with their counts in public text, by default the published list."""
+    from tasks.corpora.sources.published_frequencies import published_counts
+
+    return list(read_word_counts(word_counts) if word_counts else published_counts())
+
+
 def reidentification(
     places: Sequence[MaskedPlace],
     allowed_words: str | Path | None,
@@ -222,11 +252,10 @@ def reidentification(
     the published list. ``filler``: the attacker, any masked language model by hub name or folder; ``reranker``: a
     causal language model that reorders its best guesses.
     """
-    from tasks.corpora.sources.published_frequencies import published_counts
     from tasks.filling.masked_lm.candidate_words import candidate_words
     from tasks.filling.opened_filler import OpenedFiller
 
-    counts = list(read_word_counts(word_counts) if word_counts else published_counts())
+    counts = public_counts(word_counts)
     words = WordList(counts, AllowedWords.read(allowed_words))
     known = "words off the list of never-masked words"
     if not words.has_allowed_words:

@@ -62,31 +62,41 @@ class Reranker:
 
     def ranks(self, contested: Sequence[Contested], reader: "Reader", words: Sequence[str]) -> list[float]:
         """The rank of each place's word; ``reader``: the first reader, ``words``: its list."""
-        others = self._others([each.place for each in contested], reader, words)
-        lines = [
-            [self._line(each.place, words[index], around) for index in each.best]
-            for each, around in zip(contested, others, strict=True)
-        ]
-        ranks: list[float] = []
-        for each, probabilities in zip(contested, self.model.score_sentences(lines), strict=True):
-            with np.errstate(divide="ignore"):
-                scores = np.log(each.guesses.clip(0)) + probabilities
-            ranks.append(1.0 + np.count_nonzero(scores > scores[each.best == each.target]))
-        return ranks
+        lines = lines_with_guesses(contested, reader, words, self.casing)
+        return new_ranks(contested, self.model.score_sentences([[tuple(line.split()) for line in of] for of in lines]))
 
-    def _others(self, places: Sequence[MaskedPlace], reader: "Reader", words: Sequence[str]) -> list[list[str]]:
-        """The likeliest word at each other marker of each place's line."""
-        opened = [[slot for slot in range(len(each.open.texts) - 1) if slot != each.open.slot] for each in places]
-        asked = [
-            replace(place, open=OpenPlace(place.open.texts, slot), label=MASK)
-            for place, slots in zip(places, opened, strict=True)
-            for slot in slots
-        ]
-        likeliest = iter([words[int(guesses.argmax())] for guesses in reader.guesses(asked)] if asked else [])
-        return [[next(likeliest) for _ in slots] for slots in opened]
 
-    def _line(self, place: MaskedPlace, word: str, around: Sequence[str]) -> tuple[str, ...]:
-        """The words of the line with their punctuation."""
-        texts, slot = place.open.texts, place.open.slot
-        cased = self.casing.write(texts, [*around[:slot], word, *around[slot:]])
-        return tuple("".join(text + fill for text, fill in zip(texts, [*cased, ""], strict=True)).split())
+def new_ranks(contested: Sequence[Contested], scores: Sequence[np.ndarray]) -> list[float]:
+    """The rank of each place's word, from log-probabilities of its line with each of the best guesses (B,)."""
+    ranks: list[float] = []
+    for each, probabilities in zip(contested, scores, strict=True):
+        with np.errstate(divide="ignore"):
+            summed = np.log(each.guesses.clip(0)) + probabilities
+        ranks.append(1.0 + np.count_nonzero(summed > summed[each.best == each.target]))
+    return ranks
+
+
+def lines_with_guesses(
+    contested: Sequence[Contested], reader: "Reader", words: Sequence[str], casing: Casing
+) -> list[list[str]]:
+    """For each place its line with each of the best guesses; other markers have the first reader's likeliest word."""
+    slots = [
+        [slot for slot in range(len(each.place.open.texts) - 1) if slot != each.place.open.slot] for each in contested
+    ]
+    asked = [
+        replace(each.place, open=OpenPlace(each.place.open.texts, slot), label=MASK)
+        for each, others in zip(contested, slots, strict=True)
+        for slot in others
+    ]
+    likeliest = iter([words[int(guesses.argmax())] for guesses in reader.guesses(asked)] if asked else [])
+    around = [[next(likeliest) for _ in others] for others in slots]
+    return [
+        [_line(each.place, words[index], others, casing) for index in each.best]
+        for each, others in zip(contested, around, strict=True)
+    ]
+
+
+def _line(place: MaskedPlace, word: str, around: Sequence[str], casing: Casing) -> str:
+    texts, slot = place.open.texts, place.open.slot
+    cased = casing.write(texts, [*around[:slot], word, *around[slot:]])
+    return "".join(text + fill for text, fill in zip(texts, [*cased, ""], strict=True))

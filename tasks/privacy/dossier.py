@@ -7,6 +7,7 @@ has an epsilon, it has no figure that read them; the private copy of the release
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tasks.audit.rungs import RUNGS, figure_of
 from tasks.corpora.text_lines import read_lines
 from tasks.privacy.card import MEASURED_ON_SAMPLE, MEMBERSHIP_BY_TEXT, WHY_LEFT_OUT
 from tasks.privacy.checks import FEWEST, LEFT_OUT, Check, interval, markers_share, percent
@@ -26,6 +27,7 @@ _THREATS = {
     "verbatim_lines": (_TEXT, "the text", "private lines"),
     "reidentified": (_TEXT, "the text, public language models", "masked words"),
     "reidentified_10": (_TEXT, "the text, public language models", "masked words"),
+    **{figure_of(rung): (_TEXT, source, "masked words") for rung, source in RUNGS.items()},
     "linked_mentions": (_TEXT, "the text", "mentions of one person"),
     "found_by_second_fill": ("recipient of two fills", "both fills", "which words are real"),
     "exposure": (_MODEL, _BOTH, "masked names"),

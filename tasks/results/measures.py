@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from tasks.audit.rungs import RUNGS, figure_of
 from tasks.errors import ParameterError
 from tasks.records.cell import Cell
 from tasks.records.cells import fill_report, mask_report, perplexity_report
@@ -201,6 +202,8 @@ MEASURES = (
     _leak("reidentified", "Masked words recovered, top-1, %", "recovered, top-1",
           field="reidentified_1", interval="reidentified_1_ci"),
     _leak("reidentified_10", "Masked words recovered, top-10, %", "recovered, top-10", _RUNS),
+    *(_leak(figure_of(rung), f"Masked words recovered, top-1, attacker '{rung}', %", f"recovered, {rung}",
+            field=f"{figure_of(rung)}_1", interval=f"{figure_of(rung)}_1_ci") for rung in RUNGS),
     _leak("linked_mentions", "Linkable mentions of one entity, %", "linkable mentions", _RUNS),
     _leak("found_by_second_fill", "Mask positions revealed by a second fill, %", "", _RUNS),
     _remembered("exposure", "Canary exposure: masked names, bits", "exposure, names"),

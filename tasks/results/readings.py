@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tasks.audit.rungs import PUBLIC, RUNGS, figure_of
 from tasks.results.default_run import found_by_full_audit, read_run
 from tasks.results.measure import Row
 from tasks.results.measures import measure
@@ -29,7 +30,7 @@ STRONG_EXTRACTED = 0.01
 _FALSE_POSITIVES = 0.01
 
 _ABOVE_CHANCE = {
-    "reidentified": STRONG_RECOVERED,
+    **{figure_of(rung): STRONG_RECOVERED for rung in (PUBLIC, *RUNGS)},
     "exposure": STRONG_BITS,
     "exposure_unmasked": STRONG_BITS,
     "extracted": STRONG_EXTRACTED,
@@ -61,7 +62,8 @@ def readings(rows: Sequence[Row], unmasked_limit: float) -> Iterator[Reading]:
     """
     attacks = [name for name in MEMBERSHIP if estimate(rows, name) is not None]
     strongest = max(attacks, key=lambda name: estimate(rows, name).value, default=None)  # type: ignore[union-attr]
-    for name in ("unmasked_direct", "reidentified", "exposure", "exposure_unmasked", strongest, "extracted"):
+    guessed = [figure_of(rung) for rung in (PUBLIC, *RUNGS)]
+    for name in ("unmasked_direct", *guessed, "exposure", "exposure_unmasked", strongest, "extracted"):
         number = measure(name).estimate(rows) if name else None
         if name is None or number is None:
             continue
@@ -88,6 +90,23 @@ def signal(rows: Sequence[Row], name: str) -> Signal:
     if caught_some or found.value >= (STRONG_AUC if name in MEMBERSHIP else chance + _ABOVE_CHANCE[name]):
         return "strong"
     return "some"
+
+
+def climbed(rows: Sequence[Row]) -> list[str]:
+    """The rungs of attackers of masked words that were run on a condition, from the weakest."""
+    return [rung for rung in (PUBLIC, *RUNGS) if estimate(rows, figure_of(rung)) is not None]
+
+
+def broken_rung(rows: Sequence[Row], at_most: Mapping[str, float]) -> str | None:
+    """The weakest rung whose limit is not met. A rung without a limit of its own has the limit of the first."""
+    limits = {rung: at_most.get(figure_of(rung), at_most.get(figure_of(PUBLIC))) for rung in climbed(rows)}
+    broken = (rung for rung, limit in limits.items() if limit is not None and _above(rows, figure_of(rung), limit))
+    return next(broken, None)
+
+
+def _above(rows: Sequence[Row], name: str, limit: float) -> bool:
+    found = estimate(rows, name)
+    return found is not None and (found.value if found.high is None else found.high) > limit
 
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from tasks.audit.rungs import RUNGS
 from tasks.errors import ParameterError
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
 from tasks.masking.settings import MANY_MASKED
@@ -19,7 +20,7 @@ from tasks.results.choice import Choice, Limits
 from tasks.results.findings.findings_comparison import Condition, Experiment
 from tasks.results.leakage import meets
 from tasks.results.measures import measure
-from tasks.results.readings import Reading, readings, stronger
+from tasks.results.readings import Reading, broken_rung, climbed, readings, stronger
 from tasks.results.report_index import REPORTS, ReportIndex
 from tasks.results.summary.summary_file import SUMMARY_FILE, read_summary
 from tasks.results.tables import number_text
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 _WIDTH = 100
 _FEW_TEST_SENTENCES, _FEW_TRAINED_SENTENCES = 1000, 3000
 NOT_ATTACKED = (
-    "Not tested: attackers who know more than public text and models, persons with many lines, earlier rounds of a "
-    "tuned filler, and attackers with several fills of one text."
+    "Not tested: attackers who know more than the strongest rung that was run, persons with many lines, earlier rounds "
+    "of a tuned filler, and attackers with several fills of one text."
 )
 
 
@@ -202,7 +203,16 @@ class _Answer(Choice):
         said = [f"Unmasked identifiers by {found['by']}: {found['basis']}."] if found else []
         if audit is None:
             return [*said, "Not attacked: add its method to 'audited' in its entry of compare.fills."]
-        return [*said, *stronger(audit["parameters"])]
+        return [*said, *self._ladder(best), *stronger(audit["parameters"])]
+
+    def _ladder(self, best: Condition) -> list[str]:
+        """The strongest attacker of masked words that was run, and the weakest that breaks a limit."""
+        run, broken = climbed(self.rows(best)), broken_rung(self.rows(best), self.limits.at_most)
+        if not run:
+            return []
+        within = "A limit breaks at rung " + repr(broken) if broken else "No limit breaks at a rung that was run"
+        more = f" ({len(RUNGS)} stronger ones: audit.ladder)" if len(run) == 1 else ""
+        return [f"Strongest attacker of masked words that was run: rung {run[-1]!r}{more}. {within}."]
 
     def _not_met(self, best: Condition) -> list[str]:
         """Typed limits that are not met; the gate of releases does not know them."""

@@ -173,7 +173,8 @@ def test_card_and_dossier_say_what_left_and_no_word_of_what_was_masked(folder, c
     assert "2.1 %" not in card + dossier
     for said in (
         "It is pseudonymised personal data (GDPR Art. 4(5))",
-        "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | at most 10 % (upper end) | some |",
+        "| masked words | Masked words recovered, top-1 | 2.1 % [1 %, 3 %] | - | "
+        "at most 10 % (upper end, rung 'public') | some |",
         "No person has reviewed this text.",
         "The ledger has no earlier release of this corpus.",
         f"| Ada | | {TODAY} | recorded by `--approved-by` |",
@@ -324,7 +325,7 @@ def test_what_was_not_attacked_or_leaks_too_much_is_not_released(folder, monkeyp
     with pytest.raises(PalimpsestError, match=r"bits: 2\.4 \[1\.9, 2\.9\], limit 2\.5 \(upper end\)"):
         release("chat/every_tagger/unigram-1", "--name", "a", "--with-model")
     allow(folder, at_most=limits | {"reidentified": 0.02})
-    with pytest.raises(PalimpsestError, match=r"2\.1 % \[1 %, 3 %\], limit 2 % \(upper end\)"):
+    with pytest.raises(PalimpsestError, match=r"2\.1 % \[1 %, 3 %\], limit 2 % \(upper end, rung 'public'\)"):
         release("chat/every_tagger/unigram-1", "--name", "a")
     allow(folder, at_most={"exposur": 2.0})
     with pytest.raises(PalimpsestError, match="no attack gives 'exposur'"):
@@ -332,7 +333,7 @@ def test_what_was_not_attacked_or_leaks_too_much_is_not_released(folder, monkeyp
     allow(folder, at_most=limits)
     release("chat/every_tagger/unigram-1", "--name", "a")
     card, dossier = ((folder / "releases/a" / name).read_text(encoding="utf-8") for name in ("README.md", "DOSSIER.md"))
-    assert "| left out | at most 5 % (upper end) |" in card
+    assert "| left out | at most 5 % (upper end, rung 'public') |" in card
     assert "- Masked words recovered, top-1: a model that guesses." in private_dossier(folder, "a")
     assert "exposure" not in (card + dossier).casefold()
 

@@ -173,6 +173,8 @@ def test_the_box(made, monkeypatch):
         "  Unmasked direct identifiers, per 1,000 lines  3.0 [0.5, 12.0]          within the limit, 20",
         "  Masked words recovered, top-1, %              4.0 [3.0, 6.0]           some",
         "  Unmasked identifiers by review: 150 lines read by 1 reviewer.",
+        "  Strongest attacker of masked words that was run: rung 'public' (4 stronger ones: audit.ladder). No",
+        "  limit breaks at a rung that was run.",
         "  After effort quick: more.",
         "Can it be released now? Yes: palimpsest release mail/allow_list/surrogate-1 --name mail_1",
     ]
@@ -181,6 +183,20 @@ def test_the_box(made, monkeypatch):
     refused = made.said(passes=False).lines(details=True)
     assert refused[refused.index("Can it be released now? No.") + 1] == "  - Review 80 more lines."
     assert "palimpsest release" not in "\n".join(refused)
+
+
+def test_the_rung_at_which_a_limit_breaks(made):
+    made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
+    made.leak("allow_list", reidentified_released=(0.05, [0.04, 0.07]), reidentified_raw=MUCH)
+    made.report("audit/mail/allow_list/surrogate-1", "audit", {})
+    for at_most, said in (
+        ({"reidentified": 0.1}, "rung 'raw'. A limit breaks at rung 'raw'."),
+        ({"reidentified": 0.065}, "rung 'raw'. A limit breaks at rung 'released'."),
+        ({"reidentified": 0.1, "reidentified_raw": 0.4}, "rung 'raw'. No limit breaks at a rung that was run."),
+    ):
+        assert made.said(at_most).notes[-1] == f"Strongest attacker of masked words that was run: {said}", at_most
+    readings = {reading.attack: reading.reading for reading in made.said().leakage}
+    assert readings["Masked words recovered, top-1, attacker 'raw', %"] == "strong"
 
 
 def test_limits_that_are_typed_are_part_of_the_rule_and_said_where_they_are_not_met(made):

@@ -1,0 +1,229 @@
+"""A ladder of attackers of masked words: each has the knowledge of the rung below, and one more source.
+
+All rungs are the guesser of ``reidentification`` at the same masked places, so their differences are paired.
+
+- ``released``: a language model adapted on the released text reorders the best guesses.
+- ``author``: the masked language model also reads the line with the neighbouring released lines of the document. The
+  probability of a word is the mean of both readings.
+- ``background``: words of passages of the user's documents, found by BM25 for the line, are more probable.
+- ``raw``: the language model that reorders was adapted on the raw text.
+
+g(w) is the guesser's score of a word. A model reorders the 20 best guesses by
+
+    log g(w) + 1/2 (log p(line with w) - log p_base(line with w))
+
+p_base is the model before its adaptation. So only the adaptation counts, as in "recollect and rank" (Meng et al. 2025).
+With a weight of 1 a model of raw text found a little more on chat and meetings, and one of released text less. The
+latter finds no more than no model, so the rungs after ``released`` do not use it.
+No rung has the reader of ``audit.reranker``.
+
+The blind figure of a rung is the result of the same attack with nothing to find in the new source: without the model,
+or with the neighbours or passages of another line.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tasks.audit.attacked import AttackedText
+from tasks.audit.background import Passages, read_passages
+from tasks.audit.figure import Figure, share_difference, share_figure
+from tasks.audit.line_scores import score_references
+from tasks.audit.masked_places import MaskedPlace
+from tasks.audit.reidentification import Reader, WordList, first_reading, public_counts
+from tasks.audit.reranking import MOST, Contested, lines_with_guesses, new_ranks
+from tasks.audit.rungs import PUBLIC, RUNGS
+from tasks.audit.text_attacks import attacked_places
+from tasks.corpora.text_lines import read_documents, read_lines
+from tasks.corpora.word_counts import count_lines
+from tasks.corpora.words import fold
+from tasks.errors import ParameterError
+from tasks.filling.frequencies.word_frequencies import AllowedWords
+from tasks.filling.masked_lm.candidate_words import candidate_words
+from tasks.filling.masked_sentence import Casing, usual_forms
+from tasks.filling.opened_filler import OpenedFiller
+from tasks.language_model.divided_model import DividedModel
+
+TOPS = (1, 10)
+_LINES_AROUND = 2
+"""Neighbouring lines on each side that are read as context."""
+_PASSAGES = 10
+"""Passages for each line."""
+_WEIGHT = 0.5
+"""Weight of a language model."""
+
+
+@dataclass(frozen=True)
+class Attacker:
+    """The knowledge of an attacker."""
+
+    places: Sequence[MaskedPlace]
+    counts: Sequence[tuple[str, int]]
+    """Cased words with their counts: the candidates and their frequency."""
+    model: str | None = None
+    """The language model that reorders the best guesses."""
+    has_fills: bool = False
+    """Whether the model was adapted on the fills. It then favours a place's fill, which says nothing of its word."""
+
+
+Pair = tuple[Attacker, Attacker]
+"""The attacker of a rung, and the one whose new source has nothing to find."""
+
+
+def released(attacked: AttackedText, below: Attacker) -> Pair:
+    """Has the language model that was adapted on the text."""
+    return _with_model(attacked, below, "released", attacked.files.released_model)
+
+
+def raw(attacked: AttackedText, below: Attacker) -> Pair:
+    """Has a language model that was adapted on the private text."""
+    return _with_model(attacked, below, "raw", attacked.files.raw_model)
+
+
+def _with_model(attacked: AttackedText, below: Attacker, rung: str, model: str | None) -> Pair:
+    if model is None or attacked.files.base is None:
+        raise ParameterError(
+            f"audit.ladder: rung {rung!r} needs the model and the one before its adaptation; give --{rung}-model and "
+            f"--base, or leave {rung!r} out"
+        )
+    return replace(below, model=model, has_fills=rung == "released"), replace(below, model=None)
+
+
+def author(attacked: AttackedText, below: Attacker) -> Pair:
+    """Reads the released lines around each line, of the same document."""
+    lines, documents = list(read_lines(attacked.path)), attacked.files.documents
+    names: Sequence[object] = list(read_documents(documents)) if documents else range(len(lines))
+
+    def around(place: MaskedPlace) -> tuple[str, str]:
+        here = place.line - 1
+        before = range(max(0, here - _LINES_AROUND), here)
+        after = range(here + 1, min(len(names), here + 1 + _LINES_AROUND))
+        own = [[lines[n] for n in part if names[n] == names[here]] for part in (before, after)]
+        return "".join(f"{line} " for line in own[0]), "".join(f" {line}" for line in own[1])
+
+    return _of_places(below, [{"around": around(place)} for place in below.places])
+
+
+def background(attacked: AttackedText, below: Attacker) -> Pair:
+    """Has documents on the same people, and finds passages of them for each line."""
+    texts = read_passages(str(attacked.settings.background))
+    index = Passages(texts)
+    known = [{"passages": index.words_for("".join(place.open.texts), _PASSAGES)} for place in below.places]
+    return _of_places(replace(below, counts=[*below.counts, *count_lines(texts).items()]), known)
+
+
+def _of_places(below: Attacker, known: Sequence[Mapping[str, Any]]) -> Pair:
+    """Adds fields to the places; the blind attacker has those of another place."""
+    half = len(known) // 2
+    fields = known, [*known[half:], *known[:half]]
+    own, other = ([replace(place, **more) for place, more in zip(below.places, of, strict=True)] for of in fields)
+    below = replace(below, model=None)
+    return replace(below, places=own), replace(below, places=other)
+
+
+ADDED: tuple[Callable[[AttackedText, Attacker], Pair], ...] = (released, author, background, raw)
+"""The functions of ``RUNGS``, by name and in order."""
+
+
+def ladder(attacked: AttackedText) -> dict[str, Figure]:
+    """``reidentified_RUNG_1`` and ``_10`` of each asked rung: the share of masked words among so many best guesses;
+    ``reidentified_RUNG_gain``: the first less that of the rung below, on the same places."""
+    settings = attacked.settings
+    if attacked.masked is None or not settings.ladder:
+        return {}
+    places = attacked_places(attacked)
+    if not places:
+        return {}
+    lines = np.unique([place.line for place in places], return_inverse=True)[1]
+    counted = np.bincount(lines).tolist()
+    guesser = Guesser(attacked, attacked.masked)
+    attacker, has, found = Attacker(places, guesser.counts), settings.attacker, {}
+    ranks, below = guesser.ranks(attacker), PUBLIC
+    for add in ADDED:
+        rung = add.__name__
+        if rung not in settings.ladder:
+            continue
+        attacker, blind = add(attacked, attacker)
+        before, ranks = ranks, guesser.ranks(attacker)
+        unknowing = guesser.ranks(blind)
+        has += f"; {RUNGS[rung]}"
+        for top in TOPS:
+            reached = float((unknowing <= top).mean())
+            hits = np.bincount(lines, ranks <= top).tolist()
+            found[f"reidentified_{rung}_{top}"] = share_figure(hits, counted, has, reached)
+        gained = np.bincount(lines, np.subtract(ranks <= 1, before <= 1, dtype=np.float64)).tolist()
+        found[f"reidentified_{rung}_gain"] = share_difference(gained, counted, f"{has}; less rung {below!r}")
+        below = rung
+    return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The masked language model's guesses at all places."""
+
+    ranks: np.ndarray
+    """Rank of each place's word (N,), from 1; infinite if it is no candidate."""
+    contested: Mapping[int, Contested]
+    """Places whose word is among the best guesses, by index."""
+    words: Sequence[str]
+    """The list that is guessed from, folded."""
+    reader: Reader
+    casing: Casing
+
+    @cached_property
+    def lines(self) -> Mapping[int, Sequence[str]]:
+        """The lines of the contested places with each of the best guesses (B,)."""
+        contested = list(self.contested.values())
+        lines = lines_with_guesses(contested, self.reader, self.words, self.casing)
+        return dict(zip(self.contested, lines, strict=True))
+
+
+def _without_fill(gain: np.ndarray, place: Contested, words: Sequence[str]) -> np.ndarray:
+    """The gains (B,) of a place's best guesses, that of its fill at most their median."""
+    fill = fold(place.place.substitute or "")
+    return np.where([words[index] == fill for index in place.best], np.minimum(gain, np.median(gain)), gain)
+
+
+class Guesser:
+    """The guesser of all rungs. Readings that rungs share are made once."""
+
+    def __init__(self, attacked: AttackedText, masked: Path) -> None:
+        """``masked``: the folder of the masked text."""
+        self._attacked = attacked
+        self._allowed_words = AllowedWords.read(masked / "allowed_words.txt")
+        self.counts = public_counts(attacked.files.word_counts)
+        self._casing = Casing(usual_forms(self.counts), filler_is_cased=False)
+        self._model = OpenedFiller(attacked.settings.attacker, attacked.resources.threads).masked
+        self._made: list[tuple[object, object, Reading]] = []
+
+    def ranks(self, attacker: Attacker) -> np.ndarray:
+        """The rank of each place's word (N,), from 1; infinite if it is no candidate."""
+        found = self._reading(attacker)
+        ranks = found.ranks.copy()
+        if attacker.model is not None and found.contested:
+            contested, resources = list(found.contested.values()), self._attacked.resources
+            models = [DividedModel(name, resources) for name in (attacker.model, str(self._attacked.files.base))]
+            after, before = (score_references(model, found.lines).values() for model in models)
+            gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
+            if attacker.has_fills:
+                pairs = zip(gains, contested, strict=True)
+                gains = [_without_fill(gain, each, found.words) for gain, each in pairs]
+            ranks[list(found.contested)] = new_ranks(contested, gains)
+        return ranks
+
+    def _reading(self, attacker: Attacker) -> Reading:
+        for places, counts, reading in self._made:
+            if places is attacker.places and counts is attacker.counts:
+                return reading
+        words = WordList(attacker.counts, self._allowed_words)
+        candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
+        reader = Reader(self._model, candidates, words)
+        ranks, contested = first_reading(attacker.places, reader, words, MOST)
+        is_listed = [place.original in words.index for place in attacker.places]
+        made = Reading(np.where(is_listed, ranks, np.inf), contested, list(words.index), reader, self._casing)
+        self._made.append((attacker.places, attacker.counts, made))
+        return made
