@@ -122,7 +122,7 @@ COLUMNS: Mapping[str, tuple[str, str, float, int]] = {
     "perplexity": ("worth", "perplexity", 1, 1),
     "times raw": ("worth", "times_raw", 1, 3),
     "fluency, times raw": ("fluency", "times_raw", 1, 2),
-    "seconds": ("cost", "seconds_per_1000_words", 1, 2),
+    "seconds": ("cost", "seconds_per_1000_words", 1, 3),
 }
 """Columns: measure, figure, factor and decimals."""
 
