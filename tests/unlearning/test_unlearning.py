@@ -2,6 +2,8 @@
 
 import copy
 import json
+from dataclasses import replace
+from statistics import median
 
 import numpy as np
 import pytest
@@ -98,15 +100,19 @@ def test_task_arithmetic_by_hand(request_):
 
 
 def test_what_was_forgotten_behind_attacks_comes_back_less(request_):
-    """Nats of the private words of four secrets, when an attacker has trained on the other two."""
+    """Nats of the private words of four secrets, when an attacker has trained on the other two: the median of seeds,
+    since single ones differ by more than that between processors."""
     known, others = (request_.base.encode(part) for part in (SECRETS[:2], SECRETS[2:]))
-    left = {}
-    for attack_steps in (0, 6):
-        given = {"attack_steps": attack_steps, "attack_rate": 0.005}
-        method = NegativePreference(kind="negative_preference", **COMMON | {"batch_tokens": 24}, **given)
-        found = forget(method, request_, request_.retain, budget=1.0)
-        left[attack_steps] = secret_loss(trained_on(found.model, known, 12, 0.005, 64, 1), others)
-    assert left[6] > left[0] + 2, "4.1 and 8.8 nats"
+    gained = []
+    for seed in range(1, 6):
+        left = {}
+        for attack_steps in (0, 6):
+            given = {"attack_steps": attack_steps, "attack_rate": 0.005}
+            method = NegativePreference(kind="negative_preference", **COMMON | {"batch_tokens": 24}, **given)
+            found = forget(method, replace(request_, seed=seed), request_.retain, budget=1.0)
+            left[attack_steps] = secret_loss(trained_on(found.model, known, 12, 0.005, 64, 1), others)
+        gained.append(left[6] - left[0])
+    assert median(gained) > 2, "4 to 5 nats"
 
 
 def test_the_strength_is_the_last_within_the_budget(request_):
