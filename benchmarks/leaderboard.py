@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import stamp
-from benchmarks.anonymisers import PEERS, TAGGERS, is_test, masked_by
+from benchmarks.anonymisers import PEERS
 from benchmarks.frame import ROOT
-from benchmarks.persons import FILLED, REPLACED, replaced, surrogates
+from benchmarks.persons import FILLED, REPLACED, of_techniques, published, surrogates, tested_decisions
 from dashboards.readme_tables import with_table
 from tasks.anonymisers.compare_anonymisers_command import ComparisonFiles, ComparisonSettings, compare, table
-from tasks.persons.facts import read_documents
 from tasks.records.cell import Cell
 from tasks.records.stage_report import write_json
 from tasks.settings.resources import ResourceSettings
@@ -51,26 +50,16 @@ def main(data: Path) -> None:
 
 def versions(persons: Path, folder: Path) -> ComparisonFiles:
     """Write the decisions of TAB's test part and all versions that are files, one by each name."""
+    documents, names = tested_decisions(persons)
     lines = (persons / "spia_tab.jsonl").read_text(encoding="utf-8").splitlines()
-    documents = read_documents(persons / "spia_tab.jsonl")
-    labelled = (persons / "entity_tab.jsonl").read_text(encoding="utf-8").splitlines()
-    decisions = {one["text"]: one for one in map(json.loads, labelled)}
-    chosen = [number for number, document in enumerate(documents) if is_test(decisions[document.text])]
     raw = folder / "decisions.jsonl"
-    raw.write_text("".join(f"{lines[number]}\n" for number in chosen), encoding="utf-8")
-    texts = {}
-    for file, name in PUBLISHED.items():
-        spans = json.loads((persons / f"peers/{file}.json").read_text(encoding="utf-8"))
-        names = {n: decisions[documents[n].text]["metadata"]["provenance"]["doc_id"] for n in chosen}
-        texts[f"{name} (published)"] = [replaced(documents[n].text, spans[names[n]]) for n in chosen]
-    masked = masked_by(TAGGERS["documents"], {str(n): {"text": documents[n].text} for n in chosen})
-    spans_of = {n: [(*span, "[MASK]") for span in masked[str(n)]] for n in chosen}
-    texts["documents"] = [replaced(documents[n].text, spans_of[n]) for n in chosen]
-    filled = surrogates(documents, chosen)
-    texts[FILLED] = [filled[n] for n in chosen]
+    raw.write_text("".join(f"{lines[number]}\n" for number in names), encoding="utf-8")
+    texts = published(persons, documents, names, PUBLISHED)
+    texts["documents"] = of_techniques(documents, list(names), ["documents"])["documents"]
+    texts[FILLED] = surrogates(documents, list(names))
     for name, of in texts.items():
-        lines_of = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in of)
-        (folder / f"{name}.jsonl").write_text("".join(lines_of), encoding="utf-8")
+        records = (json.dumps({"text": of[number]}, ensure_ascii=False) + "\n" for number in names)
+        (folder / f"{name}.jsonl").write_text("".join(records), encoding="utf-8")
     return ComparisonFiles(
         documents=str(raw), texts=[str(folder / f"{name}.jsonl") for name in texts], techniques=TECHNIQUES
     )

@@ -20,6 +20,7 @@ from benchmarks.anonymisers import PEERS, TAGGERS, is_test, masked_by
 from benchmarks.frame import ROOT
 from benchmarks.reference_reader import sentences
 from dashboards.readme_tables import with_table
+from tasks.anonymisers.versions import replaced
 from tasks.persons.facts import Document, read_documents
 from tasks.persons.persons_command import PersonSettings, attacked, percent
 from tasks.records.stage_report import write_json
@@ -55,18 +56,33 @@ def main(data: Path) -> None:
 
 def of_decisions(folder: Path) -> list[dict[str, Any]]:
     """Rows of the decisions of which there are published anonymisations."""
+    documents, names = tested_decisions(folder)
+    chosen = list(names)
+    versions = of_techniques(documents, chosen, OURS)
+    versions[FILLED] = surrogates(documents, chosen)
+    versions |= published(folder, documents, names, REPLACED)
+    return measured("decisions", documents, versions, chosen)
+
+
+def tested_decisions(folder: Path) -> tuple[list[Document], dict[int, str]]:
+    """All decisions, and the names of those of TAB's test part by number."""
     documents = read_documents(folder / "spia_tab.jsonl")
     lines = (folder / "entity_tab.jsonl").read_text(encoding="utf-8").splitlines()
     decisions = {one["text"]: one for one in map(json.loads, lines)}
-    chosen = [number for number, document in enumerate(documents) if is_test(decisions[document.text])]
-    names = {number: decisions[documents[number].text]["metadata"]["provenance"]["doc_id"] for number in chosen}
-    versions = of_techniques(documents, chosen, OURS)
-    versions[FILLED] = surrogates(documents, chosen)
-    for file, name in REPLACED.items():
-        published = json.loads((folder / f"peers/{file}.json").read_text(encoding="utf-8"))
-        texts = {number: replaced(documents[number].text, published[names[number]]) for number in chosen}
+    of = {number: decisions[document.text] for number, document in enumerate(documents)}
+    return documents, {n: one["metadata"]["provenance"]["doc_id"] for n, one in of.items() if is_test(one)}
+
+
+def published(
+    folder: Path, documents: Sequence[Document], names: Mapping[int, str], files: Mapping[str, str]
+) -> dict[str, Sequence[str]]:
+    """The texts of published anonymisations; ``files``: their names by file."""
+    versions: dict[str, Sequence[str]] = {}
+    for file, name in files.items():
+        spans = json.loads((folder / f"peers/{file}.json").read_text(encoding="utf-8"))
+        texts = {number: replaced(documents[number].text, spans[of]) for number, of in names.items()}
         versions[f"{name} (published)"] = everywhere(texts, documents)
-    return measured("decisions", documents, versions, chosen)
+    return versions
 
 
 def of_posts(folder: Path) -> list[dict[str, Any]]:
@@ -100,16 +116,6 @@ def surrogates(documents: Sequence[Document], chosen: Sequence[int]) -> Sequence
     for (number, _), line in zip(lines, filled, strict=True):
         texts[number].append(str(line))
     return everywhere({number: "\n".join(own) for number, own in texts.items()}, documents)
-
-
-def replaced(text: str, spans: Iterable[Sequence[Any]]) -> str:
-    """A text with its spans (start, end, replacement) replaced; of two spans that overlap, the first is."""
-    pieces, after = [], 0
-    for start, end, replacement in sorted(map(tuple, spans)):
-        if start >= after:
-            pieces += [text[after:start], replacement]
-            after = end
-    return "".join([*pieces, text[after:]])
 
 
 def everywhere(texts: Mapping[int, str], documents: Sequence[Document]) -> list[str]:

@@ -96,7 +96,8 @@ def compare(settings: ComparisonSettings, files: ComparisonFiles, cell: Cell, re
     if len(versions) == 1:
         raise ParameterError("there is nothing to compare; give --texts, --techniques or --programs")
     with tempfile.TemporaryDirectory(prefix="palimpsest-") as folder:
-        compared = Compared(documents, files.model, settings.guessed_words, cell.seed or 0, resources, Path(folder))
+        sizes = settings.guessed_words, cell.seed or 0
+        compared = Compared(documents, versions, files.model, *sizes, resources, Path(folder))
         found: dict[str, dict[str, dict[str, Any]]] = {
             version.name: {str(name): MEASURES[name](compared, version) for name in settings.measures}
             for version in versions

@@ -23,8 +23,8 @@ from tasks.audit.resampling import perplexity_ratio
 from tasks.corpora.sources.document import split_sentences
 from tasks.corpora.text_lines import write_lines
 from tasks.corpora.words import count_words
-from tasks.persons.facts import Document
-from tasks.persons.persons_command import PersonSettings, attacked
+from tasks.persons.facts import Document, facts_of
+from tasks.persons.persons_command import ByVersion, PersonSettings, attacked
 from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 from tasks.settings.resources import ResourceSettings
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _SAMPLES, _CONFIDENCE = 1000, 0.95
 _VALUES = 10
 """Most values among which an attacker chooses a fact."""
+_OF_PERSONS = ("cpr", "cpr_ci", "cpr_blind", "ipr", "ipr_ci", "ipr_blind", "alone")
 _READ = 150
 """Words of each document that the judge of fluency reads."""
 Sums = tuple[np.ndarray, np.ndarray]
@@ -46,6 +47,7 @@ class Compared:
     """Raw documents, with the model and the sizes of all measures."""
 
     documents: Sequence[Document]
+    versions: Sequence[Version]
     model: str
     most: int
     """Number of removed words that the attacker guesses."""
@@ -69,6 +71,15 @@ class Compared:
     def raw(self) -> list[str]:
         """The raw texts."""
         return [document.text for document in self.documents]
+
+    @cached_property
+    def inferred(self) -> ByVersion:
+        """Measures of the risk of persons by version and attacker; empty where the documents have no facts."""
+        if not facts_of(self.documents):
+            return {}
+        texts, everyone = {version.name: version.texts for version in self.versions}, range(len(self.documents))
+        settings = PersonSettings(candidates=_VALUES)
+        return attacked(self.documents, texts, everyone, settings, self.model, self.seed)
 
     @cached_property
     def judge(self) -> "LanguageModel":
@@ -119,14 +130,10 @@ def sums(model: "LanguageModel", texts: Sequence[str]) -> Sums:
 
 def persons(compared: Compared, version: Version) -> dict[str, Any]:
     """CPR and IPR by each attacker; nothing where the documents have no facts."""
-    if not any(person.facts for document in compared.documents for person in document.persons):
-        return {}
-    everyone, settings = range(len(compared.documents)), PersonSettings(candidates=_VALUES)
-    found = attacked(
-        compared.documents, {version.name: version.texts}, everyone, settings, compared.model, compared.seed
-    )
-    wanted = ("cpr", "cpr_ci", "cpr_blind", "ipr", "ipr_ci", "ipr_blind", "alone")
-    return {attacker: {name: one[name] for name in wanted} for attacker, one in found[version.name].items()}
+    return {
+        attacker: {name: one[name] for name in _OF_PERSONS}
+        for attacker, one in compared.inferred.get(version.name, {}).items()
+    }
 
 
 def recovered(compared: Compared, version: Version) -> dict[str, Any]:
@@ -148,7 +155,7 @@ def recovered(compared: Compared, version: Version) -> dict[str, Any]:
 def disclosed(compared: Compared, version: Version) -> dict[str, Any]:
     """The share of members' sentences of which the version has a word that no other sentence has (``audit.held_out``);
     blind: of sentences held out."""
-    members, others = (sentences(compared.raw, part) for part in (compared.members, compared.held_out))
+    members, others = sentences(compared.raw, compared.members), compared.held_out_lines
     units = [(each, [str(number) for number in range(len(each))]) for each in (members, others)]
     scores = Words.of(units[0], units[1], sentences(version.texts, compared.members)).scores((1,))
     found = iter((scores.values > 0).tolist())

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.sources.document import split_sentences
@@ -42,14 +43,13 @@ def of_technique(name: str, documents: Sequence[Document], threads: int) -> Vers
     found = technique.findings(sentence for each in sentences for sentence in each)
     texts = []
     for document, each in zip(documents, sentences, strict=True):
-        pieces, after = [], 0
+        spans, after = [], 0
         for _ in each:
             sentence, words = next(found)
             start = document.text.index(sentence, after)
-            for word in words:
-                pieces += [document.text[after : start + word.start], f"[{MASK}]"]
-                after = start + word.end
-        texts.append("".join([*pieces, document.text[after:]]))
+            after = start + len(sentence)
+            spans += [(start + word.start, start + word.end, f"[{MASK}]") for word in words]
+        texts.append(replaced(document.text, spans))
     return Version(name, texts, time.process_time() - started)
 
 
@@ -75,6 +75,16 @@ def of_program(command: str, documents: Sequence[Document]) -> Version:
         wanted = 'write one line {"text": "..."} for each document, and nothing else'
         raise CorpusError(f"the output of program {command!r} is not JSON lines; {wanted}") from None
     return Version(Path(words[0]).name, texts, _seconds_of_children() - before)
+
+
+def replaced(text: str, spans: Iterable[Sequence[Any]]) -> str:
+    """A text with its spans (start, end, replacement) replaced; of two spans that overlap, the first is."""
+    pieces, after = [], 0
+    for start, end, replacement in sorted(map(tuple, spans)):
+        if start >= after:
+            pieces += [text[after:start], replacement]
+            after = end
+    return "".join([*pieces, text[after:]])
 
 
 def checked(versions: Iterable[Version], documents: Sequence[Document]) -> list[Version]:

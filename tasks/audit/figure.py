@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _SAMPLES, _CONFIDENCE, _SEED = 1000, 0.95, 1
 
@@ -29,24 +32,6 @@ class Figure:
         return {name: self.value, f"{name}_ci": interval, f"{name}_blind": self.blind, f"{name}_places": self.places}
 
 
-def share_difference(gained: Sequence[float], places: Sequence[float], attacker: str) -> Figure:
-    """The difference of two shares of the same places, from the hits gained and the places of each document.
-
-    The interval is at 95 %, from a bootstrap over documents.
-    """
-    import numpy as np
-
-    from tasks.audit.resampling import interval_of
-    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
-
-    more, counted = np.array(gained, dtype=np.float64), np.array(places, dtype=np.float64)
-    resamples = resample_counts(len(counted), _SAMPLES, _SEED)
-    shares = np.concatenate([ratio_of_sums(drawn @ more, drawn @ counted) for drawn in resamples])
-    value = float(more.sum() / counted.sum())
-    interval = interval_of(value, shares, len(counted), _CONFIDENCE, (-1.0, 1.0))
-    return Figure(value, interval, attacker, places=int(counted.sum()))
-
-
 def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, blind: float | None = None) -> Figure:
     """A share of places, from the hits and places of each document; places of one document are not independent.
 
@@ -57,9 +42,7 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
     """
     import numpy as np
 
-    from tasks.audit.resampling import interval_of
     from tasks.filling.restoration import wilson_interval
-    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
 
     found, counted = np.array(hits, dtype=np.float64), np.array(places, dtype=np.float64)
     found, counted = found[counted > 0], counted[counted > 0]
@@ -72,7 +55,28 @@ def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, 
         many = total if value in (0, 1) or counted.max() == 1 else len(counted)
         ends = wilson_interval(round(value * many), many)
         return Figure(value, (ends[0], ends[1]) if ends else None, attacker, blind, total)
-    resamples = resample_counts(len(counted), _SAMPLES, _SEED)
-    shares = np.concatenate([ratio_of_sums(drawn @ found, drawn @ counted) for drawn in resamples])
-    interval = interval_of(value, shares, len(counted), _CONFIDENCE, (0.0, 1.0))
-    return Figure(value, interval, attacker, blind, total)
+    return Figure(value, _interval(found, counted, 0.0), attacker, blind, total)
+
+
+def share_difference(gained: Sequence[float], places: Sequence[float], attacker: str) -> Figure:
+    """The difference of two shares of the same places, from the hits gained and the places of each document.
+
+    The interval is at 95 %, from a bootstrap over documents.
+    """
+    import numpy as np
+
+    more, counted = np.array(gained, dtype=np.float64), np.array(places, dtype=np.float64)
+    value = float(more.sum() / counted.sum())
+    return Figure(value, _interval(more, counted, -1.0), attacker, places=int(counted.sum()))
+
+
+def _interval(hits: "np.ndarray", places: "np.ndarray", lowest: float) -> tuple[float, float] | None:
+    """Both ends of a share, by a bootstrap over documents (D,); from ``lowest`` to 1."""
+    import numpy as np
+
+    from tasks.audit.resampling import interval_of
+    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
+
+    resamples = resample_counts(len(places), _SAMPLES, _SEED)
+    shares = np.concatenate([ratio_of_sums(drawn @ hits, drawn @ places) for drawn in resamples])
+    return interval_of(float(hits.sum() / places.sum()), shares, len(places), _CONFIDENCE, (lowest, 1.0))

@@ -48,10 +48,8 @@ MARKER_USES: dict[str, MarkerUse] = {
     "dropped": "drop",
 }
 """Treatment of markers by an adaptation on masked text; all others have plain text."""
-SHIPPED_LISTS = "constraints.txt"
-"""Dependency of a technique without lists of the user: the shipped ones are part of the code, or of packages."""
-NOTHING = "constraints.txt"
-"""Dependency of an audit in place of a source that its attackers do not have."""
+NO_FILE = "constraints.txt"
+"""Dependency in place of a file that a stage does not have: a user's word list, or a source of an audit's attackers."""
 TABLE = "evaluate"
 """The stanza of all cells with a language model. Its rows come first, and others refer to them."""
 _HEAD = """\
@@ -180,12 +178,12 @@ def _row(cell: Cell, parameters: Parameters) -> Entry:
 
 def _known(cell: Cell, parameters: Parameters) -> Entry:
     """Models and documents that the attackers of ``audit.ladder`` have. A source that none has is replaced among the
-    dependencies by ``NOTHING``."""
+    dependencies by ``NO_FILE``."""
     ladder = parameters.audit.ladder if is_filled(cell) else []
     oracle = Cell(dataset=cell.dataset, method=ORACLE, seed=cell.seed)
     found = {"released": _model(cell), "raw": _model(oracle), "background": str(parameters.audit.background)}
     asked = {f"{rung}-model": found[rung] for rung in ("released", "raw") if rung in ladder}
-    used = {f"for_{rung}": source if rung in ladder else NOTHING for rung, source in found.items()}
+    used = {f"for_{rung}": source if rung in ladder else NO_FILE for rung, source in found.items()}
     return used | ({"audit": asked} if asked else {})
 
 
@@ -231,13 +229,13 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
 
 
 def _lists_of(technique: str, parameters: Parameters) -> str:
-    """The user's word list of a technique, the folder of several, or ``SHIPPED_LISTS``.
+    """The user's word list of a technique, the folder of several, or ``NO_FILE``.
 
     ``ParameterError`` if a technique's lists are in several folders.
     """
     files = parameters.masking[technique].files
     if len(files) < 2:
-        return files[0] if files else SHIPPED_LISTS
+        return files[0] if files else NO_FILE
     folders = {str(Path(file).parent) for file in files}
     if len(folders) > 1:
         raise ParameterError(

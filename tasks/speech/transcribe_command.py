@@ -2,8 +2,8 @@
 
 --model is a Whisper model (hub name, folder, or package:NAME/PATH), --recogniser a folder that
 'palimpsest train-recogniser' wrote. Long recordings are cut at quiet places. The channels of a
-recording become their mean. With --set channels=separate each one is transcribed, as the two sides of
-a telephone call.
+recording become their mean. With --set channels=separate each one is transcribed, such as both sides
+of a telephone call.
 
 --output has a line of JSON for each recording or channel, which 'palimpsest init' and other commands
 read: {"audio": "call.wav", "channel": 0, "text": "good morning"}. Without it the texts are shown.

@@ -11,7 +11,7 @@ from tiny_causal_models import causal_tokenizer, random_llama, save
 from tasks.anonymisers.compare_anonymisers_command import COLUMNS, ComparisonSettings
 from tasks.anonymisers.measures import MEASURES, Compared, disclosed
 from tasks.anonymisers.removed_words import removed, removed_places
-from tasks.anonymisers.versions import RAW, Version
+from tasks.anonymisers.versions import RAW, Version, replaced
 from tasks.cli import main
 from tasks.persons.facts import Document
 from tasks.settings.resources import ResourceSettings
@@ -61,6 +61,11 @@ def test_the_names_of_measures_are_those_of_the_settings():
     assert {measure for measure, *_ in COLUMNS.values()} == set(MEASURES)
 
 
+def test_spans_are_replaced_in_any_order_and_of_two_that_overlap_the_first():
+    spans = [[13, 17, "LOC"], [0, 3, "PERSON"], [15, 17, "X"]]
+    assert replaced("Ada lives in Brno.", spans) == "PERSON lives in LOC."
+
+
 def test_removed_words_are_those_without_a_partner():
     raw = "ada quill lives in ulm and ada bakes".split()
     assert removed(raw, "mask mask lives in mask and mask bakes".split()) == [0, 1, 4, 6]
@@ -104,7 +109,7 @@ def test_a_comparison_reads_files_techniques_and_programs(raw, program, model, t
 def test_what_a_version_discloses_is_compared_with_documents_held_out(tmp_path):
     texts = [f"Anna met word{number} there. They ate rice." for number in range(20)]
     documents = [Document(text=text) for text in texts]
-    compared = Compared(documents, "", 1, 1, ResourceSettings(threads=1), tmp_path)
+    compared = Compared(documents, [], "", 1, 1, ResourceSettings(threads=1), tmp_path)
     found = disclosed(compared, Version("half", [text if number % 2 else "" for number, text in enumerate(texts)]))
     left = sum(number % 2 for number in compared.members)
     assert (found["disclosed"], found["disclosed_blind"], found["disclosed_places"]) == (left / 20, 0, 20)

@@ -16,7 +16,7 @@ from tasks.audit.rungs import PUBLIC, RUNGS, figure_of, rung_of
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
-from tasks.parameters.cells_file import NOTHING, graph_cells
+from tasks.parameters.cells_file import NO_FILE, graph_cells
 from tasks.parameters.parameter_file import read_parameters
 from tasks.records.cell import Cell
 from tasks.settings.resources import ResourceSettings
@@ -143,11 +143,11 @@ def test_the_stage_depends_on_the_sources_of_its_rungs(tmp_path):
         path = tmp_path / "params.yaml"
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
         cells = graph_cells(read_parameters(path))
-        assert cells["audit_oracle"]["chat-oracle-1"]["for_raw"] == NOTHING
+        assert cells["audit_oracle"]["chat-oracle-1"]["for_raw"] == NO_FILE
         return cells["audit"]["chat-allow_list-minilm-log_linear-1"]
 
     sources = ["for_released", "for_background", "for_raw"]
-    assert [row()[source] for source in sources] == [NOTHING] * 3
+    assert [row()[source] for source in sources] == [NO_FILE] * 3
     found = row(ladder=["raw", "background"], background="data/raw/known")
-    assert [found[source] for source in sources] == [NOTHING, "data/raw/known", "data/private/models/chat/oracle-1"]
+    assert [found[source] for source in sources] == [NO_FILE, "data/raw/known", "data/private/models/chat/oracle-1"]
     assert found["audit"] == {"raw-model": found["for_raw"]}

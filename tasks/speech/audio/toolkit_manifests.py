@@ -55,8 +55,13 @@ def read_toolkit_manifest(path: str | Path) -> Recordings | None:
 def _of_nemo(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     audio, offset = record.get("audio_filepath"), record.get("offset")
     name = Path(str(audio)).with_suffix("").as_posix() + (f"-{offset}" if offset else "")
-    part = {"begin": offset or 0.0, "seconds": record.get("duration")} if offset else {}
-    yield {"utterance_id": name, **record, "audio": audio, **part}
+    yield {
+        "utterance_id": record.get("utterance_id", name),
+        "text": record.get("text"),
+        "speaker": record.get("speaker"),
+        "audio": audio,
+        **({"begin": offset, "seconds": record.get("duration")} if offset else {}),
+    }
 
 
 def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any]]:
