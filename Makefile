@@ -4,7 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-EXTRAS := cluster,development,shared,synthesis
+EXTRAS := experiment,cluster,development,shared,synthesis
 DRIVEN := dvc mlflow prefect "ray[data]" torchaudio
 DOCS_INSTALLED := .venv/.docs_installed
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from tasks import process_environment
+from tasks import missing_package, process_environment
 from tasks.errors import PASSING, PalimpsestError, may_pass
 from tasks.files.private_folders import close_private_folders
 
@@ -243,6 +243,9 @@ def guarded(action: Callable[[], object]) -> int:
         if isinstance(error, FileNotFoundError) and error.filename is not None:
             return _fail(f"no such file: {error.filename!r}")
         return internal_error(error)
+    except ModuleNotFoundError as error:
+        message = missing_package.remedy(error.name)
+        return _fail(message) if message else internal_error(error)
     except Exception as error:
         return internal_error(error)
 

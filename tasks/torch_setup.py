@@ -4,6 +4,7 @@ Import this module before ``transformers``, ``peft`` or ``torchaudio`` are impor
 """
 
 import ctypes
+import importlib.util
 import os
 import sys
 import types
@@ -42,6 +43,12 @@ def set_up_torch(threads: int) -> None:
     # Filling every new tensor is for code that reads memory it has not written; it costs 6 % of a training step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     stand_in_for_torchaudio_extension()
+
+
+def set_up_installed_torch(threads: int) -> None:
+    """``set_up_torch`` where PyTorch is installed: for steps that need it only for some settings."""
+    if importlib.util.find_spec("torch") is not None:
+        set_up_torch(threads)
 
 
 def stand_in_for_torchaudio_extension() -> None:

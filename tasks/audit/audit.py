@@ -55,9 +55,9 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     """
     from tasks.audit.attacks import figures_of_model, figures_of_text
     from tasks.corpora.text_lines import read_corpus
-    from tasks.torch_setup import set_up_torch
+    from tasks.torch_setup import set_up_installed_torch
 
-    set_up_torch(resources.threads)
+    set_up_installed_torch(resources.threads)
     members = read_corpus(files.private_text)
     documents = _documents(files, members)
     report, text = Report(), AttackedText(settings, files, cell, resources)

@@ -8,16 +8,18 @@ tokens at the open places.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.marker_randomness import MarkerRandomness, Place
-from tasks.filling.masked_lm.candidate_words import CandidateWords
-from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageModel
 from tasks.filling.masked_sentence import read_masked_line
+
+if TYPE_CHECKING:
+    from tasks.filling.masked_lm.candidate_words import CandidateWords
+    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 
 _SEED = 1
 _MASKED_SHARE = 0.15
@@ -95,10 +97,14 @@ def places_of_corpus(lines: Sequence[str], most: int) -> list[OpenPlace]:
 
 
 def candidate_log_probabilities(
-    model: MaskedLanguageModel, candidates: CandidateWords, allowed: np.ndarray, places: Sequence[OpenPlace]
+    model: "MaskedLanguageModel", candidates: "CandidateWords", allowed: np.ndarray, places: Sequence[OpenPlace]
 ) -> np.ndarray:
     """``(N, A)`` float32 log-probabilities in nats of the ``A`` allowed candidates (``(W,)`` booleans) at ``N`` places,
     normalised over these candidates. Raises as ``MaskedLanguageModel.scored``."""
+    import torch
+
+    from tasks.filling.masked_lm.masked_language_model import Asked
+
     asked = []
     for index, (pieces, place) in enumerate(zip(model.encode([p.texts for p in places]), places, strict=True)):
         (window,) = model.frame.windows(pieces, [model.open_positions(pieces)[place.slot]])

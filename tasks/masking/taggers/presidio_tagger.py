@@ -13,7 +13,7 @@ from tasks.masking.settings import PresidioTagger
 from tasks.masking.taggers.presidio_recognisers import FEWEST_PHONE_DIGITS, digits
 from tasks.masking.taggers.spacy_tagger import languages_of, load_pipeline, tagged_lines
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
-from tasks.torch_setup import set_up_torch
+from tasks.torch_setup import set_up_installed_torch
 
 if TYPE_CHECKING:
     from presidio_analyzer import EntityRecognizer, RecognizerResult
@@ -28,8 +28,8 @@ class PresidioModel(Tagger):
         self.name = f"presidio:{settings.model}"
         self._batch_size, self._minimum_score = settings.batch_size, settings.minimum_score
         pipeline = load_pipeline(settings.model)
-        # presidio imports PyTorch for recognisers that are not used here.
-        set_up_torch(threads)
+        # presidio imports an installed PyTorch for recognisers that are not used here.
+        set_up_installed_torch(threads)
         from presidio_analyzer import EntityRecognizer
 
         from tasks.masking.taggers.presidio_engine import LANGUAGE, Artifacts, analyzer_engine
