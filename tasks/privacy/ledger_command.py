@@ -9,7 +9,9 @@ examples:
   palimpsest ledger --withdraw chat-2026 --reason "a reader found a name"
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from tasks.errors import ParameterError
@@ -27,6 +29,8 @@ class LedgerOptions(Options):
     """record that this release was withdrawn now; delete it yourself where it was shared"""
     reason: str | None = None
     """reason of the withdrawal"""
+    json_: bool = False
+    """print releases, sums of epsilons and the budget as JSON"""
 
 
 def run(options: LedgerOptions) -> None:
@@ -37,7 +41,12 @@ def run(options: LedgerOptions) -> None:
         withdraw(options.withdraw, options.reason)
     releases = read_ledger()
     budget = read_sections(DEFAULT_PATH, ["release"])["release"].epsilon_budget
-    print("\n".join(_lines(releases, epsilon_sums(releases), budget)))
+    sums = epsilon_sums(releases)
+    if options.json_:
+        document = {"releases": [asdict(one) for one in releases], "epsilon": sums, "budget": budget}
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(_lines(releases, sums, budget)))
 
 
 def epsilon_sums(releases: Sequence[Release]) -> list[dict[str, Any]]:

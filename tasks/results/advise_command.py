@@ -8,9 +8,12 @@ interval.
 examples:
   palimpsest advise
   palimpsest advise --details
+  palimpsest advise --json
   palimpsest advise --at-most exposure=2 --at-most reidentified=0.05
 """
 
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import Field
@@ -27,6 +30,8 @@ class AdviseOptions(Options):
     """largest value of a figure of the audit (default: release.at_most in params.yaml)"""
     details: bool = False
     """print all leakage figures, drawbacks, confidence and alternatives too"""
+    json_: bool = False
+    """print everything as JSON, a list with an entry for each data set"""
 
 
 def run(options: AdviseOptions) -> None:
@@ -37,7 +42,12 @@ def run(options: AdviseOptions) -> None:
 
     limits = limits_of(options.at_most)
     check_limits(limits or read_parameters().release.at_most, "--at-most" if limits else "release.at_most")
-    for verdict in current_verdicts(limits):
+    verdicts = current_verdicts(limits)
+    if options.json_:
+        found = [asdict(verdict) | {"cell": verdict.cell.path} for verdict in verdicts]
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    for verdict in verdicts:
         print("\n".join(verdict.lines(options.details)))
 
 
