@@ -18,7 +18,7 @@ from tasks.anonymisers.removed_words import removed_places
 from tasks.anonymisers.versions import RAW, Version
 from tasks.audit.figure import share_figure
 from tasks.audit.held_out import Words
-from tasks.audit.reidentification import reidentification
+from tasks.audit.reidentification import Guesser, reidentification
 from tasks.audit.resampling import perplexity_ratio
 from tasks.corpora.sources.document import split_sentences
 from tasks.corpora.text_lines import write_lines
@@ -143,8 +143,8 @@ def recovered(compared: Compared, version: Version) -> dict[str, Any]:
     of_words = share_figure([*map(len, places)], [*map(count_words, compared.raw)], "")
     every = [place for each in places for place in each]
     drawn = sorted(Random(compared.seed).sample(range(len(every)), min(compared.most, len(every))))
-    threads = compared.resources.threads
-    guessed = reidentification([every[index] for index in drawn], None, None, threads=threads)
+    guesser = Guesser(threads=compared.resources.threads)
+    guessed = reidentification([every[index] for index in drawn], guesser)
     return {
         **of_words.fields("removed"),
         **guessed["reidentified_1"].fields("recovered"),

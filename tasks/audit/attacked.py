@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tasks.audit.canaries import Canaries
     from tasks.audit.line_scores import LineScores
+    from tasks.audit.masked_places import MaskedPlace
+    from tasks.audit.reidentification import Guesser
     from tasks.filling.opened_filler import OpenedFiller
     from tasks.filling.prepared_fill import PlantedLines, PreparedFill
     from tasks.filling.settings import FillingMethod
@@ -116,6 +118,33 @@ class AttackedText:
         if self.is_rewritten or self.cell.technique is None or self.files.masked is None:
             return None
         return Path(self.files.masked) / self.cell.technique
+
+    @cached_property
+    def places(self) -> "Sequence[MaskedPlace]":
+        """The masked words that are guessed, each with the attacker's knowledge of it; empty without a masked text."""
+        from tasks.audit.masked_places import masked_places
+
+        method, masked = self.method, self.masked
+        if masked is None:
+            return []
+        return masked_places(
+            masked / "text.txt",
+            masked / "sidecar.jsonl",
+            self.settings.places,
+            self.settings.seed,
+            copies=method.copies if method is not None else 1,
+            merge_markers=method.merges_markers if method is not None else True,
+            following_fill=self.path if method is not None and method.follows_originals else None,
+            documents=self.files.documents,
+        )
+
+    @cached_property
+    def guesser(self) -> "Guesser":
+        """The attacker of masked words."""
+        from tasks.audit.reidentification import Guesser
+
+        allowed_words = self.masked / "allowed_words.txt" if self.masked is not None else None
+        return Guesser(self.settings.attacker, self.resources.threads, allowed_words, self.files.word_counts)
 
     @cached_property
     def _opened(self) -> "OpenedFiller":

@@ -23,8 +23,6 @@ or with the neighbours or passages of another line.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,18 +32,14 @@ from tasks.audit.background import Passages, read_passages
 from tasks.audit.figure import Figure, share_difference, share_figure
 from tasks.audit.line_scores import score_references
 from tasks.audit.masked_places import MaskedPlace
-from tasks.audit.reidentification import Reader, WordList, first_reading, public_counts
-from tasks.audit.reranking import MOST, Contested, lines_with_guesses, new_ranks
+from tasks.audit.reidentification import Reading
+from tasks.audit.reranking import Contested, lines_with_guesses, new_ranks
 from tasks.audit.rungs import PUBLIC, RUNGS
-from tasks.audit.text_attacks import attacked_places
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.word_counts import count_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
-from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_lm.candidate_words import candidate_words
 from tasks.filling.masked_sentence import Casing, usual_forms
-from tasks.filling.opened_filler import OpenedFiller
 from tasks.language_model.divided_model import DividedModel
 
 TOPS = (1, 10)
@@ -135,21 +129,21 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
     settings = attacked.settings
     if attacked.masked is None or not settings.ladder:
         return {}
-    places = attacked_places(attacked)
+    places = attacked.places
     if not places:
         return {}
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
     counted = np.bincount(lines).tolist()
-    guesser = Guesser(attacked, attacked.masked)
-    attacker, has, found = Attacker(places, guesser.counts), settings.attacker, {}
-    ranks, below = guesser.ranks(attacker), PUBLIC
+    rungs = _Ladder(attacked)
+    attacker, has, found = Attacker(places, attacked.guesser.counts), settings.attacker, {}
+    ranks, below = rungs.ranks(attacker), PUBLIC
     for add in ADDED:
         rung = add.__name__
         if rung not in settings.ladder:
             continue
         attacker, blind = add(attacked, attacker)
-        before, ranks = ranks, guesser.ranks(attacker)
-        unknowing = guesser.ranks(blind)
+        before, ranks = ranks, rungs.ranks(attacker)
+        unknowing = rungs.ranks(blind)
         has += f"; {RUNGS[rung]}"
         for top in TOPS:
             reached = float((unknowing <= top).mean())
@@ -161,69 +155,41 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
     return found
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The masked language model's guesses at all places."""
-
-    ranks: np.ndarray
-    """Rank of each place's word (N,), from 1; infinite if it is no candidate."""
-    contested: Mapping[int, Contested]
-    """Places whose word is among the best guesses, by index."""
-    words: Sequence[str]
-    """The list that is guessed from, folded."""
-    reader: Reader
-    casing: Casing
-
-    @cached_property
-    def lines(self) -> Mapping[int, Sequence[str]]:
-        """The lines of the contested places with each of the best guesses (B,)."""
-        contested = list(self.contested.values())
-        lines = lines_with_guesses(contested, self.reader, self.words, self.casing)
-        return dict(zip(self.contested, lines, strict=True))
-
-
 def _without_fill(gain: np.ndarray, place: Contested, words: Sequence[str]) -> np.ndarray:
     """The gains (B,) of a place's best guesses, that of its fill at most their median."""
     fill = fold(place.place.substitute or "")
     return np.where([words[index] == fill for index in place.best], np.minimum(gain, np.median(gain)), gain)
 
 
-class Guesser:
-    """The guesser of all rungs. Readings that rungs share are made once."""
+class _Ladder:
+    """The ranks that attackers give the masked words."""
 
-    def __init__(self, attacked: AttackedText, masked: Path) -> None:
-        """``masked``: the folder of the masked text."""
+    def __init__(self, attacked: AttackedText) -> None:
         self._attacked = attacked
-        self._allowed_words = AllowedWords.read(masked / "allowed_words.txt")
-        self.counts = public_counts(attacked.files.word_counts)
-        self._casing = Casing(usual_forms(self.counts), filler_is_cased=False)
-        self._model = OpenedFiller(attacked.settings.attacker, attacked.resources.threads).masked
-        self._made: list[tuple[object, object, Reading]] = []
+        self._casing = Casing(usual_forms(attacked.guesser.counts), filler_is_cased=False)
+        self._lines: dict[int, dict[int, Sequence[str]]] = {}
 
     def ranks(self, attacker: Attacker) -> np.ndarray:
         """The rank of each place's word (N,), from 1; infinite if it is no candidate."""
-        found = self._reading(attacker)
-        ranks = found.ranks.copy()
-        if attacker.model is not None and found.contested:
-            contested, resources = list(found.contested.values()), self._attacked.resources
-            models = [DividedModel(name, resources) for name in (attacker.model, str(self._attacked.files.base))]
-            after, before = (score_references(model, found.lines).values() for model in models)
+        reading = self._attacked.guesser.reading(attacker.places, attacker.counts)
+        ranks = np.where(reading.is_listed, reading.ranks, np.inf)
+        if attacker.model is not None and reading.contested:
+            contested, words = list(reading.contested.values()), list(reading.words.index)
+            models = (attacker.model, str(self._attacked.files.base))
+            scorers = [DividedModel(name, self._attacked.resources) for name in models]
+            lines = self._lines_of(reading)
+            after, before = (score_references(model, lines).values() for model in scorers)
             gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
             if attacker.has_fills:
                 pairs = zip(gains, contested, strict=True)
-                gains = [_without_fill(gain, each, found.words) for gain, each in pairs]
-            ranks[list(found.contested)] = new_ranks(contested, gains)
+                gains = [_without_fill(gain, each, words) for gain, each in pairs]
+            ranks[list(reading.contested)] = new_ranks(contested, gains)
         return ranks
 
-    def _reading(self, attacker: Attacker) -> Reading:
-        for places, counts, reading in self._made:
-            if places is attacker.places and counts is attacker.counts:
-                return reading
-        words = WordList(attacker.counts, self._allowed_words)
-        candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
-        reader = Reader(self._model, candidates, words)
-        ranks, contested = first_reading(attacker.places, reader, words, MOST)
-        is_listed = [place.original in words.index for place in attacker.places]
-        made = Reading(np.where(is_listed, ranks, np.inf), contested, list(words.index), reader, self._casing)
-        self._made.append((attacker.places, attacker.counts, made))
-        return made
+    def _lines_of(self, reading: Reading) -> dict[int, Sequence[str]]:
+        """The lines of the contested places with each of the best guesses (B,)."""
+        if id(reading) not in self._lines:
+            contested = list(reading.contested.values())
+            lines = lines_with_guesses(contested, reading.reader, list(reading.words.index), self._casing)
+            self._lines[id(reading)] = dict(zip(reading.contested, lines, strict=True))
+        return self._lines[id(reading)]

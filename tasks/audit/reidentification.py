@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -121,19 +121,6 @@ class WordList:
         return np.maximum(0 if label in _FIGURES else self._capital, 0 if label in _NAMES else self._figure)
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """Ranks of the masked words among an attacker's guesses, from 1. The rank of a word that is no candidate is the
-    number of candidates + 1."""
-
-    reading: np.ndarray
-    """``(N,)``: for the attacker who reads the line."""
-    blind: np.ndarray
-    """``(N,)``: for the attacker who goes by frequency."""
-    listed: np.ndarray
-    """``(N,)`` booleans: the masked word is a candidate."""
-
-
 class Reader:
     """A masked language model that reads masked lines and scores the words of a list."""
 
@@ -179,30 +166,56 @@ class Reader:
         return np.add.reduceat(of_candidates[self._forms], self._starts)
 
 
-def ranks_of(places: Sequence[MaskedPlace], reader: Reader, words: WordList, reranker: Reranker | None = None) -> Ranks:
-    """The rank of each place's word; equally likely words share their mean rank."""
-    reading, contested = first_reading(places, reader, words, MOST if reranker else 0)
-    if reranker and contested:
-        reading[list(contested)] = reranker.ranks(list(contested.values()), reader, list(words.index))
-    targets = [words.index.get(place.original, -1) for place in places]
-    blind = [_rank(words.prior(place.label), target) for place, target in zip(places, targets, strict=True)]
-    return Ranks(reading, np.array(blind), np.array(targets, dtype=np.int64) >= 0)
+@dataclass(frozen=True)
+class Reading:
+    """A masked language model's guesses at all places."""
+
+    places: Sequence[MaskedPlace]
+    reader: Reader
+    words: WordList
+    ranks: np.ndarray
+    """Rank of each place's word (N,), from 1."""
+    contested: Mapping[int, Contested]
+    """Places whose word is among the ``MOST`` best guesses, by index."""
+    is_listed: np.ndarray
+    """Whether each place's word is a candidate (N,), bool."""
+
+    @classmethod
+    def of(cls, places: Sequence[MaskedPlace], reader: Reader, words: WordList) -> Self:
+        """The guesses of a reader; equally likely words share their mean rank."""
+        ranks, contested = np.empty(len(places)), {}
+        targets = [words.index.get(place.original, -1) for place in places]
+        for row, (place, target, guesses) in enumerate(zip(places, targets, reader.guesses(places), strict=True)):
+            ranks[row] = _rank(guesses, target)
+            if ranks[row] <= MOST:
+                best = _best(guesses, MOST)
+                if target in best:
+                    contested[row] = Contested(place, target, best, guesses[best])
+        return cls(places, reader, words, ranks, contested, np.array(targets, dtype=np.int64) >= 0)
+
+    def reordered(self, reranker: Reranker) -> np.ndarray:
+        """The ranks (N,) after a causal language model has reordered the best guesses."""
+        ranks = self.ranks.copy()
+        if self.contested:
+            new = reranker.ranks(list(self.contested.values()), self.reader, list(self.words.index))
+            ranks[list(self.contested)] = new
+        return ranks
+
+    @cached_property
+    def blind(self) -> np.ndarray:
+        """The ranks (N,) for an attacker who goes by frequency."""
+        words = self.words
+        ranks = [_rank(words.prior(place.label), words.index.get(place.original, -1)) for place in self.places]
+        return np.array(ranks)
 
 
-def first_reading(
-    places: Sequence[MaskedPlace], reader: Reader, words: WordList, most: int
-) -> tuple[np.ndarray, dict[int, Contested]]:
-    """The rank of each place's word (N,), and the places whose word is among the ``most`` best guesses, by index."""
-    ranks = np.empty(len(places))
-    contested: dict[int, Contested] = {}
-    for row, (place, guesses) in enumerate(zip(places, reader.guesses(places), strict=True)):
-        target = words.index.get(place.original, -1)
-        ranks[row] = _rank(guesses, target)
-        if ranks[row] <= most:
-            best = np.argsort(-guesses, kind="stable")[:most]
-            if target in best:
-                contested[row] = Contested(place, target, best, guesses[best])
-    return ranks, contested
+def _best(guesses: np.ndarray, most: int) -> np.ndarray:
+    """Indices of the ``most`` largest, the first of equal ones before the others."""
+    if len(guesses) > most:
+        among = np.flatnonzero(guesses >= np.partition(guesses, -most)[-most])
+    else:
+        among = np.arange(len(guesses))
+    return among[np.argsort(-guesses[among], kind="stable")][:most]
 
 
 def _rank(guesses: np.ndarray, target: int) -> float:
@@ -212,55 +225,82 @@ def _rank(guesses: np.ndarray, target: int) -> float:
     return float(np.count_nonzero(guesses > guesses[target]) + (np.count_nonzero(guesses == guesses[target]) + 1) / 2)
 
 
-def figures_of(places: Sequence[MaskedPlace], ranks: Ranks, attacker: str) -> dict[str, Figure]:
+def figures_of(reading: Reading, attacker: str, reranker: Reranker | None = None) -> dict[str, Figure]:
     """Figures of at least one place; intervals of shares resample lines."""
+    places, ranks = reading.places, reading.ranks if reranker is None else reading.reordered(reranker)
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
 
     def share(hits: np.ndarray, blind: np.ndarray | None = None) -> Figure:
         reached = None if blind is None else float(blind.mean())
         return share_figure(np.bincount(lines, hits).tolist(), np.bincount(lines).tolist(), attacker, reached)
 
-    reading, blind = (np.where(ranks.listed, of, np.inf) for of in (ranks.reading, ranks.blind))
-    figures = {f"reidentified_{top}": share(reading <= top, blind <= top) for top in TOPS}
-    figures["reidentified_listed"] = share(ranks.listed)
+    known, blind = (np.where(reading.is_listed, of, np.inf) for of in (ranks, reading.blind))
+    figures = {f"reidentified_{top}": share(known <= top, blind <= top) for top in TOPS}
+    figures["reidentified_listed"] = share(reading.is_listed)
     # Ends by order statistics: 1.96 standard deviations of the number of ranks below the median.
     away = 0.98 / len(places) ** 0.5
-    low, median, high = np.quantile(ranks.reading, [max(0, 0.5 - away), 0.5, min(1, 0.5 + away)]).tolist()
-    figures["median_rank"] = Figure(median, (low, high), attacker, float(np.median(ranks.blind)), len(places))
+    low, median, high = np.quantile(ranks, [max(0, 0.5 - away), 0.5, min(1, 0.5 + away)]).tolist()
+    figures["median_rank"] = Figure(median, (low, high), attacker, float(np.median(reading.blind)), len(places))
     return figures
 
 
-def public_counts(word_counts: str | Path | None) -> list[tuple[str, int]]:
-    """Cased words with their counts in public text, by default the published list."""
-    from tasks.corpora.sources.published_frequencies import published_counts
+class Guesser:
+    """An attacker who has public word counts, the list of never-masked words and a masked language model.
 
-    return list(read_word_counts(word_counts) if word_counts else published_counts())
+    Each reading is made once.
+    """
+
+    def __init__(
+        self,
+        filler: str = SHIPPED_FILLER,
+        threads: int = 1,
+        allowed_words: str | Path | None = None,
+        word_counts: str | Path | None = None,
+    ) -> None:
+        """``filler``: any masked language model by hub name or folder. ``allowed_words``: the technique's list; empty
+        or ``None`` if none. ``word_counts``: of public text, by default the published list."""
+        from tasks.corpora.sources.published_frequencies import published_counts
+
+        self.name = filler
+        self._threads = threads
+        self._allowed_words = AllowedWords.read(allowed_words)
+        self.counts = list(read_word_counts(word_counts) if word_counts else published_counts())
+        self.words = WordList(self.counts, self._allowed_words)
+        self._made: list[tuple[object, object, Reading]] = []
+
+    @cached_property
+    def _model(self) -> "MaskedLanguageModel":
+        from tasks.filling.opened_filler import OpenedFiller
+
+        return OpenedFiller(self.name, self._threads).masked
+
+    def reading(self, places: Sequence[MaskedPlace], counts: Sequence[tuple[str, int]] | None = None) -> Reading:
+        """The guesses at places; ``counts`` in place of the public ones."""
+        from tasks.filling.masked_lm.candidate_words import candidate_words
+
+        counts = self.counts if counts is None else counts
+        for made, by, reading in self._made:
+            if made is places and by is counts:
+                return reading
+        words = self.words if counts is self.counts else WordList(counts, self._allowed_words)
+        candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
+        reading = Reading.of(places, Reader(self._model, candidates, words), words)
+        self._made.append((places, counts, reading))
+        return reading
 
 
-def reidentification(
-    places: Sequence[MaskedPlace],
-    allowed_words: str | Path | None,
-    word_counts: str | Path | None,
-    filler: str = SHIPPED_FILLER,
-    threads: int = 1,
-    reranker: str | None = None,
-) -> dict[str, Figure]:
+def reidentification(places: Sequence[MaskedPlace], guesser: Guesser, reranker: str | None = None) -> dict[str, Figure]:
     """``reidentified_1``, ``_10``, ``_100``, the share of masked words among so many best guesses;
     ``reidentified_listed``, the share among all candidates, an upper bound; and ``median_rank``.
 
-    ``allowed_words``: the technique's list; empty or ``None`` if none. ``word_counts``: of public text, by default
-    the published list. ``filler``: the attacker, any masked language model by hub name or folder; ``reranker``: a
-    causal language model that reorders its best guesses.
+    ``reranker``: a causal language model that reorders the best guesses.
     """
-    from tasks.filling.masked_lm.candidate_words import candidate_words
-    from tasks.filling.opened_filler import OpenedFiller
-
-    counts = public_counts(word_counts)
-    words = WordList(counts, AllowedWords.read(allowed_words))
     known = "words off the list of never-masked words"
-    if not words.has_allowed_words:
+    if not guesser.words.has_allowed_words:
         known = "words, names and figures first, above all unmasked ones nearby"
-    attacker = f"{filler} reads the masked line, weighed by word counts; guesses {len(words.index):,} {known}"
+    attacker = (
+        f"{guesser.name} reads the masked line, weighed by word counts; guesses {len(guesser.words.index):,} {known}"
+    )
     if reranker:
         attacker += f"; {reranker} reorders the {MOST} best"
     if any(place.substitute for place in places):
@@ -268,7 +308,5 @@ def reidentification(
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
         return {name: Figure(None, None, attacker) for name in names}
-    model = OpenedFiller(filler, threads).masked
-    candidates = candidate_words(model.tokenizer, name=model.name, known_words=words.index.keys())
-    second = Reranker.load(reranker, counts) if reranker else None
-    return figures_of(places, ranks_of(places, Reader(model, candidates, words), words, second), attacker)
+    second = Reranker.load(reranker, guesser.counts) if reranker else None
+    return figures_of(guesser.reading(places), attacker, second)

@@ -9,7 +9,6 @@ from tasks.audit.attacked import AttackedText
 from tasks.audit.clear_text import missing_words, verbatim_lines
 from tasks.audit.figure import Figure
 from tasks.audit.linkage import detected_substitutes, found_by_second_fill, linked_mentions
-from tasks.audit.masked_places import MaskedPlace, masked_places
 from tasks.audit.reidentification import reidentification
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
@@ -59,31 +58,11 @@ def unmasked(attacked: AttackedText) -> dict[str, Figure]:
     }
 
 
-def attacked_places(attacked: AttackedText) -> list[MaskedPlace]:
-    """The masked words that are guessed, each with what an attacker knows of it; empty without a masked text."""
-    settings, files, method, masked = attacked.settings, attacked.files, attacked.method, attacked.masked
-    if masked is None:
-        return []
-    return masked_places(
-        masked / "text.txt",
-        masked / "sidecar.jsonl",
-        settings.places,
-        settings.seed,
-        copies=method.copies if method is not None else 1,
-        merge_markers=method.merges_markers if method is not None else True,
-        following_fill=attacked.path if method is not None and method.follows_originals else None,
-        documents=files.documents,
-    )
-
-
 def guesses(attacked: AttackedText) -> dict[str, Figure]:
     """Masked words that are guessed by an attacker who knows the masking and filling methods."""
-    settings, files, masked = attacked.settings, attacked.files, attacked.masked
-    if masked is None:
+    if attacked.masked is None:
         return {}
-    places, allowed_words = attacked_places(attacked), masked / "allowed_words.txt"
-    threads = attacked.resources.threads
-    return reidentification(places, allowed_words, files.word_counts, settings.attacker, threads, settings.reranker)
+    return reidentification(attacked.places, attacked.guesser, attacked.settings.reranker)
 
 
 def substitutes(attacked: AttackedText) -> dict[str, Figure]:

@@ -8,7 +8,6 @@ import yaml
 from marked_text import MaskedText
 from scripted_model import ScriptedModel
 
-from tasks.audit import ladder as module
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
 from tasks.audit.background import Passages, read_passages
 from tasks.audit.ladder import ADDED, ladder
@@ -34,8 +33,8 @@ def attacked_text(folder, monkeypatch, script=lambda words, _: {}, lines=MASKED,
     write_lines(folder / "counts.tsv", [*(f"{word}\t900" for word in LISTED), *(f"{name}\t10" for name in HIDDEN)])
     fill = text.other("fill.txt", [line.replace("{", "").replace("}", "") for line in lines])
     model = ScriptedModel([*LISTED, *HIDDEN], script)
-    monkeypatch.setattr(module, "OpenedFiller", lambda *_: SimpleNamespace(masked=model))
-    monkeypatch.setattr(module, "candidate_words", lambda *_, **__: model.candidates())
+    monkeypatch.setattr("tasks.filling.opened_filler.OpenedFiller", lambda *_: SimpleNamespace(masked=model))
+    monkeypatch.setattr("tasks.filling.masked_lm.candidate_words.candidate_words", lambda *_, **__: model.candidates())
     monkeypatch.setattr(ScriptedModel, "tokenizer", None, raising=False)
     given = {"members": str(text.raw), "text": str(fill), "masked": str(folder / "masked")}
     paths = AuditFiles(**given, word_counts=str(folder / "counts.tsv"), **files)

@@ -10,7 +10,7 @@ from scripted_model import ScriptedModel
 from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.audit.masked_places import masked_places
-from tasks.audit.reidentification import Reader, WordList, figures_of, ranks_of, reidentification
+from tasks.audit.reidentification import Guesser, Reader, Reading, WordList, figures_of, reidentification
 from tasks.audit.reranking import MOST, Reranker
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
@@ -30,14 +30,17 @@ def drawn_text(tmp_path, number=500):
 
 
 def attacked(places, script, words=None):
-    return figures_of(places, ranks(places, script, words), "test")
+    return figures_of(reading(places, script, words), "test")
 
 
-def ranks(places, script, words=None, second=None):
+def reading(places, script, words=None):
     model = ScriptedModel([*HIDDEN, *CLUES, "said"], script)
     listed = words or WordList(COUNTS, AllowedWords())
-    reranker = second and Reranker(second, Casing({}, filler_is_cased=False))
-    return ranks_of(places, Reader(model, model.candidates(), listed), listed, reranker)
+    return Reading.of(places, Reader(model, model.candidates(), listed), listed)
+
+
+def reordered(places, script, second):
+    return reading(places, script).reordered(Reranker(second, Casing({}, filler_is_cased=False)))
 
 
 def test_an_attacker_has_what_the_line_tells(tmp_path):
@@ -50,8 +53,8 @@ def test_an_attacker_has_what_the_line_tells(tmp_path):
     assert figures["reidentified_1"].blind == pytest.approx(COUNTS[0][1] / sum(count for _, count in COUNTS), abs=0.06)
     # Where the line says nothing the guess is the blind one, but for ties that rounding breaks.
     taste = dict(zip(HIDDEN, np.random.default_rng(1).dirichlet(np.ones(60)).tolist(), strict=True))
-    found = ranks(places, lambda words, _: taste)
-    assert np.abs(found.reading - found.blind).max() <= 0.5
+    found = reading(places, lambda words, _: taste)
+    assert np.abs(found.ranks - found.blind).max() <= 0.5
     # A model that says something else of each line, and nothing of the word, is no better than frequency.
     noise = {
         clue: np.random.default_rng(n).dirichlet(np.ones(60))
@@ -77,21 +80,21 @@ def test_a_second_reader_orders_the_best_guesses_and_no_others(tmp_path):
     text = drawn_text(tmp_path, 200)
     places = masked_places(text.masked, text.sidecar, 200, 1)
     uniform = {word: 1 / 60 for word in HIDDEN}
-    first = ranks(places, lambda words, _: uniform)
+    first = reading(places, lambda words, _: uniform)
     indifferent, knowing = SecondReader(), SecondReader(*text.raw.read_text(encoding="utf-8").splitlines())
-    assert (ranks(places, lambda words, _: uniform, second=indifferent).reading == first.reading).all()
-    found = ranks(places, lambda words, _: uniform, second=knowing).reading
-    among = first.reading <= MOST
+    assert (reordered(places, lambda words, _: uniform, indifferent) == first.ranks).all()
+    found = reordered(places, lambda words, _: uniform, knowing)
+    among = first.ranks <= MOST
     assert 0 < np.count_nonzero(among) < len(places)
     assert len(knowing.read) == np.count_nonzero(among), "no other line is read"
-    assert (found == np.where(among, 1, first.reading)).all()
+    assert (found == np.where(among, 1, first.ranks)).all()
 
 
 def test_a_second_reader_sees_lines_without_markers(tmp_path):
     text = MaskedText.write(tmp_path, [f"clue1 {{{HIDDEN[3]}}} said {{{HIDDEN[2]}}} clue2 {{{HIDDEN[55]}}}"])
     second = SecondReader()
     places = masked_places(text.masked, text.sidecar, 3, 1)
-    ranks(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), second=second)
+    reordered(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), second)
     # The third word is not among the best. Other markers hold the likeliest word, here the most frequent one.
     assert list(map(len, second.read)) == [MOST, MOST]
     for lines, form in zip(second.read, ("clue1 {1} said {0} clue2 {0}", "clue1 {0} said {1} clue2 {0}"), strict=True):
@@ -103,10 +106,10 @@ def test_words_that_the_model_has_not_as_one_piece_and_words_that_nobody_lists(t
     text = MaskedText.write(tmp_path, lines)
     words = WordList([("multipiece", 100_000), *COUNTS, ("listed", 10**6)], AllowedWords(["listed"]))
     places = masked_places(text.masked, text.sidecar, 3, 1)
-    found = ranks(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
+    found = reading(places, lambda _words, _: {HIDDEN[5]: 0.9}, words)
     assert found.blind.tolist() == [1.0, 62.0, 7.0]
-    assert found.listed.tolist() == [True, False, True]
-    figures = figures_of(places, found, "test")
+    assert found.is_listed.tolist() == [True, False, True]
+    figures = figures_of(found, "test")
     assert figures["reidentified_100"].value == figures["reidentified_listed"].value == pytest.approx(2 / 3)
 
 
@@ -135,9 +138,9 @@ def test_a_name_that_a_tagger_missed_near_by_is_guessed_first(tmp_path):
     documents = text.other("documents.txt", ["one"] * (len(lines) - 1) + ["two"])
     places = masked_places(text.masked, text.sidecar, 2, 1, documents=documents)
     assert ["maria" in place.near for place in places] == [True, False]
-    found = ranks(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), words)
-    assert found.reading[0] == 1.0
-    assert found.reading[1] == found.blind[0] == found.blind[1] > 60
+    found = reading(places, lambda words, _: dict.fromkeys(HIDDEN, 1 / 60), words)
+    assert found.ranks[0] == 1.0
+    assert found.ranks[1] == found.blind[0] == found.blind[1] > 60
     # Where a list masks, no word that it masks stands in clear anywhere.
     assert (words.prior_near("MASK", ["the"]) == words.prior("MASK")).all()
 
@@ -161,7 +164,7 @@ def test_a_substitute_that_follows_the_masked_word_gives_its_form_away(tmp_path)
     def ranks_by(fill):
         places = masked_places(text.masked, text.sidecar, 3, 1, following_fill=fill)
         model = ScriptedModel([*(word.lower() for word, _ in listed), *CLUES, "said"], lambda words, _: {})
-        return ranks_of(places, Reader(model, model.candidates(), words), words).reading.tolist()
+        return Reading.of(places, Reader(model, model.candidates(), words), words).ranks.tolist()
 
     assert ranks_by(None) == [3, 4, 5]
     assert ranks_by(fill) == [1, 1, 1]
@@ -184,7 +187,7 @@ def test_a_folder_attacks_and_no_figure_quotes_the_text(tmp_path):
     counts = text.other("counts.tsv", ["the\t90", "dog\t30", "mat\t20", "tom\t10", "cat\t5"])
     kept = text.other("kept.txt", ["the", "sat", "on", "ran"])
     places = masked_places(text.masked, text.sidecar, 10, 1)
-    figures = reidentification(places, kept, counts, folder)
+    figures = reidentification(places, Guesser(folder, allowed_words=kept, word_counts=counts))
     assert {name: figure.value for name, figure in figures.items()} == {
         "reidentified_1": 0.25,
         "reidentified_10": 0.75,
@@ -195,10 +198,10 @@ def test_a_folder_attacks_and_no_figure_quotes_the_text(tmp_path):
     assert figures["reidentified_1"].blind == 0.25
     assert "guesses 4 words off the list" in figures["reidentified_1"].attacker
     assert not any(word in figure.attacker for figure in figures.values() for word in ("zebulon", "dog", "tom"))
-    assert reidentification([], kept, counts, folder)["reidentified_1"].value is None
+    assert reidentification([], Guesser(folder, allowed_words=kept, word_counts=counts))["reidentified_1"].value is None
     other = text.other("other.tsv", ["zebulon\t3"])
     with pytest.raises(ModelError) as refused:
-        reidentification(places, kept, other, folder)
+        reidentification(places, Guesser(folder, allowed_words=kept, word_counts=other))
     assert "zebulon" not in str(refused.value)
     longer = MaskedText.write(
         tmp_path / "longer", ["the {zebulon} sat on the {mat}", "{the} {dog} ran", "the {tom} sat"]
