@@ -21,8 +21,11 @@ from tasks.results.summary.estimate import direction
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
-_LEAKAGE = ("unmasked_direct", "reidentified", "exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1")
-_OF_TEXT = ("unmasked_direct", "reidentified")
+_LEAKAGE = (
+    *("unmasked_direct", "reidentified", "reidentified_raw", "exposure", "exposure_unmasked", "membership_auc"),
+    "membership_tpr_1",
+)
+_OF_TEXT = ("unmasked_direct", "reidentified", "reidentified_raw")
 """Figures that the raw text lacks: nothing is masked in it."""
 
 
@@ -40,6 +43,7 @@ def results(run: Mapping[str, Any]) -> str:
         "gap_closed_known": "gap closed, %",
         "unmasked_direct": "unmasked direct identifiers per 1,000 lines",
         "reidentified": "masked words recovered, %",
+        "reidentified_raw": "by a model of raw text, %",
         "membership_lira_auc": "membership inference, AUC",
     }
     lines = [

@@ -18,7 +18,8 @@ from tasks.results.tables import number_text
 from tasks.results.tracking.run_record import made_up_fills
 
 _COLUMNS = (
-    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "linked_mentions", "found_by_second_fill"),
+    *("unmasked_direct", "unmasked_quasi", "verbatim_lines", "reidentified", "reidentified_raw", "linked_mentions"),
+    *("found_by_second_fill",),
     *("exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1", "extracted"),
     *("masked_fraction", "perplexity", "perplexity_known", "gap_closed_known"),
     *("ratio_to_baseline1", "ratio_to_baseline1_known", "wer", "wer_masked", "wer_difference_to_oracle"),
