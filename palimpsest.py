@@ -23,6 +23,8 @@ import io
 import json
 import os
 import tempfile
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,18 +116,25 @@ def read(
 
     ``text_field``: column or field with the text, if it has an unusual name; nested: ``messages.content``.
     ``document_field``: the one that names the document of each text. ``query``: SQL, if ``source`` is the URL of a
-    database (``sqlite:///FILE``). Raises ``CorpusError`` if there is no text.
+    database (``sqlite:///FILE``). Warns of texts that are left out. Raises ``CorpusError`` if there is no text.
     """
     from tasks.corpora.division import normalise
-    from tasks.corpora.own_text import OwnTextOptions
-    from tasks.corpora.sources.detection import texts_of
+    from tasks.corpora.own_text import OwnTextOptions, said_of
     from tasks.errors import CorpusError
     from tasks.settings.checks import check_settings
 
     given = {"text_field": text_field, "document_field": document_field, "encoding": encoding, "query": query}
     options: OwnTextOptions = check_settings(OwnTextOptions, given, "read")
+    sentences: list[str] = []
+    left_out = Counter[str]()
     with options.reader_of(os.fspath(source)) as settings:
-        sentences = list(filter(None, map(normalise, texts_of(settings.open()))))
+        opened = settings.open()
+        for document in (one for part in opened.parts for one in opened.documents(part)):
+            texts = [normalise(text) for text in document.texts]
+            left_out.update({**document.left_out, "empty": texts.count("")})
+            sentences += filter(None, texts)
+    if left_out.total():
+        warnings.warn(f"texts left out: {said_of(left_out)}", stacklevel=2)
     if not sentences:
         raise CorpusError("the source holds no text; it needs at least one sentence")
     return sentences
