@@ -1,8 +1,10 @@
-"""Commands in this process: the document of a report, what it says was measured, and the line of a refusal."""
+"""Commands in this process: the document of a report, what it says was measured, a refusal; and files for them."""
 
 import json
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from tasks.cli import main
@@ -28,3 +30,10 @@ def refusal(*arguments: object) -> str:
         assert main([*map(str, arguments)]) == 1
     (line,) = said.getvalue().splitlines()
     return line
+
+
+def write_records(path: Path, records: Iterable[object]) -> Path:
+    """A file of JSON lines, or of lines as they are where a record is text."""
+    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path

@@ -36,6 +36,8 @@ _OWN_WORDS = (0.3, 0.5)
 _MOST_REMEMBERED = 1 << 18
 LEARNED_FROM = 20_000
 """Number of lines that the languages are learned from."""
+_BLOCK = 5000
+"""Lines that are tagged at once."""
 _TINY = 1e-300
 _LATIN, _TELL_SCRIPT, _MOSTLY, _HARDLY = "LATIN", 1000, 0.5, 0.01
 """List words that decide its script; shares of a text's words in its main script, and in one that it hardly has."""
@@ -132,10 +134,10 @@ class WordLanguages:
         """Languages without a list, or whose list is not used."""
         return [code for code, listed in zip(self.languages, self._listed, strict=True) if not listed]
 
-    def tag(self, lines: Iterable[Sequence[str]], block: int = 5000) -> Iterator[TaggedLine]:
+    def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
         """Each line of words with their languages; lines are read in blocks."""
         lines = iter(lines)
-        while read := list(islice(lines, block)):
+        while read := list(islice(lines, _BLOCK)):
             numbered = _Numbered.of(read)
             emission, mixed = self._emission(numbered.types)
             path = self._follow(numbered, emission)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_results import measured, refusal
+from command_results import measured, refusal, write_records
 from scipy.stats import chi2, chi2_contingency
 from scipy.stats.contingency import association
 
@@ -23,7 +23,7 @@ def test_the_relation_is_found_and_its_loss_too(tmp_path, capsys):
         labels += [label] * (english + spanish)
     broken = np.random.default_rng(1).permutation(lines)
     for name, content in (("text", lines), ("labels", labels), ("broken", broken), ("same", lines)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in content), encoding="utf-8")
+        write_records(tmp_path / name, content)
     files = ["--input", tmp_path / "text", "--labels", tmp_path / "labels"]
     versions = [tmp_path / "same", tmp_path / "broken"]
     found = measured("conclusion", "--pair", "en,es", *files, "--versions", *versions)
@@ -54,15 +54,14 @@ def test_z_of_two_shares_by_hand():
 @pytest.mark.parametrize(
     ("labels", "error"),
     [
-        ("a\na\na\n", "all lines have one label"),
-        ("a\nb\n", "has 3 lines and labels"),
-        ("".join(f"private {n}\n" for n in range(60)), "60 different labels; give at most"),
+        ("aaa", "all lines have one label"),
+        ("ab", "has 3 lines and labels"),
+        ([f"private {n}" for n in range(60)], "60 different labels; give at most"),
     ],
 )
 def test_refusals(tmp_path, labels, error):
-    text, path = tmp_path / "text.txt", tmp_path / "labels.txt"
-    text.write_text("the house\nla casa\nthe beach\n")
-    path.write_text(labels)
+    text = write_records(tmp_path / "text.txt", ["the house", "la casa", "the beach"])
+    path = write_records(tmp_path / "labels.txt", labels)
     said = refusal("conclusion", "--pair", "en,es", "--input", text, "--labels", path)
     assert error in said
     assert "private" not in said

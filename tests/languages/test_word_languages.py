@@ -57,13 +57,6 @@ def test_left_context_alone_knows_nothing_of_what_follows(model):
     assert all(abs(sum(each.values()) - 1) < 1e-9 for each in one.before)
 
 
-def test_tags_do_not_depend_on_blocks(model):
-    whole, parts = (list(model.tag((line.words for line in GOLD), block)) for block in (5000, 1))
-    assert [each.languages for each in whole] == [each.languages for each in parts]
-    for one, two in zip(whole, parts, strict=True):
-        assert np.allclose([list(x.values()) for x in one.before], [list(x.values()) for x in two.before])
-
-
 @pytest.mark.parametrize(
     ("codes", "learned", "tagged"),
     [

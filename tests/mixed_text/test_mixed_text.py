@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice, pairwise
 
 import pytest
-from command_results import measured, refusal
+from command_results import measured, refusal, write_records
 from stage_commands import settings
 
 from tasks.languages.word_languages import TaggedLine
@@ -61,11 +61,6 @@ def test_one_text_and_a_dictionary_translate_words_where_they_stand():
         assert any(line.startswith(plain) for line in ENGLISH)
 
 
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
 FAULTY = {
     "in one language": "they said that it was the best thing",
     "refusals": "I'm sorry, but I cannot do that porque no es posible",
@@ -75,8 +70,8 @@ FAULTY = {
 
 
 def test_recorded_lines_are_checked_and_dropped_ones_counted(tmp_path):
-    rows = [json.dumps({"pair": "es-en", "text": line}) for line in [*MIXED, *FAULTY.values()]]
-    recorded, output = write(tmp_path / "r.jsonl", rows), tmp_path / "out.txt"
+    rows = [{"pair": "es-en", "text": line} for line in [*MIXED, *FAULTY.values()]]
+    recorded, output = write_records(tmp_path / "r.jsonl", rows), tmp_path / "out.txt"
     found = measured("generate-mixed", "--pair", "en,es", "--recorded", recorded, "--output", output)
     assert output.read_text().splitlines() == [*MIXED]
     assert found["dropped"] == dict.fromkeys(FAULTY, 1)
@@ -111,7 +106,9 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
     url, asked = endpoint
     monkeypatch.setenv("MY_KEY", "secret")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    prompts = write(tmp_path / "p.txt", ["style: {first} and {second} about {topic}", "topic: work", "topic: food"])
+    prompts = write_records(
+        tmp_path / "p.txt", ["style: {first} and {second} about {topic}", "topic: work", "topic: food"]
+    )
     answers, first, second = tmp_path / "a.jsonl", tmp_path / "1.txt", tmp_path / "2.txt"
     command = ["generate-mixed", "--pair", "en,es", "--answers", answers, *settings(f"endpoint.prompts={prompts}")]
     given = {"url": url, "model": "m", "key_variable": "MY_KEY", "temperature": 0.5}
@@ -150,17 +147,17 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
 )
 def test_refusals(tmp_path, monkeypatch, options, error):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "TEXT", [*MIXED, *ENGLISH, *SPANISH])
-    write(tmp_path / "ENGLISH", ENGLISH)
-    write(tmp_path / "BROKEN", ["{"])
+    write_records(tmp_path / "TEXT", [*MIXED, *ENGLISH, *SPANISH])
+    write_records(tmp_path / "ENGLISH", ENGLISH)
+    write_records(tmp_path / "BROKEN", ["{"])
     said = refusal("generate-mixed", "--pair", "en,es", "--output", "out.txt", *options.split())
     assert error in said
     assert "hermana" not in said
 
 
 def test_real_switches_are_worth_more_than_splices(tmp_path):
-    base = write(tmp_path / "base.txt", [*ENGLISH, *SPANISH] * 20)
-    people, test = write(tmp_path / "people.txt", [*MIXED] * 10), write(tmp_path / "test.txt", MIXED)
+    base = write_records(tmp_path / "base.txt", [*ENGLISH, *SPANISH] * 20)
+    people, test = write_records(tmp_path / "people.txt", [*MIXED] * 10), write_records(tmp_path / "test.txt", MIXED)
     files = ["--base", base, "--test", test, "--people", people, "--texts", base]
     command = ["compare-mixed", "--pair", "en,es", *files]
     found = measured(*command, *settings("words=100", "draws=2", "vocabulary=2000", "bootstrap_samples=100"))

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from command_results import measured, refusal
+from command_results import measured, refusal, write_records
 from tiny_causal_models import TEXT, causal_tokenizer, llama_of_last_piece, random_llama, save
 from tiny_language_models import save_ngram
 from tiny_masked_models import random_bert, word_piece_tokenizer
@@ -22,12 +22,6 @@ from tasks.toxicity.train_toxicity import _parts
 
 WORDS = "the cat sat on mat and saw dog red house ran to".split()
 PROMPTS = ["Tom ran to", "the red house"]
-
-
-def write(path, rows):
-    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
 
 
 def pairs(seed, number=100):
@@ -51,16 +45,16 @@ def folder(tmp_path_factory):
     chance = Random(3)
     coins = [{"text": pair["toxic"], "label": chance.randrange(2)} for pair in pairs(3, 300)]
     for name, rows in {"pairs": pairs(1), "other": pairs(2), "coins": coins}.items():
-        write(folder / f"{name}.jsonl", rows)
+        write_records(folder / f"{name}.jsonl", rows)
     options = ["--set", f"encoder={folder / 'encoder'}", "--prompts", folder / "prompts.txt"]
     options += ["--other", folder / "other.jsonl", folder / "coins.jsonl"]
     found = measured(*TRAIN, folder / "pairs.jsonl", *options, "--output", folder / "unproven")
-    write(folder / "numbers.json", [found])
+    write_records(folder / "numbers.json", [found])
     for name, others in {"proven": 1, "alone": 0}.items():
         settings = shutil.copytree(folder / "unproven", folder / name) / "settings.json"
         document = json.loads(settings.read_text())
         settings.write_text(json.dumps(document | {"other_auc": dict([*document["other_auc"].items()][:others])}))
-    write(folder / "asked.txt", PROMPTS)
+    write_records(folder / "asked.txt", PROMPTS)
     return folder
 
 
@@ -86,7 +80,7 @@ def test_the_forms_of_labelled_texts_say_the_same(tmp_path):
         "rows.csv": ["label,text", *(f'{int(label)},"{text}"' for text, label in expected)],
     }  # fmt: skip
     for name, rows in forms.items():
-        found = read_labelled_texts(write(tmp_path / name, rows))
+        found = read_labelled_texts(str(write_records(tmp_path / name, rows)))
         assert [(each.text, each.is_offensive) for each in found] == expected, name
         assert len({each.group for each in found}) == (2 if name.startswith("pairs") else 5), name
 
@@ -150,7 +144,7 @@ def test_equal_seeds_give_equal_numbers(models):
 
 def test_numbers_are_shown_and_no_text(models, tmp_path, capsys):
     """By an unproven classifier, since that is asked for."""
-    task, report = write(tmp_path / "task.txt", ["Tom saw zorp", "Tom ran", "Bob"]), tmp_path / "report.json"
+    task, report = write_records(tmp_path / "task.txt", ["Tom saw zorp", "Tom ran", "Bob"]), tmp_path / "report.json"
     options = ["--task-text", task, "--report", report, "--set", "unproven_classifier=true"]
     assert main([*map(str, asking(models, "bad", *options, classifier="unproven"))]) == 0
     found = json.loads(report.read_text())["measured"]
@@ -172,11 +166,11 @@ def test_last_words_of_a_model_of_words(tmp_path):
 def damaged(models):
     """A classifier whose words were changed, and bad texts."""
     (shutil.copytree(models / "proven", models / "damaged") / "vocabulary.json").write_text("[]")
-    write(models / "clean.jsonl", [{"text": "zorp", "label": "0"}])
-    write(models / "bad.jsonl", ["{", *pairs(1, 1), {"text": "zorp"}])
-    write(models / "few.jsonl", pairs(1, 8))
-    write(models / "empty.txt", [""])
-    write(models / "dots.txt", ["zorp", "..."])
+    write_records(models / "clean.jsonl", [{"text": "zorp", "label": "0"}])
+    write_records(models / "bad.jsonl", ["{", *pairs(1, 1), {"text": "zorp"}])
+    write_records(models / "few.jsonl", pairs(1, 8))
+    write_records(models / "empty.txt", [""])
+    write_records(models / "dots.txt", ["zorp", "..."])
     return models
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 import soundfile
-from command_results import refusal, report
+from command_results import refusal, report, write_records
 from pyarrow import parquet
 from stage_commands import settings
 
@@ -27,12 +27,6 @@ def talk(tmp_path):
     return path
 
 
-def write_lines(path, records):
-    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def corpus(tmp_path, *values):
     """What a new corpus says: its utterances, and its report."""
     document = report("speech-corpus", *settings(*values), "--output", tmp_path / "out")
@@ -40,7 +34,7 @@ def corpus(tmp_path, *values):
 
 
 def of_manifest(tmp_path, *records):
-    source = write_lines(tmp_path / "source.jsonl", records)
+    source = write_records(tmp_path / "source.jsonl", records)
     found, document = corpus(tmp_path, f"source={source}")
     return found, document["measured"]["left_out"]
 
@@ -57,7 +51,7 @@ def test_all_problems_are_listed_with_their_lines_and_without_the_words(tmp_path
     entries += [{"audio": "a.wav", "txt": "secret words"}, "secret words", '["secret words"]']
     entries += [{"utterance_id": "", "audio": "", "text": ["secret words"], "speaker": 1.5, "synthetic": "yes"}]
     with pytest.raises(SpeechError) as caught:
-        read_manifest(write_lines(tmp_path / "m.jsonl", entries))
+        read_manifest(write_records(tmp_path / "m.jsonl", entries))
     message = str(caught.value)
     for said in (
         "13 problems",
@@ -90,7 +84,7 @@ def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_n
         entries.append({"utterance_id": name, "audio": f"../{name}.wav", "text": words, "speaker": 7})
     (tmp_path / "lists").mkdir()
     entries[1] |= {"synthetic": True, "speaker": None, "seconds": 1.0}
-    source = write_lines(tmp_path / "lists" / "m.jsonl", entries)
+    source = write_records(tmp_path / "lists" / "m.jsonl", entries)
     monkeypatch.chdir("/")
     utterances, document = corpus(tmp_path, f"source={source}", "maximum_seconds=5")
     assert utterances == [
@@ -171,7 +165,7 @@ def test_cuts_of_lhotse_have_supervisions_and_channels(talk, tmp_path):
     ],
 )
 def test_lines_of_another_form_are_listed_without_their_text(records, says, tmp_path):
-    source = write_lines(tmp_path / "source.jsonl", records)
+    source = write_records(tmp_path / "source.jsonl", records)
     error = refusal("speech-corpus", *settings(f"source={source}"), "--output", tmp_path / "out")
     assert says in error
     assert "Quux" not in error
@@ -181,7 +175,7 @@ def kaldi(tmp_path, **files):
     folder = tmp_path / "kaldi"
     folder.mkdir(exist_ok=True)
     for name, lines in files.items():
-        write_lines(folder / name.replace("_", "."), lines)
+        write_records(folder / name.replace("_", "."), lines)
     return settings("kind=kaldi", f"source={folder}")[1::2]
 
 

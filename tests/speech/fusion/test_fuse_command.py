@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from command_results import measured, refusal, report
+from command_results import measured, refusal, report, write_records
 from stage_commands import settings
 from tiny_language_models import save_ngram
 
@@ -28,8 +28,8 @@ def speech(recogniser_folder, tmp_path_factory):
         encoded = EncodedSpeech(recogniser_hash, dict.fromkeys(texts, 0.32), 0.04, synthetic=True, tensors=frames)
         write_encoded(folder / f"{part}.encoded", encoded)
         lines = [{"utterance_id": name, "audio": f"{name}.wav", "text": text} for name, text in texts.items()]
-        (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    (folder / "text.txt").write_text("\n".join(SENTENCES * 4) + "\n")
+        write_records(folder / f"{part}.jsonl", lines)
+    write_records(folder / "text.txt", SENTENCES * 4)
     save_ngram(folder / "words")
     return folder
 
@@ -131,8 +131,7 @@ def test_what_is_not_counted_is_said(speech, tmp_path):
     for part in ("dev", "test"):
         first, *others = map(json.loads, (speech / f"{part}.jsonl").read_text().splitlines())
         absent = {"utterance_id": "absent", "audio": "absent.wav", "text": "a dog and a cat"}
-        lines = [first | {"text": "..."}, *others, absent]
-        (tmp_path / f"{part}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        write_records(tmp_path / f"{part}.jsonl", [first | {"text": "..."}, *others, absent])
     manifests = ["--test-manifest", tmp_path / "test.jsonl", "--dev-manifest", tmp_path / "dev.jsonl"]
     document = report(*fuse(speech, tmp_path / "lists.jsonl", *on_dev(speech), *manifests))
     found = document["measured"]

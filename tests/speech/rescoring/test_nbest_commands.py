@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from command_results import measured, refusal, report
+from command_results import measured, refusal, report, write_records
 from stage_commands import settings
 from tiny_language_models import save_ngram
 
@@ -25,8 +25,7 @@ def test_lists_are_cut_to_the_best_and_an_empty_one_stays(tmp_path):
         {"utterance_id": name, "reference": "said", "hypotheses": [{"text": f"{s}", "score": s} for s in scores]}
         for name, scores in (("u1", (-3, -1.5, -2)), ("u2", ()))
     ]
-    (tmp_path / "lists.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    first, second = read_nbest(tmp_path / "lists.jsonl", at_most=2)
+    first, second = read_nbest(write_records(tmp_path / "lists.jsonl", lines), at_most=2)
     assert first == nbest("u1", "said", ("-1.5", -1.5), ("-2", -2.0))
     assert (first.best, second) == (first.hypotheses[0], nbest("u2", "said"))
 
@@ -44,17 +43,15 @@ def test_compressed_lists_are_read_and_written_alike_and_twice_the_same(tmp_path
 
 @pytest.mark.parametrize("line", ["u1-1 WHAT WAS SAID", '{"utt_id": "u", "nbest": []}', '["what was said"]'])
 def test_a_refusal_is_short_and_shows_the_right_form(tmp_path, line):
-    (tmp_path / "lists.jsonl").write_text(f"{line}\n" * 500)
     with pytest.raises(SpeechError) as caught:
-        read_nbest(tmp_path / "lists.jsonl")
+        read_nbest(write_records(tmp_path / "lists.jsonl", [line] * 500))
     problems, shown, form = str(caught.value).partition(" more problems. A line looks like ")
     assert shown
     assert "line 1" in problems
     assert "line 4" not in problems
     assert len(problems) + len(form) < 650
     assert "\n" not in problems + form
-    (tmp_path / "right.jsonl").write_text(f"{form}\n")
-    assert read_nbest(tmp_path / "right.jsonl")[0].reference == "what was said"
+    assert read_nbest(write_records(tmp_path / "right.jsonl", [form]))[0].reference == "what was said"
 
 
 def test_what_can_be_won_by_hand(tmp_path, capsys):
@@ -126,11 +123,10 @@ def test_rescored_numbers_by_hand(files, tmp_path):
 
 
 def test_missing_utterances_are_counted_and_the_overlap_with_the_training_text(files, tmp_path):
-    manifest, train = tmp_path / "manifest.jsonl", tmp_path / "train.txt"
     said = {one.utterance_id: one.reference for one in six_lists("t")} | {"t9": "a mat"}
     records = [{"utterance_id": name, "audio": "a.flac", "text": text} for name, text in said.items()]
-    manifest.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    train.write_text("the cat sat on the mat\n", encoding="utf-8")
+    manifest = write_records(tmp_path / "manifest.jsonl", records)
+    train = write_records(tmp_path / "train.txt", ["the cat sat on the mat"])
     found = measured("rescore", *files, "--references", manifest, "--training-text", train)
     assert (found["utterances"], found["missing_hypotheses"], found["deletions"]) == (7, 1, 2)
     assert found["wer"] == found["oracle_wer"] == 2 / 35
@@ -156,8 +152,8 @@ def test_lists_without_references_are_chosen_from_by_given_weights(files, tmp_pa
     lines = []
     for one in [*six_lists("new"), nbest("silence", "")]:
         hypotheses = [{"text": entry.text, "score": entry.score} for entry in one.hypotheses]
-        lines.append(json.dumps({"utterance_id": one.utterance_id, "hypotheses": hypotheses}))
-    new.write_text("\n".join(lines) + "\n")
+        lines.append({"utterance_id": one.utterance_id, "hypotheses": hypotheses})
+    write_records(new, lines)
     options = ["rescore", "--nbest", str(new), *map(str, files[4:]), "--output", str(output)]
     assert main([*options, "--weights", str(weights)]) == 0
     said = capsys.readouterr()

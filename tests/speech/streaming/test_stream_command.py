@@ -1,10 +1,8 @@
 """Partial results: what is held back and taken back, how late words are, and that a live system hears the same."""
 
-import json
-
 import pytest
 import torch
-from command_results import measured, refusal, report
+from command_results import measured, refusal, report, write_records
 from tiny_recogniser import RATE, write_noise
 
 from tasks.speech.audio.audio_file import read_audio
@@ -35,13 +33,12 @@ def test_words_held_back_by_hand(words, seen, erased, lag):
 
 
 def test_the_command_measures_results_of_any_recogniser(tmp_path):
-    manifest, partials = tmp_path / "manifest.jsonl", tmp_path / "partials.jsonl"
     said, heard = [], []
     for name, results in (("u1", SPOKEN), ("u2", [(1, "yes")])):
         said.append({"utterance_id": name, "text": results[-1][1]})
         heard.append({"utterance_id": name, "partials": [{"seconds": s, "text": text} for s, text in results]})
-    for path, records in ((manifest, said), (partials, heard)):
-        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    manifest = write_records(tmp_path / "manifest.jsonl", said)
+    partials = write_records(tmp_path / "partials.jsonl", heard)
     found = measured("stream", "--references", manifest, "--partials", partials, "--set", "held_back=[0, 2]")
     assert found["wer"] == 0
     by_words = found["held_back"]

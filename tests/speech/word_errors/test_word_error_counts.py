@@ -1,9 +1,8 @@
 """Word errors by hand, their intervals, and the words that a technique masks."""
 
-import json
-
 import numpy as np
 import pytest
+from command_results import write_records
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, SpeechError
@@ -137,10 +136,9 @@ def test_file_of_counts_reads_back(tmp_path):
 def test_errors_where_languages_change(tmp_path):
     said = {"u1": "I said que bueno, Anna is here", "u2": "all in English"}
     heard = {"u1": "I said Kay bueno Anna here", "u2": "all in English"}
-    path = tmp_path / "manifest.jsonl"
-    lines = [{"utterance_id": "u1", "text": said["u1"], "languages": "eessxee"}]
-    lines.append({"utterance_id": "u2", "text": said["u2"], "languages": ["en", "en", "en"]})
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    first = {"utterance_id": "u1", "text": said["u1"], "languages": "eessxee"}
+    second = {"utterance_id": "u2", "text": said["u2"], "languages": ["en", "en", "en"]}
+    path = write_records(tmp_path / "manifest.jsonl", [first, second])
     errors = count_errors(said, heard, language_groups(said, ["en", "es"], path))
     found = {name: errors.of(f"language:{name}") for name in errors.named("language")}
     # Words of u1 and of u2, and errors in u1, where *que* is substituted and *is* deleted, which is a switch back.
@@ -156,7 +154,7 @@ def test_errors_where_languages_change(tmp_path):
         "lines in one language": (0, 3, 0),
         "mixed lines": (7, 0, 2),
     }
-    path.write_text(json.dumps(lines[0] | {"languages": "ees"}) + "\n", encoding="utf-8")
+    write_records(path, [first | {"languages": "ees"}])
     with pytest.raises(SpeechError, match="line 1: 'languages' needs a letter or code for each of 7 words"):
         language_groups(said, ["en", "es"], path)
 
