@@ -77,11 +77,11 @@ def test_a_manifest_of_ones_own_is_checked_and_what_is_left_out_is_counted_and_n
         ("b", "Two of us.", 2, 1, 16000),
         ("c", "...", 1, 1, 16000),
         ("d", "too long", 1, 9, 16000),
-        ("e", "not audio", 0, 0, 0),
+        ("e", "not audio", 1, 1, 8000),
     ):
-        sound = np.zeros((seconds * rate, channels), dtype=np.int16)
-        soundfile.write(tmp_path / f"{name}.wav", sound, rate) if channels else (tmp_path / "e.wav").write_bytes(b"no")
+        soundfile.write(tmp_path / f"{name}.wav", np.zeros((seconds * rate, channels), dtype=np.int16), rate)
         entries.append({"utterance_id": name, "audio": f"../{name}.wav", "text": words, "speaker": 7})
+    (tmp_path / "e.wav").write_bytes(b"nothing")
     (tmp_path / "lists").mkdir()
     entries[1] |= {"synthetic": True, "speaker": None, "seconds": 1.0}
     source = write_records(tmp_path / "lists" / "m.jsonl", entries)
