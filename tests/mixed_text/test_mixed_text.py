@@ -54,8 +54,8 @@ def test_islands_are_stretches_of_the_text_and_as_many_as_peoples():
 
 
 def test_one_text_and_a_dictionary_translate_words_where_they_stand():
-    dictionary = {("es", "house"): ["casa"], ("es", "thing"): ["cosa"]}
-    back = {"casa": "house", "cosa": "thing"}
+    back = {"casa": "house", "cosa": "thing", "eso": "it", "dijeron": "said", "saben": "know", "mejor": "best"}
+    dictionary = {("es", english): [spanish] for spanish, english in back.items()}
     for words, codes in islice(Splicer(learned(MIXED), {"en": LINES["en"]}, dictionary, 1), 50):
         plain = " ".join(back[w] if code == "es" else w for w, code in zip(words, codes, strict=True))
         assert any(line.startswith(plain) for line in ENGLISH)
