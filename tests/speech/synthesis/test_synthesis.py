@@ -5,14 +5,13 @@ import itertools
 import json
 import math
 import sys
+from random import Random
 
-import hypothesis
 import numpy as np
 import pytest
 import soundfile
 import torch
 from command_results import measured, refusal, report
-from hypothesis import strategies as st
 from stage_commands import settings
 
 from tasks.language_model.normalisation import normalise
@@ -110,10 +109,11 @@ def test_words_are_spoken_as_the_reference_has_them_with_their_pauses(text, said
     assert spoken_text(text) == said
 
 
-@hypothesis.settings(max_examples=50)
-@hypothesis.given(st.text() | st.text("ab'’.,- \"&", max_size=30))
-def test_the_recording_says_the_words_of_the_reference(text):
-    assert normalise(spoken_text(text)) == normalise(text)
+def test_the_recording_says_the_words_of_the_reference():
+    chance, letters = Random(1), [*map(chr, range(0xD800)), *"ab'’.,- \"&" * 6000]
+    for _ in range(300):
+        text = "".join(chance.choices(letters, k=chance.randrange(30)))
+        assert normalise(spoken_text(text)) == normalise(text)
 
 
 LINES = ["Tom likes tea.", "He is 7.", "...", "One two three four five six seven.", "", "Ann likes milk, too.", "Yes?"]
