@@ -93,11 +93,11 @@ def distil(settings: Distilled, files: DistilFiles, cell: Cell, resources: Resou
         drawn += wanted
         counts["draws"] += 1
     write_lines(files.output, [" ".join(words) for words in written], private=True)
-    print(
+    shown = (
         f"distil: {len(written):,} lines; dropped {counts['quoting']:,} with private words, {counts['verbatim']:,} "
         f"that are private lines, {counts['empty']:,} empty ones; text in {files.output}"
     )
-    return Report(seed=cell.seed).measure(
+    return Report(seed=cell.seed, shown=shown).measure(
         lines=len(written),
         words=sum(map(len, written)),
         distinct_words=len({word for words in written for word in words}),

@@ -133,8 +133,8 @@ def fluency(settings: FluencyOfCells, files: FluencyFiles, cell: Cell, resources
         judged = _judged(judge, sample, texts, settings)
         for (filled, _), text, measured in zip(fills, texts, judged, strict=True):
             found[filled.path] = _measured(sample, text, forms) | measured
-            print(f"{filled.path}: {_shown(found[filled.path])}")
-    return Report().measure(by_fill=found)
+    shown = "\n".join(f"{path}: {_shown(of_fill)}" for path, of_fill in found.items())
+    return Report(shown=shown).measure(by_fill=found)
 
 
 def _text_of(cell: Cell, files: FluencyFiles) -> Path:

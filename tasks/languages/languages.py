@@ -81,9 +81,10 @@ def languages(settings: Settings, files: LanguagesFiles, cell: Cell, resources: 
     sample = list(islice(lines(), LEARNED_FROM))
     if not any(sample):
         raise CorpusError(f"text {files.input!r} holds no word; it needs at least one sentence")
+    # Files that are of another form are refused before the text is learned.
+    labelled, gold = (read_labelled_words(path, codes) if path else [] for path in (files.labels, files.gold))
     plain = WordLanguages(codes, sample, names=True)
-    model = LabelledModel(plain, read_labelled_words(files.labels, codes)) if files.labels else plain
-    gold = read_labelled_words(files.gold, codes) if files.gold else []
+    model = LabelledModel(plain, labelled) if labelled else plain
     mixing = Mixing(tuple(codes))
     with line_writer(files.output, private=True) if files.output else nullcontext() as output:
         for line in model.tag(lines()):

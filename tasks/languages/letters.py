@@ -32,19 +32,22 @@ class SpelledWords:
     words: int
 
 
+@dataclass(frozen=True)
 class Alphabet:
-    """The letters with a code of their own."""
+    """The letters with a code of their own, the most frequent first."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        """Choose the most frequent letters of the words."""
+    letters: str
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> "Alphabet":
+        """The most frequent letters of the words."""
         letters, counts = np.unique(list("".join(words)), return_counts=True)
-        frequent = letters[np.argsort(-counts, kind="stable")][: _CODES - _OTHER - 1]
-        self._code = {str(letter): code for code, letter in enumerate(frequent, start=_OTHER + 1)}
+        return cls("".join(letters[np.argsort(-counts, kind="stable")][: _CODES - _OTHER - 1]))
 
     def spell(self, words: Sequence[str]) -> SpelledWords:
         """The keys of the words."""
         lengths = np.array([len(word) + 1 for word in words], dtype=np.int64)
-        code = self._code
+        code = {letter: number for number, letter in enumerate(self.letters, start=_OTHER + 1)}
         letters = np.array([c for word in words for c in (*(code.get(x, _OTHER) for x in word), _END)], dtype=np.int64)
         number = np.repeat(np.arange(len(words)), lengths)
         offset = np.arange(len(letters)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

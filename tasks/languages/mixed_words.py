@@ -6,6 +6,7 @@ listed word within another listed word.
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from tasks.languages.word_lists import word_list
 
@@ -23,7 +24,7 @@ class MixedWords:
     def __init__(self, languages: Sequence[str]) -> None:
         """``languages`` must have lists."""
         self._lists = [word_list(language) for language in languages]
-        self._endings = [_endings(words) for words in self._lists]
+        self._endings = [_endings(language) for language in languages]
 
     def weight(self, word: str) -> float:
         """The sum over all splits of a folded word; 0 where a list has the whole word.
@@ -51,9 +52,10 @@ class MixedWords:
         return found
 
 
-def _endings(words: dict[str, float]) -> dict[str, float]:
+@cache
+def _endings(language: str) -> dict[str, float]:
     """Share of each ending among all endings of a language's frequent words."""
-    frequent = [word for word in list(words)[:_LISTED] if word.isalpha()]
+    frequent = [word for word in list(word_list(language))[:_LISTED] if word.isalpha()]
     stems = set(frequent)
     counts = Counter(
         word[length:]

@@ -11,6 +11,7 @@ advance. It starts with the words that are on no list or rare on one. Its letter
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice, tee
 
 import numpy as np
@@ -35,6 +36,8 @@ _OWN_WORDS = (0.3, 0.5)
 _MOST_REMEMBERED = 1 << 18
 LEARNED_FROM = 20_000
 """Number of lines that the languages are learned from."""
+_BLOCK = 5000
+"""Lines that are tagged at once."""
 _TINY = 1e-300
 _LATIN, _TELL_SCRIPT, _MOSTLY, _HARDLY = "LATIN", 1000, 0.5, 0.01
 """List words that decide its script; shares of a text's words in its main script, and in one that it hardly has."""
@@ -131,10 +134,10 @@ class WordLanguages:
         """Languages without a list, or whose list is not used."""
         return [code for code, listed in zip(self.languages, self._listed, strict=True) if not listed]
 
-    def tag(self, lines: Iterable[Sequence[str]], block: int = 5000) -> Iterator[TaggedLine]:
+    def tag(self, lines: Iterable[Sequence[str]]) -> Iterator[TaggedLine]:
         """Each line of words with their languages; lines are read in blocks."""
         lines = iter(lines)
-        while read := list(islice(lines, block)):
+        while read := list(islice(lines, _BLOCK)):
             numbered = _Numbered.of(read)
             emission, mixed = self._emission(numbered.types)
             path = self._follow(numbered, emission)
@@ -163,9 +166,9 @@ class WordLanguages:
         return np.asarray(probability / probability.sum(axis=1, keepdims=True))
 
     def _learn(self, text: "_Numbered") -> None:
-        listed = [[w for w in islice(words, _LISTED) if len(w) < _LONGEST and w.isalpha()] for words in self._lists]
-        self._alphabet = Alphabet(sorted({*text.types, *(word for words in listed for word in words)}))
-        self._letters = [self._spelling_of_list(words, list_) for words, list_ in zip(listed, self._lists, strict=True)]
+        listed = list(zip(self.languages, self._listed, strict=True))
+        spelling = chain.from_iterable(_spelled_words(language) for language, has_list in listed if has_list)
+        self._alphabet = Alphabet.of(sorted({*text.types, *spelling}))
         self._remembered: dict[str, tuple[list[float], float]] = {}
         self._shares: dict[str, Floats] = {}
         counts = np.bincount(text.words, minlength=len(text.types)).astype(np.float64)
@@ -177,8 +180,10 @@ class WordLanguages:
         share = np.zeros_like(known)
         unlisted = counts * is_word * _RARE / (_RARE + known.max(axis=1, initial=0.0))
         share[:, ~self._listed] = (unlisted / max(unlisted.sum(), _TINY))[:, None]
-        for language in np.flatnonzero(~self._listed):
-            self._letters[language] = LetterModel(spelled, np.log1p(unlisted))
+        self._letters = [
+            _letters_of_list(language, self._alphabet) if has_list else LetterModel(spelled, np.log1p(unlisted))
+            for language, has_list in listed
+        ]
         own = np.where(self._listed, 0.0, self._own)
         letters = self._spelling(spelled)
         for _ in range(_ROUNDS):
@@ -204,11 +209,6 @@ class WordLanguages:
                 letters[:, language] = np.exp(self._letters[language].log_probability(spelled))
         if self._own.any():
             self._shares = dict(zip(text.types, share, strict=True))
-
-    def _spelling_of_list(self, words: list[str], frequencies: dict[str, float]) -> LetterModel:
-        """Learn the letter model of a list; more frequent words have a little more weight."""
-        weights = np.log10(np.array([frequencies[word] for word in words]) * 1e9 + 1e-9) - 1
-        return LetterModel(self._alphabet.spell(words), np.maximum(weights, 0.2))
 
     def _spelling(self, spelled: SpelledWords) -> Floats:
         return np.exp(np.stack([letters.log_probability(spelled) for letters in self._letters], axis=1))
@@ -249,6 +249,19 @@ class WordLanguages:
 
     def _follow(self, text: "_Numbered", emission: Floats) -> Path:
         return follow(self.chain, np.log(emission)[text.words], text.lengths)
+
+
+def _spelled_words(language: str) -> list[str]:
+    """Words of a list that its letter model learns from."""
+    return [word for word in islice(word_list(language), _LISTED) if len(word) < _LONGEST and word.isalpha()]
+
+
+@lru_cache(maxsize=4)
+def _letters_of_list(language: str, alphabet: Alphabet) -> LetterModel:
+    """The letter model of a list; more frequent words have a little more weight. Small texts have one alphabet."""
+    words, frequencies = _spelled_words(language), word_list(language)
+    weights = np.log10(np.array([frequencies[word] for word in words]) * 1e9 + 1e-9) - 1
+    return LetterModel(alphabet.spell(words), np.maximum(weights, 0.2))
 
 
 def _in_other_script(lists: Mapping[str, dict[str, float]], lines: Iterable[Sequence[str]]) -> list[str]:

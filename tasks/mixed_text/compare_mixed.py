@@ -109,9 +109,12 @@ def compare_mixed(
         codes, (line.split() for line in [*base[:_SAMPLE], *(line for lines in texts.values() for line in lines)])
     )
     texts[_SPLICES] = _spliced(base, model, words * settings.draws, settings.seed)
-    frequent = sorted((-share, word) for word, share in published_frequencies(codes).items() if normalise(word))
-    known_words = dict.fromkeys(each for _, word in frequent for each in normalise(word))
-    vocabulary = Vocabulary([*SPECIAL_TOKENS, *known_words][: settings.vocabulary])
+    known: dict[str, None] = {}
+    for word, _ in sorted(published_frequencies(codes).items(), key=lambda each: (-each[1], each[0])):
+        known |= dict.fromkeys(normalise(word))
+        if len(known) >= settings.vocabulary:
+            break
+    vocabulary = Vocabulary([*SPECIAL_TOKENS, *known][: settings.vocabulary])
     reference = read_reference_text(files.test)
     scores, is_known = _scorer(settings.order, vocabulary, base, files.test)
     without = scores([])

@@ -1,33 +1,91 @@
-"""Text drawn in place of a private one: what is dropped of it, and the command on a user's own files."""
+"""Text drawn in place of a private one: contrasts of models, what is dropped, and the command on a user's own files."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import yaml
+from command_results import measured, refusal
 
-from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.corpora.text_lines import read_lines, write_lines
+from tasks.distillation.contrast import ContrastedWords, Weighted, contrasted_sentences
 from tasks.distillation.distil import Quoted
+from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
+from tasks.language_model.transformer.next_words import TransformerNextWord
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
+from tasks.parameters.parameter_file import read_parameters
 from tasks.results.measures import MEASURES
 
 SECRET = "my name is anna and i live in rome"
 PRIVATE = [SECRET, "it is cold today", "nothing to see here at all"]
-WORDS = [*dict.fromkeys(" ".join(PRIVATE).split()), "word", "other"]
-VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *WORDS])
+VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join(PRIVATE).split()), "word", "other"])
+COLUMNS = np.array([END_ID, *range(len(SPECIAL_TOKENS), len(VOCABULARY))])
+SIZES = ArchitectureSettings(layers=1, heads=2, width=16, maximum_tokens=16)
 
 
-def spans():
+def network(seed):
+    made = TransformerLanguageModel(SIZES, len(VOCABULARY))
+    made.initialise(seed)
+    return made
+
+
+def model(seed):
+    made = network(seed)
+    # Far enough from uniform for a mask to hide something.
+    made.embedding.weight.data *= 20
+    return WordLearner(made, VOCABULARY)
+
+
+def asked(words):
+    """Log-probabilities behind growing histories, as a sampler asks for them."""
+    words.start(COLUMNS)
+    histories, found = np.zeros(2, dtype=np.int64), []
+    for step in range(3):
+        found.append(torch.log_softmax(words.scores(histories), dim=1))
+        histories = words.extend(histories, COLUMNS[[1 + step, 2 + step]])
+    return torch.cat(found)
+
+
+def plain(base):
+    return asked(TransformerNextWord(base.copy().network, VOCABULARY))
+
+
+def test_a_model_against_itself_draws_evenly_from_the_mask():
+    base = model(1)
+    contrasted = asked(ContrastedWords([Weighted(base, 1.0, alpha=0.05), Weighted(base, -1.0)]))
+    shown = plain(base) >= plain(base).amax(1, keepdim=True) + np.log(0.05)
+    assert 0 < shown.sum() < shown.numel(), "or the mask shows nothing of itself"
+    torch.testing.assert_close(contrasted, (shown / shown.sum(1, keepdim=True)).log())
+
+
+@pytest.mark.parametrize(("own", "others"), [(1.0, 0.0), (2.0, -1.0)])
+def test_each_model_has_keys_and_values_of_its_own(own, others):
+    """The published code had not: behind the first word its contrast was not that of the two models."""
+    base, unwanted = model(1), model(2)
+    contrasted = asked(ContrastedWords([Weighted(base, own), Weighted(unwanted, others)]))
+    torch.testing.assert_close(contrasted, torch.log_softmax(own * plain(base) + others * plain(unwanted), dim=1))
+
+
+def test_sentences_are_a_function_of_the_seed():
+    drawn = [contrasted_sentences([Weighted(model(1), 1.0)], 5, 8, seed) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.fixture
+def sidecar(tmp_path):
     start = SECRET.index("anna")
-    return [[MaskedSpan(start, start + 4, "MASK", "test", "anna", 0)], [], []]
+    write_sidecar(tmp_path / "private.jsonl", [[MaskedSpan(start, start + 4, "MASK", "test", "anna", 0)], [], []])
+    return tmp_path / "private.jsonl"
 
 
-def test_what_quotes_the_private_text_is_dropped(tmp_path):
-    write_sidecar(tmp_path / "private.jsonl", spans())
-    quoted = Quoted.of(PRIVATE, str(tmp_path / "private.jsonl"), 4)
+def test_what_quotes_the_private_text_is_dropped(sidecar):
+    quoted = Quoted.of(PRIVATE, str(sidecar), 4)
     reasons = {
         "name is anna and": "quoting",
         "well my name is anna": "quoting",
@@ -41,56 +99,43 @@ def test_what_quotes_the_private_text_is_dropped(tmp_path):
     assert {line: quoted.reason(tuple(line.split())) for line in reasons} == reasons
 
 
-def writes(words):
+def save_writer(path, *words):
     """A model that finds every one of these words likely, and then the end."""
-    sizes = ArchitectureSettings(layers=1, heads=1, width=8, maximum_tokens=16)
-    model = TransformerLanguageModel(sizes, len(VOCABULARY))
-    model.initialise(1)
+    made = network(1)
     with torch.no_grad():
-        model.embedding.weight.zero_()
-        model.final_norm.weight.zero_()
-        model.final_norm.bias.zero_()
-        model.final_norm.bias[0] = 1.0
-        model.embedding.weight[:, 0] = -50.0
-        model.embedding.weight[[VOCABULARY.ids[word] for word in words], 0] = 0.0
-        model.embedding.weight[END_ID, 0] = 0.0
-    return model
+        for weights in (made.embedding.weight, made.final_norm.weight, made.final_norm.bias):
+            weights.zero_()
+        made.final_norm.bias[0] = 1.0
+        made.embedding.weight[:, 0] = -50.0
+        made.embedding.weight[[END_ID, *(VOCABULARY.ids[word] for word in words)], 0] = 0.0
+    save_model(path, made, VOCABULARY)
+    return path
 
 
-def test_the_command_writes_as_many_lines_and_no_quotation(tmp_path, capsys):
-    write_lines(tmp_path / "private.txt", PRIVATE)
-    write_sidecar(tmp_path / "private.jsonl", spans())
-    for name, words in (("safe", ["word", "other"]), ("mixed", ["word", "other", "anna"]), ("heard", ["anna"])):
-        save_model(tmp_path / name, writes(words), VOCABULARY)
-
-    def call(*options):
-        files = [part for name in ("private", "output") for part in (f"--{name}", str(tmp_path / f"{name}.txt"))]
-        report = ["--report", str(tmp_path / "report.json")]
-        return main(
-            ["distil", "--method", "distilled", *files, *report, "--sidecar", str(tmp_path / "private.jsonl"), *options]
-        )
-
-    assert call("--model", str(tmp_path / "safe")) == 0
-    lines = list(read_lines(tmp_path / "output.txt"))
+def test_the_command_writes_as_many_lines_and_no_quotation(sidecar, tmp_path):
+    private, output = tmp_path / "private.txt", tmp_path / "output.txt"
+    write_lines(private, PRIVATE)
+    safe = save_writer(tmp_path / "safe", "word", "other")
+    mixed, heard = save_writer(tmp_path / "mixed", "word", "other", "anna"), save_writer(tmp_path / "heard", "anna")
+    command = ["distil", "--method", "distilled", "--private", private, "--output", output, "--sidecar", sidecar]
+    found = measured(*command, "--model", safe)
+    lines = list(read_lines(output))
     assert len(lines) == len(PRIVATE)
     assert {word for line in lines for word in line.split()} <= {"word", "other"}
-    measured = json.loads((tmp_path / "report.json").read_text())["measured"]
-    assert measured["dropped_quoting"] == 0
+    assert found["dropped_quoting"] == 0
     # The summary reads it as it reads a fill's.
-    assert {each.field or each.name for each in MEASURES if each.step == "fill" and "." not in (each.field or "")} <= {
-        *measured
+    assert {name for each in MEASURES if each.step == "fill" and "." not in (name := each.field or each.name)} <= {
+        *found
     }
     # Against a model of the unwanted word, what both can write and only one is left: no 'anna' at all.
-    against = ["--model", str(tmp_path / "mixed"), "--unwanted", str(tmp_path / "heard"), "--set", "strength=1"]
-    assert call(*against) == 0
-    assert "anna" not in " ".join(read_lines(tmp_path / "output.txt"))
+    measured(*command, "--model", mixed, "--unwanted", heard, "--set", "strength=1")
+    assert "anna" not in " ".join(read_lines(output))
     # One that writes nothing but a private neighbourhood of one word: nearly all is dropped, in one line.
-    assert call("--model", str(tmp_path / "heard"), "--set", "scanned_words=1") == 1
-    told = capsys.readouterr()
-    assert "quote the private text" in told.err
-    assert "anna" not in told.err + told.out + (tmp_path / "report.json").read_text()
-    assert call("--model", str(tmp_path / "safe"), "--set", "alpha=0.1", "--set", "mask=oracle") == 1
-    assert "prefers text that it has memorised" in capsys.readouterr().err
+    said = refusal(*command, "--model", heard, "--set", "scanned_words=1")
+    assert "quote the private text" in said
+    assert "anna" not in said + json.dumps(found)
+    masked = ["--set", "alpha=0.1", "--set", "mask=oracle"]
+    assert "prefers text that it has memorised" in refusal(*command, "--model", safe, *masked)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +146,6 @@ def test_the_command_writes_as_many_lines_and_no_quotation(tmp_path, capsys):
     ],
 )
 def test_parameters_that_distil_what_is_not_there_are_refused(changes, message, tmp_path):
-    from pathlib import Path
-
-    import yaml
-
-    from tasks.errors import ParameterError
-    from tasks.parameters.parameter_file import read_parameters
-
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
     document["filling"]["contrast"] = {"kind": "distilled", "unwanted": "oracle", "strength": 0.5}
     document["compare"] |= {"fills": [{"methods": ["distilled", "contrast"]}]} | changes

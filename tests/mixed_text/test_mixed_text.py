@@ -6,33 +6,34 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import islice, pairwise
 
 import pytest
+from command_results import measured, refusal, write_records
+from stage_commands import settings
 
-from tasks.cli import main
 from tasks.languages.word_languages import TaggedLine
 from tasks.mixed_text.switching import Splicer, SwitchStatistics
 
 ENGLISH = ["we went to the house and it was good", "they said that it was the best thing", "I know what you mean now"]
 SPANISH = ["mi hermana no quería comer nada", "nosotros tenemos una casa muy grande", "yo creo que es muy tarde ahora"]
-MIXED = [
-    "we went to the casa and it was good",
-    "yo creo que it was the best thing",
-    "they said that mi hermana no quería comer",
-    "I know that nosotros tenemos una casa",
-]
+MIXED = {
+    "we went to the casa and it was good": "eeeeseeee",
+    "yo creo que it was the best thing": "ssseeeee",
+    "they said that mi hermana no quería comer": "eeesssss",
+    "I know that nosotros tenemos una casa": "eeessss",
+}
+LINES = {"en": [line.split() for line in ENGLISH], "es": [line.split() for line in SPANISH]}
 
 
-def tagged(text, languages):
-    codes = [{"e": "en", "s": "es", "-": None}[letter] for letter in languages]
-    return TaggedLine(text.split(), codes, [code or "en" for code in codes], [])
+def learned(lines):
+    """Statistics of lines by their text, with a letter for the language of each word."""
+    tagged = []
+    for text, languages in lines.items():
+        codes = [{"e": "en", "s": "es", "-": None}[letter] for letter in languages]
+        tagged.append(TaggedLine(text.split(), codes, [code or "en" for code in codes], []))
+    return SwitchStatistics.learn(["en", "es"], tagged)
 
 
 def test_what_is_counted_by_hand():
-    lines = [
-        tagged("the casa was big", "esee"),
-        tagged("the house was big", "eeee"),
-        tagged("the [MASK] casa Zorbulon", "e-ss"),
-    ]
-    found = SwitchStatistics.learn(["en", "es"], lines)
+    found = learned({"the casa was big": "esee", "the house was big": "eeee", "the [MASK] casa Zorbulon": "e-ss"})
     assert (found.lines, found.first) == (2, {"en": 2})
     assert found.rate == pytest.approx(3 / 5)
     # Behind a masked word nobody knows what was left: the hidden word counts, and not "the".
@@ -41,59 +42,41 @@ def test_what_is_counted_by_hand():
     assert "orbulon" not in json.dumps(vars(found))
 
 
-@pytest.fixture(scope="module")
-def statistics():
-    letters = ["eeeeseeee", "ssseeeee", "eeesssss", "eeessss"]
-    return SwitchStatistics.learn(["en", "es"], [tagged(*pair) for pair in zip(MIXED, letters, strict=True)])
-
-
-def split(lines):
-    return [line.split() for line in lines]
-
-
-def test_islands_are_stretches_of_the_text_and_as_many_as_peoples(statistics):
-    lines = {"en": split(ENGLISH), "es": split(SPANISH)}
-    drawn = list(islice(Splicer(statistics, lines, {}, 1), 1000))
-    known = {code: {w for line in rows for w in line} for code, rows in lines.items()}
+def test_islands_are_stretches_of_the_text_and_as_many_as_peoples():
+    statistics = learned(MIXED)
+    drawn = list(islice(Splicer(statistics, LINES, {}, 1), 1000))
+    known = {code: {w for line in rows for w in line} for code, rows in LINES.items()}
     assert all(word in known[code] for words, codes in drawn for word, code in zip(words, codes, strict=True))
     switches = sum(a != b for _, codes in drawn for a, b in pairwise(codes))
     pairs = sum(len(codes) - 1 for _, codes in drawn)
     assert switches / pairs == pytest.approx(statistics.rate, rel=0.25)
-    again = list(islice(Splicer(statistics, lines, {}, 1), 1000))
-    assert drawn == again
+    assert drawn[:50] == list(islice(Splicer(statistics, LINES, {}, 1), 50))
 
 
-def test_one_text_and_a_dictionary_translate_words_where_they_stand(statistics):
-    dictionary = {("es", "house"): ["casa"], ("es", "thing"): ["cosa"]}
-    for words, codes in islice(Splicer(statistics, {"en": split(ENGLISH)}, dictionary, 1), 50):
-        back = {"casa": "house", "cosa": "thing"}
+def test_one_text_and_a_dictionary_translate_words_where_they_stand():
+    back = {"casa": "house", "cosa": "thing", "eso": "it", "dijeron": "said", "saben": "know", "mejor": "best"}
+    dictionary = {("es", english): [spanish] for spanish, english in back.items()}
+    for words, codes in islice(Splicer(learned(MIXED), {"en": LINES["en"]}, dictionary, 1), 50):
         plain = " ".join(back[w] if code == "es" else w for w, code in zip(words, codes, strict=True))
         assert any(line.startswith(plain) for line in ENGLISH)
-
-
-def write(path, lines):
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return str(path)
 
 
 FAULTY = {
     "in one language": "they said that it was the best thing",
     "refusals": "I'm sorry, but I cannot do that porque no es posible",
     "in a third language": "ich habe nicht gewusst dass das auch nicht für mich gemacht wurde",
-    "repeated": MIXED[1],
+    "repeated": [*MIXED][1],
 }
 
 
 def test_recorded_lines_are_checked_and_dropped_ones_counted(tmp_path):
-    rows = [json.dumps({"pair": "es-en", "text": line}) for line in [*MIXED, *FAULTY.values()]]
-    recorded, output, report = write(tmp_path / "r.jsonl", rows), tmp_path / "out.txt", tmp_path / "report.json"
-    command = ["generate-mixed", "--pair", "en,es", "--recorded", recorded, "--output", str(output)]
-    assert main([*command, "--report", str(report)]) == 0
-    assert output.read_text().splitlines() == MIXED
-    measured = json.loads(report.read_text())["measured"]
-    assert measured["dropped"] == dict.fromkeys(FAULTY, 1)
-    assert measured["synthetic"] is True
-    assert "hermana" not in report.read_text()
+    rows = [{"pair": "es-en", "text": line} for line in [*MIXED, *FAULTY.values()]]
+    recorded, output = write_records(tmp_path / "r.jsonl", rows), tmp_path / "out.txt"
+    found = measured("generate-mixed", "--pair", "en,es", "--recorded", recorded, "--output", output)
+    assert output.read_text().splitlines() == [*MIXED]
+    assert found["dropped"] == dict.fromkeys(FAULTY, 1)
+    assert found["synthetic"] is True
+    assert "hermana" not in json.dumps(found)
 
 
 @pytest.fixture
@@ -106,16 +89,15 @@ def endpoint():
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append((self.path, self.headers.get("Authorization"), body))
             text = "\n".join(f"{n}. {line}" for n, line in enumerate(MIXED, start=1))
-            reply = json.dumps({"choices": [{"message": {"content": text}}]}).encode()
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(reply)
+            self.wfile.write(json.dumps({"choices": [{"message": {"content": text}}]}).encode())
 
         def log_message(self, *_):
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/v1", asked
     server.shutdown()
 
@@ -124,19 +106,21 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
     url, asked = endpoint
     monkeypatch.setenv("MY_KEY", "secret")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    prompts = write(tmp_path / "p.txt", ["style: {first} and {second} about {topic}", "topic: work", "topic: food"])
+    prompts = write_records(
+        tmp_path / "p.txt", ["style: {first} and {second} about {topic}", "topic: work", "topic: food"]
+    )
     answers, first, second = tmp_path / "a.jsonl", tmp_path / "1.txt", tmp_path / "2.txt"
-    common = ["generate-mixed", "--pair", "en,es", "--answers", str(answers), "--set", f"endpoint.prompts={prompts}"]
-    given = [f"endpoint.url={url}", "endpoint.model=m", "endpoint.key_variable=MY_KEY", "endpoint.temperature=0.5"]
-    assert main([*common, "--output", str(first), *(w for each in given for w in ("--set", each))]) == 0
+    command = ["generate-mixed", "--pair", "en,es", "--answers", answers, *settings(f"endpoint.prompts={prompts}")]
+    given = {"url": url, "model": "m", "key_variable": "MY_KEY", "temperature": 0.5}
+    measured(*command, "--output", first, *settings(*(f"endpoint.{name}={value}" for name, value in given.items())))
     assert [path for path, _, _ in asked] == ["/v1/chat/completions"] * 2
     assert {key for _, key, _ in asked} == {"Bearer secret"}
     assert asked[0][2]["messages"][0]["content"] == "English and Spanish about work"
     assert (asked[0][2]["model"], asked[0][2]["temperature"]) == ("m", 0.5)
-    assert first.read_text().splitlines() == MIXED
+    assert first.read_text().splitlines() == [*MIXED]
     assert "secret" not in answers.read_text()
     assert answers.stat().st_mode & 0o077 == 0
-    assert main([*common, "--output", str(second)]) == 0
+    measured(*command, "--output", second)
     assert len(asked) == 2
     assert first.read_bytes() == second.read_bytes()
 
@@ -144,55 +128,46 @@ def test_a_language_model_is_asked_once_and_replayed_without_it(tmp_path, endpoi
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ([], "give one of --text, --recorded and --answers"),
-        (["--text", "TEXT"], "--text needs --mixed"),
-        (["--text", "TEXT", "--mixed", "BROKEN"], "are not a file of 'palimpsest generate-mixed"),
-        (["--text", "ENGLISH", "--mixed", "TEXT"], "has no line in es"),
-        (["--text", "TEXT", "--mixed", "TEXT", "--dictionary", "TEXT"], "line 1: needs a word of en, a tab"),
-        (["--recorded", "BROKEN"], "line 1: no JSON object with a 'text'"),
-        (["--answers", "NEW"], "endpoint.url is not set"),
-        (["--answers", "BROKEN"], "line 1: not written by"),
-        (["--answers", "NEW", "--set", "endpoint.url=ftp://x"], "'ftp://x' is no address"),
-        (["--answers", "NEW", "--set", "endpoint.url=http://me:key@127.0.0.1/v1"], "address with a key in it"),
-        (["--answers", "NEW", "--set", "endpoint.url=http://127.0.0.1:9/v1"], "does not answer"),
+        ("", "give one of --text, --recorded and --answers"),
+        ("--text TEXT", "--text needs --mixed"),
+        ("--text TEXT --mixed BROKEN", "are not a file of 'palimpsest generate-mixed"),
+        ("--text ENGLISH --mixed TEXT", "has no line in es"),
+        ("--text TEXT --mixed TEXT --dictionary TEXT", "line 1: needs a word of en, a tab"),
+        ("--recorded BROKEN", "line 1: no JSON object with a 'text'"),
+        ("--answers NEW", "endpoint.url is not set"),
+        ("--answers BROKEN", "line 1: not written by"),
+        ("--answers NEW --set endpoint.url=ftp://x", "'ftp://x' is no address"),
+        ("--answers NEW --set endpoint.url=http://me:key@127.0.0.1/v1", "address with a key in it"),
+        ("--answers NEW --set endpoint.url=http://127.0.0.1:9/v1", "does not answer"),
         (
-            ["--answers", "NEW", "--set", "endpoint.url=http://a.example/v1", "--set", "endpoint.prompts=TEXT"],
+            "--answers NEW --set endpoint.url=http://a.example/v1 --set endpoint.prompts=TEXT",
             "would be sent to 'a.example'",
         ),
     ],
 )
-def test_refusals(tmp_path, capsys, options, error):
-    paths = {
-        "TEXT": write(tmp_path / "text.txt", [*MIXED, *ENGLISH, *SPANISH]),
-        "ENGLISH": write(tmp_path / "english.txt", ENGLISH),
-        "BROKEN": write(tmp_path / "broken.jsonl", ["{"]),
-        "NEW": str(tmp_path / "new.jsonl"),
-    }
-    for name, path in paths.items():
-        options = [path if word == name else word.replace(f"={name}", f"={path}") for word in options]
-    assert main(["generate-mixed", "--pair", "en,es", "--output", str(tmp_path / "out.txt"), *options]) == 1
-    shown = capsys.readouterr().err
-    assert error in shown
-    assert "hermana" not in shown
+def test_refusals(tmp_path, monkeypatch, options, error):
+    monkeypatch.chdir(tmp_path)
+    write_records(tmp_path / "TEXT", [*MIXED, *ENGLISH, *SPANISH])
+    write_records(tmp_path / "ENGLISH", ENGLISH)
+    write_records(tmp_path / "BROKEN", ["{"])
+    said = refusal("generate-mixed", "--pair", "en,es", "--output", "out.txt", *options.split())
+    assert error in said
+    assert "hermana" not in said
 
 
-def test_real_switches_are_worth_more_than_splices(tmp_path, capsys):
-    base = write(tmp_path / "base.txt", [*ENGLISH, *SPANISH] * 20)
-    people, test = write(tmp_path / "people.txt", MIXED * 10), write(tmp_path / "test.txt", MIXED)
-    report = tmp_path / "report.json"
-    command = ["compare-mixed", "--pair", "en,es", "--base", base, "--test", test, "--people", people]
-    small = ["--set", "draws=2", "--set", "vocabulary=2000", "--set", "bootstrap_samples=100"]
-    options = ["--set", "words=100", *small, "--report", str(report)]
-    assert main([*command, "--texts", base, *options]) == 0
-    measured = json.loads(report.read_text())["measured"]
-    assert measured["words_added"] == 100
-    by_text = {each["text"]: each for each in measured["by_text"]}
+def test_real_switches_are_worth_more_than_splices(tmp_path):
+    base = write_records(tmp_path / "base.txt", [*ENGLISH, *SPANISH] * 20)
+    people, test = write_records(tmp_path / "people.txt", [*MIXED] * 10), write_records(tmp_path / "test.txt", MIXED)
+    files = ["--base", base, "--test", test, "--people", people, "--texts", base]
+    command = ["compare-mixed", "--pair", "en,es", *files]
+    found = measured(*command, *settings("words=100", "draws=2", "vocabulary=2000", "bootstrap_samples=100"))
+    assert found["words_added"] == 100
+    by_text = {each["text"]: each for each in found["by_text"]}
     assert list(by_text) == ["people.txt", "base.txt", "random splices"]
-    real, same = (by_text[name]["ratio"]["switch points"]["ratio"] for name in ("people.txt", "base.txt"))
-    assert real < 0.7
-    assert same > 0.9
-    assert by_text["people.txt"]["switch_rate_by_people"] == 1
-    assert by_text["base.txt"]["switch_rate"] < by_text["people.txt"]["switch_rate"]
-    assert by_text["people.txt"]["against_splices"]["switch points"]["ratio_ci"][1] < 1
-    assert main([*command, "--texts", base, "--set", "words=100000"]) == 1
-    assert "100,000 are to be added" in capsys.readouterr().err
+    people, same = by_text["people.txt"], by_text["base.txt"]
+    assert people["ratio"]["switch points"]["ratio"] < 0.7
+    assert same["ratio"]["switch points"]["ratio"] > 0.9
+    assert people["switch_rate_by_people"] == 1
+    assert same["switch_rate"] < people["switch_rate"]
+    assert people["against_splices"]["switch points"]["ratio_ci"][1] < 1
+    assert "100,000 are to be added" in refusal(*command, "--set", "words=100000")

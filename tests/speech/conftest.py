@@ -1,35 +1,19 @@
-"""Tests of speech: transformers, which the tiny language models need, imports torchaudio; and commands of this room."""
-
-import json
+"""transformers imports torchaudio, whose extension has a stand-in; and a recogniser for tests that only read it."""
 
 import pytest
 
-from tasks.cli import main
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 stand_in_for_torchaudio_extension()
 
 
-@pytest.fixture
-def measured(capsys):
-    """Runs a command and gives what its report says was measured."""
+@pytest.fixture(scope="session")
+def recogniser_folder(tmp_path_factory):
+    """A recogniser with random weights that emits a unit every few frames."""
+    from tiny_recogniser import random_recogniser
 
-    def run(*arguments):
-        capsys.readouterr()
-        assert main([*map(str, arguments), "--report", "-"]) == 0
-        return json.loads(capsys.readouterr().out)["measured"]
+    from tasks.speech.recogniser.folder import save_recogniser
 
-    return run
-
-
-@pytest.fixture
-def refusal(capsys):
-    """Runs a command that a user got wrong and gives the one line that says so."""
-
-    def run(*arguments):
-        capsys.readouterr()
-        assert main([*map(str, arguments)]) == 1
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    return run
+    folder = tmp_path_factory.mktemp("recogniser") / "model"
+    save_recogniser(folder, random_recogniser(emits=True))
+    return folder

@@ -1,21 +1,26 @@
-"""A recogniser with random weights, too small to hear anything, and what stands for its units in the search."""
+"""A recogniser with random weights, too small to hear anything, noise for it, and what stands for its units."""
 
+from pathlib import Path
+
+import numpy as np
+import soundfile
 import torch
 
+from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser, RecogniserDescription, make_model
 from tasks.speech.recogniser.settings import FeatureSettings, RecogniserArchitecture
 from tasks.speech.recogniser.units import train_units
 
-SENTENCES = ["the dog and the cat", "a cat and a dog"]
+RATE = 16_000
 FEATURES = FeatureSettings(bands=8)
 ARCHITECTURE = RecogniserArchitecture(
     encoding=16, reduction_input=4, layers=1, heads=2, feed_forward=16, predictor_width=16
 )
 
 
-def random_recogniser(sentences: list[str] = SENTENCES, *, emits: bool = False) -> Recogniser:
+def random_recogniser(*, emits: bool = False) -> Recogniser:
     """A recogniser of 13 units; ``emits``: a unit every few frames, where new weights hardly choose between symbols."""
-    units = train_units(sentences * 4, 13, 100)
+    units = train_units(["the dog and the cat", "a cat and a dog"] * 4, 13, 100)
     model = make_model(ARCHITECTURE, FEATURES, len(units) + 1, seed=1).eval()
     if emits:
         with torch.no_grad():
@@ -23,6 +28,18 @@ def random_recogniser(sentences: list[str] = SENTENCES, *, emits: bool = False) 
             model.joiner.linear.bias[-1] += 1.5
     description = RecogniserDescription(features=FEATURES, architecture=ARCHITECTURE, origin="random", synthetic=True)
     return Recogniser(model, units, FeatureStatistics(torch.zeros(8), torch.ones(8)), description)
+
+
+def write_noise(folder: Path, **seconds: float) -> Path:
+    """The manifest of recordings of noise of these lengths, in which somebody says "a dog"."""
+    generator = np.random.default_rng(1)
+    utterances = []
+    for name, length in seconds.items():
+        path = folder / f"{name}.wav"
+        soundfile.write(path, 0.1 * generator.standard_normal(round(RATE * length)), RATE, subtype="FLOAT")
+        utterances.append(Utterance(name, path, "a dog", synthetic=True))
+    write_manifest(folder / "manifest.jsonl", utterances)
+    return folder / "manifest.jsonl"
 
 
 class Pieces:

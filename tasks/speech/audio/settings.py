@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.languages.word_lists import Languages
-from tasks.settings.base import Settings, SourcePath
+from tasks.settings.base import Settings, SourcePath, refuse_out_of_order
 from tasks.settings.seeds import Seed
 
 VoiceSet = Literal["train", "dev", "test"]
@@ -40,10 +40,8 @@ class SynthesisSettings(Settings):
 
     @model_validator(mode="after")
     def _limits_in_order(self) -> Self:
-        for name in ("words", "signal_to_noise"):
-            low, high = getattr(self, f"minimum_{name}"), getattr(self, f"maximum_{name}")
-            if low > high:
-                raise ValueError(f"minimum_{name} ({low!r}) is above maximum_{name} ({high!r})")
+        refuse_out_of_order(self, "minimum_words", "maximum_words")
+        refuse_out_of_order(self, "minimum_signal_to_noise", "maximum_signal_to_noise")
         return self
 
 

@@ -56,7 +56,7 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
         report.warn(f"{empty} lists hold no hypothesis; the words of their references are deleted")
     if empty := measured["empty_references"]:
         report.warn(f"{empty} references hold no word; words recognised there are insertions")
-    print(
+    report.shown = (
         f"{measured['utterances']:,} of {measured['utterances_of_source']:,} lists, {measured['hypotheses']:,} "
         f"hypotheses, {table.words:,} words; word error rate {measured['wer']:.2%}, of the best hypotheses "
         f"{measured['oracle_wer']:.2%}, which {measured['best_first_share']:.1%} of the lists begin with"

@@ -84,7 +84,7 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     if files.weights:
         measured = chosen_by_weights(files, settings.rescoring, resources)
         report = Report(measured)
-        print(
+        report.shown = (
             f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's"
         )
         if empty := measured["empty_lists"]:

@@ -11,12 +11,12 @@ from tasks.speech.audio.settings import LibriSpeech, WallStreetJournalSpeech
 SHORTENED = b"NIST_1A\n   1024\nsample_coding -s26 pcm,embedded-shorten-v2.00\nend_head\n".ljust(2048)
 
 
-def record(path, seconds=0.1):
+def record(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".wv1":
         path.write_bytes(SHORTENED)
     else:
-        soundfile.write(path, np.zeros(int(16000 * seconds), dtype=np.int16), 16000)
+        soundfile.write(path, np.zeros(1600, dtype=np.int16), 16000)
 
 
 def text(path, content):
@@ -24,40 +24,35 @@ def text(path, content):
     path.write_text(content)
 
 
+def librispeech(source, *parts):
+    return read_librispeech(LibriSpeech(kind="librispeech", source=str(source), parts=list(parts)))
+
+
 def words(recordings):
     return {utterance.utterance_id: utterance.text for utterance in recordings.utterances}
 
 
-@pytest.fixture
-def librispeech(tmp_path):
+def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(tmp_path):
     for part, speaker in (("test-clean", "61"), ("dev-clean", "84")):
         chapter = tmp_path / "LibriSpeech" / part / speaker / "7"
         text(chapter / f"{speaker}-7.trans.txt", f"{speaker}-7-0001 SHE SAID\n{speaker}-7-0000 HE DIDN'T\n")
-        record(chapter / f"{speaker}-7-0000.flac")
-        record(chapter / f"{speaker}-7-0001.flac")
-    return tmp_path
-
-
-def test_librispeech_is_read_as_published_and_what_it_lacks_is_counted_by_name(librispeech):
-    recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
-    assert words(recordings) == {"61-7-0000": "HE DIDN'T", "61-7-0001": "SHE SAID"}
-    assert [utterance.utterance_id for utterance in recordings.utterances] == ["61-7-0000", "61-7-0001"]
+        for number in (0, 1):
+            record(chapter / f"{speaker}-7-000{number}.flac")
+    recordings = librispeech(tmp_path, "test-clean")
+    assert list(words(recordings).items()) == [("61-7-0000", "HE DIDN'T"), ("61-7-0001", "SHE SAID")]
     assert {utterance.speaker for utterance in recordings.utterances} == {"61"}
     assert recordings.left_out == {}
-    everything = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech)))
-    assert len(everything.utterances) == 4
-    chapter = librispeech / "LibriSpeech" / "test-clean" / "61" / "7"
-    (chapter / "61-7-0001.flac").unlink()
-    record(chapter / "61-7-0009.flac")
-    recordings = read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-clean"]))
+    assert len(librispeech(tmp_path).utterances) == 4
+    chapter = tmp_path / "LibriSpeech" / "test-clean" / "61" / "7"
+    (chapter / "61-7-0001.flac").rename(chapter / "61-7-0009.flac")
+    recordings = librispeech(tmp_path, "test-clean")
     assert list(words(recordings)) == ["61-7-0000"]
     assert recordings.left_out == {"no_recording": ["61-7-0001"], "no_transcript": ["61-7-0009"]}
     with pytest.raises(SpeechError, match=r"\['test-other'\] not in source .* it has: dev-clean, test-clean"):
-        read_librispeech(LibriSpeech(kind="librispeech", source=str(librispeech), parts=["test-other"]))
-    empty = librispeech / "empty"
-    empty.mkdir()
+        librispeech(tmp_path, "test-other")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(SpeechError, match=r"has no \*.trans.txt"):
-        read_librispeech(LibriSpeech(kind="librispeech", source=str(empty)))
+        librispeech(tmp_path / "empty")
 
 
 @pytest.fixture
@@ -72,8 +67,12 @@ def discs(tmp_path):
     return tmp_path
 
 
+def wsj(source):
+    return read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(source)))
+
+
 def test_wsj_recordings_meet_their_transcripts(discs):
-    recordings = read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+    recordings = wsj(discs)
     assert words(recordings) == {"440c0401": "The deal is done ,COMMA he said", "440c0403": "HE SOLD"}
     assert {utterance.speaker for utterance in recordings.utterances} == {"440"}
     assert recordings.utterances[0].audio.suffix == ".wav"
@@ -84,8 +83,8 @@ def test_wsj_discs_that_cannot_be_read_say_what_to_do(discs):
     for path in [*discs.rglob("*.wav"), *discs.rglob("*.WAV"), *discs.rglob("*.flac")]:
         path.unlink()
     with pytest.raises(SpeechError, match=r"all 2 recordings are NIST SPHERE files compressed with shorten.*sph2pipe"):
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+        wsj(discs)
     text(discs / "more.dot", "fine (440c0407)\nsecret words\n")
     with pytest.raises(SpeechError, match="line 2 is no utterance") as caught:
-        read_wsj_speech(WallStreetJournalSpeech(kind="wsj", source=str(discs)))
+        wsj(discs)
     assert "secret" not in str(caught.value)

@@ -1,16 +1,15 @@
-"""Recordings on their way to the encoder and into a file: those that cannot be used are all named, by headers and by
-samples."""
+"""Recordings on their way through features and encoder into a file."""
 
-import numpy as np
 import pytest
-import soundfile
 import torch
 from safetensors.torch import save_file
-from tiny_recogniser import random_recogniser
+from tiny_recogniser import random_recogniser, write_noise
 
 from tasks.errors import SpeechError
-from tasks.speech.audio.manifest import Utterance
+from tasks.speech.audio.manifest import read_manifest
 from tasks.speech.recogniser.encoded_speech import EncodedSpeech, encode_utterances, read_encoded, write_encoded
+from tasks.speech.recogniser.recogniser import log_mel
+from tasks.speech.recogniser.settings import FeatureSettings
 
 
 @pytest.fixture(scope="module")
@@ -18,21 +17,41 @@ def recogniser():
     return random_recogniser()
 
 
-def recordings(folder, **seconds):
-    generator = np.random.default_rng(1)
-    found = []
-    for name, length in seconds.items():
-        path = folder / f"{name}.wav"
-        soundfile.write(path, 0.1 * generator.standard_normal(round(16000 * length)), 16000, subtype="FLOAT")
-        found.append(Utterance(name, path, "a dog"))
-    return found
+def test_features_are_those_of_torchaudios_pipeline():
+    import torchaudio
+    from torchaudio.pipelines import rnnt_pipeline
+
+    noise = torch.randn(16_000, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    signal = torch.linspace(0, 0.5, 16_000) * noise * torch.logspace(-6, 0, 16_000)  # from below the line to far above
+    spectrogram = torchaudio.transforms.MelSpectrogram(sample_rate=16_000, n_fft=400, n_mels=80, hop_length=160)
+    expected = rnnt_pipeline._piecewise_linear_log(spectrogram(signal).transpose(1, 0) * rnnt_pipeline._gain)
+    found = log_mel(signal, FeatureSettings(bands=80))
+    assert found.shape == (101, 80)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_utterance_is_encoded_the_same_in_any_company_and_in_a_stream(recogniser):
+    generator = torch.Generator().manual_seed(3)
+    utterances = [torch.randn(frames, 8, generator=generator) for frames in (3, 8, 11, 16, 20, 27, 37, 64, 77, 300)]
+    alone = [recogniser.encode([one])[0] for one in utterances]
+    assert [len(each) for each in alone] == [0, 2, 2, 4, 5, 6, 9, 16, 19, 75]
+    for count, streaming in ((8, False), (9, False), (10, False), (10, True)):
+        found = recogniser.encode(utterances[:count], streaming=streaming)
+        for frames, expected in zip(found, alone[:count], strict=True):
+            torch.testing.assert_close(frames, expected, rtol=0, atol=1e-5)
+
+
+def test_an_utterance_without_a_frame_stays_in_its_place(recogniser, tmp_path):
+    utterances = read_manifest(write_noise(tmp_path, word=0.4, click=0.01, words=0.8))
+    speech, *_ = encode_utterances(recogniser, utterances, 4.0)
+    assert {name: len(frames) for name, frames in speech.tensors.items()} == {"word": 10, "click": 0, "words": 20}
 
 
 def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tmp_path):
-    utterances = recordings(tmp_path, good=0.5, empty=0.5, cut=0.5, long=3.0, fine=0.4)
+    utterances = read_manifest(write_noise(tmp_path, good=0.5, empty=0.5, cut=0.5, long=3.0, gone=0.4))
     (tmp_path / "empty.wav").write_bytes(b"")
     (tmp_path / "cut.wav").write_bytes((tmp_path / "cut.wav").read_bytes()[:5000])
-    utterances.append(Utterance("gone", tmp_path / "gone.wav", "a dog"))
+    (tmp_path / "gone.wav").unlink()
     with pytest.raises(SpeechError) as caught:
         encode_utterances(recogniser, utterances, 2.0)
     message = str(caught.value)
@@ -43,21 +62,12 @@ def test_all_recordings_that_headers_show_to_be_useless_are_named(recogniser, tm
     assert "dog" not in message
 
 
-def test_streaming_gives_the_frames_of_whole_utterances(recogniser, tmp_path):
-    utterances = recordings(tmp_path, long=3.0, middle=0.77, short=0.1, click=0.01)
-    whole, *_ = encode_utterances(recogniser, utterances, 4.0)
-    streamed, *_ = encode_utterances(recogniser, utterances, 4.0, streaming=True)
-    assert [len(each) for each in streamed.tensors.values()] == [75, 19, 2, 0]
-    for name, frames in whole.tensors.items():
-        torch.testing.assert_close(streamed.tensors[name], frames, rtol=0, atol=1e-5)
-
-
-def write(path, frames, **options):
-    write_encoded(path, EncodedSpeech("abc" * 20, {"b-2": 0.1}, 0.04, synthetic=True, tensors=frames), **options)
+def write(path, frames):
+    write_encoded(path, EncodedSpeech("abc" * 20, {"b-2": 0.1}, 0.04, synthetic=True, tensors={"b-2": frames}))
 
 
 def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tmp_path):
-    write(tmp_path / "x", {"b-2": torch.zeros(2, 2)})
+    write(tmp_path / "x", torch.zeros(2, 2))
     with pytest.raises(SpeechError, match="encoded by the recogniser abcabcabcabc, and this one is ffffffffffff"):
         read_encoded(tmp_path / "x").check_recogniser("f" * 60)
     (tmp_path / "cut").write_bytes((tmp_path / "x").read_bytes()[:-3])
@@ -72,5 +82,5 @@ def test_encoded_speech_belongs_to_its_recogniser_and_other_files_are_refused(tm
         with pytest.raises(SpeechError, match=message):
             read_encoded(tmp_path / name)
     with pytest.raises(SpeechError, match="'b-2' is not finite as float16"):
-        write(tmp_path / "y", {"b-2": torch.full((1, 2), 1e6)})
+        write(tmp_path / "y", torch.full((1, 2), 1e6))
     assert not (tmp_path / "y").exists()

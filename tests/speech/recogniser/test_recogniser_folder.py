@@ -1,3 +1,5 @@
+"""The folder of a recogniser, and its units."""
+
 import json
 import stat
 from dataclasses import replace
@@ -8,32 +10,27 @@ from tiny_recogniser import random_recogniser
 
 from tasks.errors import ModelError, SpeechError
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
-from tasks.speech.recogniser.recogniser import FeatureStatistics, Recogniser
+from tasks.speech.recogniser.recogniser import FeatureStatistics
 from tasks.speech.recogniser.units import WORD_BEGIN, Units, train_language_units, train_units
 
 
-@pytest.fixture
-def recogniser() -> Recogniser:
+def test_a_recogniser_comes_back_as_it_was_saved(tmp_path):
     statistics = FeatureStatistics(torch.linspace(0, 1, 8), torch.linspace(1, 2, 8))
-    return replace(random_recogniser(), feature_statistics=statistics)
-
-
-def test_a_recogniser_comes_back_as_it_was_saved(tmp_path, recogniser):
+    recogniser = replace(random_recogniser(), feature_statistics=statistics)
     found_hash = save_recogniser(tmp_path / "r", recogniser)
     found = load_recogniser(tmp_path / "r")
     signal = torch.randn(16_000, generator=torch.Generator().manual_seed(0)) / 10
     expected = recogniser.encode([recogniser.features(signal)])[0]
     assert torch.equal(found.encode([found.features(signal)])[0], expected)
     assert found.units.pieces == recogniser.units.pieces
-    assert found.settings == recogniser.settings
-    assert found.hash == found_hash
-    assert found.frame_seconds == 0.04
-    assert len(expected) == 101 // 4
+    assert (found.settings, found.hash) == (recogniser.settings, found_hash)
+    assert (found.frame_seconds, len(expected)) == (0.04, 101 // 4)
     assert stat.S_IMODE((tmp_path / "r").stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "r").iterdir()} == {0o600}
 
 
-def test_what_is_no_recogniser(tmp_path, recogniser):
+def test_what_is_no_recogniser(tmp_path):
+    recogniser = random_recogniser()
     save_recogniser(tmp_path / "r", recogniser)
     for name in ("model.safetensors", "units.model", "statistics.json"):
         path = tmp_path / "r" / name
@@ -45,13 +42,15 @@ def test_what_is_no_recogniser(tmp_path, recogniser):
         with pytest.raises(ModelError, match=f"holds no '{name}'"):
             load_recogniser(tmp_path / "r")
         path.write_bytes(content)
-    with pytest.raises(ModelError, match="does not exist"):
-        load_recogniser(tmp_path / "nowhere")
-    with pytest.raises(ModelError, match="give a folder that 'palimpsest train-recogniser' made"):
-        load_recogniser(tmp_path)
-    (tmp_path / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
-    with pytest.raises(ModelError, match="of kind 'transformer'"):
-        load_recogniser(tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "settings.json").write_text(json.dumps({"kind": "transformer", "format": 1}))
+    for name, message in [
+        ("nowhere", "does not exist"),
+        (".", "give a folder that 'palimpsest train-recogniser' made"),
+        ("other", "of kind 'transformer'"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            load_recogniser(tmp_path / name)
     (tmp_path / "r" / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelError, match=r"holds 'thesis\.txt'"):
         save_recogniser(tmp_path / "r", recogniser)
@@ -65,12 +64,8 @@ SENTENCES = [
 ] * 20
 
 
-@pytest.fixture(scope="module")
-def units() -> Units:
-    return train_units(SENTENCES, 24, 1000)
-
-
-def test_units_spell_normalised_words(units):
+def test_units_spell_normalised_words():
+    units = train_units(SENTENCES, 24, 1000)
     assert units.decode(units.encode("The  CAT -- isn't on the mat?!")) == "the cat isn't on the mat"
     ids = units.encode("the dog")
     assert "".join(units.pieces[i] for i in ids) == f"{WORD_BEGIN}the{WORD_BEGIN}dog"
@@ -80,7 +75,7 @@ def test_units_spell_normalised_words(units):
     assert units.decode(units.encode("\u0416")) == ""
 
 
-def test_what_is_refused():
+def test_units_that_cannot_be_learned_are_refused():
     with pytest.raises(SpeechError, match="4000 units cannot be learned from 80 sentences") as caught:
         train_units(SENTENCES, 4000, 1000)
     assert "cat" not in str(caught.value)
@@ -90,32 +85,22 @@ def test_what_is_refused():
         Units(b"something else")
 
 
-MIXED = [
-    ("the cat and the rat sat en la casa alta", "en en en en en en es es es es"),
-    ("mi gato come la comida is a tall tale", "es es es es es en en en en"),
-] * 20
-
-
-@pytest.fixture(scope="module")
-def of_languages() -> Units:
-    texts = [(text, languages.split()) for text, languages in MIXED]
-    return train_language_units(texts, ["en", "es"], 28, 1000)
-
-
-def test_units_of_several_languages_stand_in_blocks_and_tell_their_language(of_languages):
-    assert len(of_languages) == 28
-    ids = of_languages.encode("the gato sat", ["en", "es", "en"])
-    assert of_languages.decode(ids) == "the gato sat"
-    assert of_languages.languages_of(ids) == ["en", "es", "en"]
+def test_units_of_several_languages_are_in_blocks_and_know_their_language():
+    texts = [
+        ("the cat and the rat sat en la casa alta", ["en"] * 6 + ["es"] * 4),
+        ("mi gato come la comida is a tall tale", ["es"] * 5 + ["en"] * 4),
+    ]
+    units = train_language_units(texts * 20, ["en", "es"], 28, 1000)
+    assert len(units) == 28
+    ids = units.encode("the gato sat", ["en", "es", "en"])
+    assert units.decode(ids) == "the gato sat"
+    assert units.languages_of(ids) == ["en", "es", "en"]
     # A word without a language goes with the one before it.
-    assert of_languages.languages_of(of_languages.encode("gato is", ["es", None])) == ["es", "es"]
-    told = of_languages.encode_all(["the cat and the rat", "en la casa"])
-    assert [of_languages.languages_of(ids) for ids in told] == [["en"] * 5, ["es"] * 3]
-
-
-def test_a_bias_is_on_the_units_of_its_language_alone(of_languages):
-    assert of_languages.bias({}) is None
-    bias = of_languages.bias({"es": None, "en": 2.0})
-    assert bias.tolist() == [2.0] * 14 + [float("-inf")] * 14 + [0.0]
+    assert units.languages_of(units.encode("gato is", ["es", None])) == ["es", "es"]
+    inferred = units.encode_all(["the cat and the rat", "en la casa"])
+    assert [units.languages_of(ids) for ids in inferred] == [["en"] * 5, ["es"] * 3]
+    # A bias is on the units of its language alone.
+    assert units.bias({}) is None
+    assert units.bias({"es": None, "en": 2.0}).tolist() == [2.0] * 14 + [float("-inf")] * 14 + [0.0]
     with pytest.raises(SpeechError, match="no language 'de' \\(en, es\\)"):
-        of_languages.bias({"de": 1.0})
+        units.bias({"de": 1.0})

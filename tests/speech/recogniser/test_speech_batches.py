@@ -1,80 +1,77 @@
+"""Training speech, and the utterances of each step over all epochs."""
+
 from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 
+from tasks.errors import SpeechError
+from tasks.speech.audio.settings import SynthesisSettings
 from tasks.speech.recogniser.recogniser import FeatureStatistics
-from tasks.speech.recogniser.settings import FeatureSettings, TrainedRecogniser
+from tasks.speech.recogniser.settings import FeatureSettings, RecogniserTraining, TrainedRecogniser
 from tasks.speech.recogniser.speech_batches import SpeechBatches
+from tasks.speech.recogniser.training_speech import SyntheticSpeech
 from tasks.training.ranks import ALONE, RankPlan
 
 
-class _Letters:
+class Letters:
     """Utterance n is n + 1 letters long and lasts as many tenths of a second; its features are all n."""
 
     synthetic = False
     languages = None
     settings = FeatureSettings()
 
-    def __init__(self, count: int):
+    def __init__(self, count, silent):
         self.texts = ["x" * (n + 1) for n in range(count)]
         self.seconds = np.arange(1, count + 1) / 10
-        self.left_out: Counter[str] = Counter()
+        self.left_out = Counter()
+        self.silent = silent
 
-    def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> torch.Tensor:
-        return torch.full((10 * (index + 1), 2), float(index))
+    def features(self, index, epoch, *, is_quiet=False):
+        return None if index in self.silent else torch.full((10 * (index + 1), 2), float(index))
 
 
-class _OneUnitALetter:
-    def encode(self, text: str, _languages: None) -> list[int]:
+class OneUnitALetter:
+    def encode(self, text, _languages):
         return [1] * len(text)
 
 
-PLAIN = FeatureStatistics(torch.zeros(2), torch.ones(2))
-
-
-def _batches(count: int = 50, plan: RankPlan = ALONE, **training) -> SpeechBatches:
+def batches_of(count, plan=ALONE, silent=(), workers=0, **training):
     no_masks = {"frequency_masks": 0, "time_masks": 0}
     settings = TrainedRecogniser(training={"batch_seconds": 8.0, **training}, augmentation=no_masks)
-    return SpeechBatches(_Letters(count), _OneUnitALetter(), PLAIN, settings, plan)
+    plain = FeatureStatistics(torch.zeros(2), torch.ones(2))
+    return SpeechBatches(Letters(count, silent), OneUnitALetter(), plain, settings, plan, workers)
 
 
 def test_every_utterance_comes_once_an_epoch_in_batches_of_about_the_seconds_that_were_asked_for():
-    batches = _batches(60, epochs=2.0, batch_seconds=20.0)
-    for epoch in range(2):
-        assert sorted(np.concatenate(batches.order(epoch)).tolist()) == list(range(60))
-    assert not np.array_equal(np.concatenate(batches.order(0)), np.concatenate(batches.order(1)))
+    batches = batches_of(60, epochs=2.0, batch_seconds=20.0)
+    first, second = (np.concatenate(batches.order(epoch)) for epoch in range(2))
+    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(60))
+    assert not np.array_equal(first, second)
     seconds = [sum((row + 1) / 10 for row in rows) for rows in batches.order(0)]
     assert 18.0 < np.mean(seconds) < 22.0
     assert max(seconds) < 20.0 + 6.0  # the longest utterance lasts 6 s
 
 
 def test_short_ones_come_first_and_only_in_the_first_epoch():
-    batches = _batches(2000, epochs=2.0, short_first=0.5, batch_seconds=400.0)
+    batches = batches_of(2000, epochs=2.0, short_first=0.5, batch_seconds=400.0)
     lengths = [[float(np.mean(rows)) for rows in batches.order(epoch)] for epoch in range(2)]
     first, second = (np.mean(each[: len(each) // 10]) for each in lengths)
     assert first < 0.75 * second
 
 
 def test_ranks_share_a_step():
-    alone = list(_batches(20))
-    ranks = [list(_batches(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
-    for step, whole in enumerate(alone):
-        parts = [rank[step] for rank in ranks]
-        targets = whole[1]
+    ranks = [list(batches_of(20, RankPlan(rank=rank, world_size=3, devices=3))) for rank in range(3)]
+    for (whole, targets), *parts in zip(batches_of(20), *ranks, strict=True):
         assert [divisor for _, divisor in parts] == [targets / 3] * 3
         assert sum(int(part.target_lengths.sum() * part.weight) for part, _ in parts) == targets
-        assert sum(part.seconds for part, _ in parts) == pytest.approx(whole[0].seconds)
+        assert sum(part.seconds for part, _ in parts) == pytest.approx(whole.seconds)
 
 
 def test_an_utterance_that_says_nothing_is_passed_over():
-    batches = _batches(12, batch_seconds=0.8)
-    whole = sum(len(batch.lengths) for batch, _ in batches)
-    loud = batches.speech.features
-    batches.speech.features = lambda index, epoch, **_: None if index in (0, 11) else loud(index, epoch)  # type: ignore[method-assign]
+    batches = batches_of(12, silent=(0, 11), batch_seconds=0.8)
     found = [batch for batch, _ in batches]
-    assert whole == 12
     assert sum(len(batch.lengths) for batch in found if batch.weight) == 10
     # The last utterance fills a batch of its own: silence keeps its place and has no weight.
     assert [batch.weight for batch in found].count(0.0) == 1
@@ -82,14 +79,47 @@ def test_an_utterance_that_says_nothing_is_passed_over():
 
 
 def test_batches_made_ahead_are_those_made_when_asked_for():
-    whole, ahead = _batches(epochs=1.5), _batches(epochs=1.5)
-    ahead.workers = 2
-    loud = ahead.speech.features
-    whole.speech.features = ahead.speech.features = lambda index, epoch, **_: None if index == 3 else loud(index, epoch)  # type: ignore[method-assign]
+    whole, ahead = batches_of(50, silent=(3,), epochs=1.5), batches_of(50, silent=(3,), epochs=1.5, workers=2)
     state = torch.get_rng_state()
     for (expected, step), (found, same) in zip(whole, ahead, strict=True):
         assert torch.equal(expected.features, found.features)
         assert torch.equal(expected.targets, found.targets)
         assert step == same
-    assert ahead.speech.left_out == whole.speech.left_out
+    assert ahead.speech.left_out == whole.speech.left_out == {"not_spoken": 2}
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def spoken(tmp_path, *lines, seed=1, **synthesis):
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in lines))
+    settings, training = (
+        SynthesisSettings(voice_set="train", **synthesis),
+        RecogniserTraining(minimum_words=2, seed=seed),
+    )
+    return SyntheticSpeech(tmp_path / "text.txt", settings, FeatureSettings(), training)
+
+
+LINES = ["The cat sat on the mat.", "It is 7 o'clock.", "Hello there, my friend!", "...", "One", "So it goes."]
+
+
+def test_what_cannot_be_spoken_is_counted_and_a_part_is_drawn_by_the_seed(tmp_path):
+    pytest.importorskip("espeakng_loader")
+    speech = spoken(tmp_path, *LINES)
+    assert speech.texts == ["the cat sat on the mat", "hello there my friend", "so it goes"]
+    assert (speech.left_out.total(), speech.left_out["digits"]) == (3, 1)
+    one, same = (spoken(tmp_path, *LINES, sentences=2).texts for _ in range(2))
+    assert one == same
+    assert len(one) == 2
+    with pytest.raises(SpeechError, match="none of its 1 lines can be spoken") as caught:
+        spoken(tmp_path, "98765 43210")
+    assert "98765" not in str(caught.value)
+
+
+def test_an_epoch_sounds_the_same_again_and_the_next_one_does_not(tmp_path):
+    pytest.importorskip("espeakng_loader")
+    speech = spoken(tmp_path, *LINES)
+    first, other = speech.features(0, 0), speech.features(0, 1)
+    speech.features(1, 0)
+    assert torch.equal(speech.features(0, 0), first)
+    assert torch.equal(spoken(tmp_path, *LINES).features(0, 0), first)
+    assert first.shape != other.shape or not torch.equal(first, other)
+    assert not torch.equal(spoken(tmp_path, *LINES, seed=2).features(0, 0)[:50], first[:50])

@@ -1,4 +1,5 @@
-import hashlib
+"""A recogniser learns a language that is whistled: each of four words is a tone, so that it learns them in seconds."""
+
 import json
 import os
 import signal
@@ -7,20 +8,54 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 import torch
 import yaml
-from spoken_tones import TINY, write_tones
+from command_results import measured, refusal
 from stage_commands import settings
 
-from tasks import cli
+from tasks.speech.audio.manifest import Utterance, read_manifest, write_manifest
 from tasks.speech.recogniser.encoded_speech import read_encoded
 from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.network import greedy_decode
 
+TONES = {"la": 500.0, "mi": 1000.0, "so": 2000.0, "do": 4000.0}
+RATE = 16_000
+TINY = {
+    "features": {"bands": 20},
+    "augmentation": {"frequency_masks": 0, "time_masks": 0},
+    "units": {"size": 12},
+    "architecture": {
+        "encoding": 32, "reduction_input": 8, "layers": 1, "heads": 2, "feed_forward": 64, "left_context_frames": 4,
+        "predictor_width": 16,
+    },
+    "training": {"epochs": 3.0, "batch_seconds": 4.0, "learning_rate": 0.01, "precision": "float32"},
+}  # fmt: skip
+"""Settings of a recogniser of 30,000 weights."""
+
+
+def write_tones(folder, utterances, seed):
+    """A manifest of whistled sentences: tones of 0.2 s with 0.1 s of quiet noise behind each."""
+    generator = np.random.default_rng(seed)
+    folder.mkdir()
+    entries = []
+    times = np.arange(int(0.2 * RATE)) / RATE
+    for number in range(utterances):
+        words = [str(word) for word in generator.choice(list(TONES), generator.integers(1, 5))]
+        parts = [np.zeros(800)]
+        for word in words:
+            parts += [0.3 * np.sin(2 * np.pi * TONES[word] * times), np.zeros(int(0.1 * RATE))]
+        sound = np.concatenate(parts)
+        sound += 0.001 * np.random.default_rng(len(words)).standard_normal(len(sound))
+        soundfile.write(folder / f"{number}.wav", sound.astype(np.float32), RATE)
+        entries.append(Utterance(f"tone-{number}", folder / f"{number}.wav", " ".join(words), synthetic=True))
+    write_manifest(folder / "manifest.jsonl", entries)
+
 
 @pytest.fixture(scope="module")
-def tones(tmp_path_factory) -> Path:
+def tones(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tones")
     write_tones(folder / "train", 120, seed=1)
     write_tones(folder / "valid", 20, seed=2)
@@ -31,68 +66,61 @@ def tones(tmp_path_factory) -> Path:
     return folder
 
 
-def _arguments(tones: Path, output: Path, *more: str) -> list[str]:
-    return [
-        "train-recogniser",
-        *("--params", str(tones / "params.yaml"), "--manifest", str(tones / "train" / "manifest.jsonl")),
-        *("--output", str(output), "--set", f"resources.work_folder={output.parent / 'work'}", "--threads", "1", *more),
-    ]
+def training(tones, output, *values):
+    """The command that trains a recogniser with these settings."""
+    files = ["--params", tones / "params.yaml", "--manifest", tones / "train" / "manifest.jsonl", "--output", output]
+    values = [f"resources.work_folder={output.parent / 'work'}", *values]
+    return ["train-recogniser", *map(str, files), "--threads", "1", *settings(*values)]
 
 
-def _weights(folder: Path) -> str:
-    return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+def weights(folder):
+    return (folder / "model.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")
-def trained(tones, tmp_path_factory) -> Path:
+def trained(tones, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
-    valid = str(tones / "valid" / "manifest.jsonl")
-    report = str(folder / "report.json")
-    more = ["--valid", valid, "--report", report, *settings("training.epochs=9", "training.validate_every_steps=60")]
-    assert cli.main(_arguments(tones, folder / "r", *more)) == 0
-    return folder
+    command = training(tones, folder / "r", "training.epochs=9", "training.validate_every_steps=60")
+    found = measured(*command, "--valid", tones / "valid" / "manifest.jsonl")
+    return folder / "r", found
 
 
 def test_it_learns_a_language_of_four_tones(trained):
-    measured = json.loads((trained / "report.json").read_text())["measured"]
-    rates = [point["valid_wer"] for point in measured["curve"] if "valid_wer" in point]
+    folder, found = trained
+    rates = [point["valid_wer"] for point in found["curve"] if "valid_wer" in point]
     assert rates[-1] < 0.25 < rates[0]
-    assert measured["utterances"] == 120
-    assert measured["synthetic"] is True
-    assert measured["steps"] == measured["curve"][-1]["step"]
-    assert measured["recogniser_hash"] == load_recogniser(trained / "r").hash
-    text = (trained / "report.json").read_text()
-    assert not any(f'"{word}' in text or f" {word} " in text for word in ("la mi", "so do", "mi so"))
+    assert (found["utterances"], found["synthetic"]) == (120, True)
+    assert found["steps"] == found["curve"][-1]["step"]
+    assert found["recogniser_hash"] == load_recogniser(folder).hash
+    assert not any(words in json.dumps(found) for words in ("la mi", "so do", "mi so"))
 
 
-def test_encoded_speech_decodes_to_what_was_whistled(trained, tones):
-    manifest, output = tones / "valid" / "manifest.jsonl", trained / "valid.encoded"
-    options = ["--recogniser", str(trained / "r"), "--manifest", str(manifest), "--output", str(output)]
-    assert cli.main(["encode-speech", *options, "--report", str(trained / "encode.json"), "--threads", "1"]) == 0
-    recogniser, encoded = load_recogniser(trained / "r"), read_encoded(output)
-    encoded.check_recogniser(recogniser.hash)
-    found = greedy_decode(recogniser.model, recogniser.units.blank, [encoded.frames(i) for i in encoded.utterance_ids])
-    spoken = {entry["utterance_id"]: entry["text"] for entry in map(json.loads, manifest.read_text().splitlines())}
-    assert encoded.utterance_ids == list(spoken)
-    right = [recogniser.units.decode(ids) == spoken[i] for i, ids in zip(encoded.utterance_ids, found, strict=True)]
-    assert sum(right) > 10
-    measured = json.loads((trained / "encode.json").read_text())["measured"]
-    assert measured["utterances"] == 20
-    assert measured["without_frames"] == 0
+def test_encoded_speech_decodes_to_what_was_whistled(trained, tones, tmp_path):
+    folder, _ = trained
+    manifest, output = tones / "valid" / "manifest.jsonl", tmp_path / "valid.encoded"
+    files = ["--recogniser", folder, "--manifest", manifest, "--output", output]
+    found = measured("encode-speech", *files, "--threads", "1")
+    assert (found["utterances"], found["without_frames"]) == (20, 0)
     assert output.stat().st_mode & 0o777 == 0o600
+    recogniser, encoded = load_recogniser(folder), read_encoded(output)
+    encoded.check_recogniser(recogniser.hash)
+    heard = greedy_decode(recogniser.model, recogniser.units.blank, [encoded.frames(i) for i in encoded.utterance_ids])
+    said = {utterance.utterance_id: utterance.text for utterance in read_manifest(manifest)}
+    assert encoded.utterance_ids == list(said)
+    right = [recogniser.units.decode(ids) == text for ids, text in zip(heard, said.values(), strict=True)]
+    assert sum(right) > 10
 
 
 def test_the_same_seed_gives_the_same_bytes(tones, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        options = settings("training.epochs=0.5", f"training.seed={seed}")
-        assert cli.main(_arguments(tones, tmp_path / name, *options)) == 0
-    assert _weights(tmp_path / "a") == _weights(tmp_path / "b") != _weights(tmp_path / "c")
+        measured(*training(tones, tmp_path / name, "training.epochs=0.2", f"training.seed={seed}"))
+    assert weights(tmp_path / "a") == weights(tmp_path / "b") != weights(tmp_path / "c")
 
 
-def test_it_goes_on_from_another_recognisers_weights(trained, tones, tmp_path, refusal):
-    base = trained / "r"
-    begin = settings(f"begin_with={base}", "training.epochs=0.1", "training.learning_rate=0.000000001")
-    assert cli.main(_arguments(tones, tmp_path / "same", *begin)) == 0
+def test_it_goes_on_from_another_recognisers_weights(trained, tones, tmp_path):
+    base, _ = trained
+    begin = [f"begin_with={base}", "training.epochs=0.1", "training.learning_rate=0.000000001"]
+    measured(*training(tones, tmp_path / "same", *begin))
     before, after = load_recogniser(base), load_recogniser(tmp_path / "same")
     assert after.units.models == before.units.models
     assert torch.equal(after.feature_statistics.mean, before.feature_statistics.mean)
@@ -102,16 +130,16 @@ def test_it_goes_on_from_another_recognisers_weights(trained, tones, tmp_path, r
         ("units.size=11", "units.size is 11, and"),
         ("architecture.layers=2", "architecture.layers is 2 here and 1 there; give the same"),
     ]:
-        assert message in refusal(*_arguments(tones, tmp_path / "r", *settings(f"begin_with={base}", setting)))
+        assert message in refusal(*training(tones, tmp_path / "r", f"begin_with={base}", setting))
 
 
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
-    assert cli.main(_arguments(tones, tmp_path / "whole", *settings("training.epochs=3"))) == 0
-    options = settings("training.epochs=3", "resources.checkpoint_steps=1")
-    arguments = _arguments(tones, tmp_path / "again" / "r", *options)
+    measured(*training(tones, tmp_path / "whole"))
+    command = training(tones, tmp_path / "again" / "r", "resources.checkpoint_steps=1")
+    words = [sys.executable, "-m", "tasks.cli", *command]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([sys.executable, "-m", "tasks.cli", *arguments], env=environment, stderr=subprocess.PIPE)
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
     while not list(tmp_path.glob("again/work/*/last.ckpt")) and time.monotonic() < until:
         time.sleep(0.02)
@@ -119,22 +147,26 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tones, tmp_path):
     process.communicate(timeout=60)
     assert process.returncode == 143
     assert not (tmp_path / "again" / "r").exists()
-    result = subprocess.run(
-        [sys.executable, "-m", "tasks.cli", *arguments], env=environment, capture_output=True, text=True
-    )
+    result = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "goes on from the checkpoint after step" in result.stderr
-    assert _weights(tmp_path / "again" / "r") == _weights(tmp_path / "whole")
+    assert weights(tmp_path / "again" / "r") == weights(tmp_path / "whole")
     assert not list(tmp_path.glob("again/work/*"))
 
 
-def test_what_a_user_can_get_wrong(tones, tmp_path, refusal):
-    manifest = ["--manifest", tones / "train" / "manifest.jsonl"]
-    for options, message in [
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         ([], "give --manifest with recordings, or --input"),
-        ([*manifest, "--input", "x.txt"], "and not both"),
+        (["--manifest", "TONES", "--input", "x.txt"], "and not both"),
         (["--manifest", "nowhere.jsonl"], "'nowhere.jsonl' does not exist"),
-        ([*manifest, "--set", "training.minimum_words=9"], "none of the 120 utterances is of a length that"),
-        (manifest, "units cannot be learned"),
-    ]:
-        assert message in refusal("train-recogniser", "--output", tmp_path / "r", "--threads", "1", *options)
+        (
+            ["--manifest", "TONES", "--set", "training.minimum_words=9"],
+            "none of the 120 utterances is of a length that",
+        ),
+        (["--manifest", "TONES"], "units cannot be learned"),
+    ],
+)
+def test_what_a_user_can_get_wrong(options, message, tones, tmp_path):
+    options = [tones / "train" / "manifest.jsonl" if word == "TONES" else word for word in options]
+    assert message in refusal("train-recogniser", "--output", tmp_path / "r", "--threads", "1", *options)

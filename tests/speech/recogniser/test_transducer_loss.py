@@ -11,10 +11,11 @@ from tasks.errors import ModelError
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 
 
-def _batch(frames, lengths, symbols, blank=0, seed=0, dtype=torch.float64):
+def ragged_batch(frames, lengths, symbols, blank=0, seed=0):
     """Random logits and targets of a ragged batch, with NaN and impossible ids as padding."""
     generator = torch.Generator().manual_seed(seed)
-    logits = torch.randn(len(frames), max(frames), max(lengths) + 1, symbols, generator=generator, dtype=dtype)
+    shape = len(frames), max(frames), max(lengths) + 1, symbols
+    logits = torch.randn(shape, generator=generator, dtype=torch.float64)
     targets = torch.randint(symbols - 1, (len(frames), max(lengths)), generator=generator)
     targets += targets >= blank
     for index, (time, length) in enumerate(zip(frames, lengths, strict=True)):
@@ -24,15 +25,13 @@ def _batch(frames, lengths, symbols, blank=0, seed=0, dtype=torch.float64):
     return logits, targets, torch.tensor(frames), torch.tensor(lengths)
 
 
-def _double_loop(scores, labels, blank):
+def double_loop(scores, labels, blank):
     """Minus the log-likelihood by the forward variables, differentiable, one node after the other."""
     logs = scores.log_softmax(-1)
     alpha = {(0, 0): logs.new_zeros(())}
     for t in range(len(scores)):
         for u in range(len(labels) + 1):
-            arriving = []
-            if t:
-                arriving.append(alpha[t - 1, u] + logs[t - 1, u, blank])
+            arriving = [alpha[t - 1, u] + logs[t - 1, u, blank]] if t else []
             if u:
                 arriving.append(alpha[t, u - 1] + logs[t, u - 1, labels[u - 1]])
             if arriving:
@@ -40,7 +39,7 @@ def _double_loop(scores, labels, blank):
     return -(alpha[len(scores) - 1, len(labels)] + logs[len(scores) - 1, len(labels), blank])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     shape=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=4),
     symbols=st.integers(2, 6),
@@ -49,25 +48,23 @@ def _double_loop(scores, labels, blank):
 )
 def test_loss_and_gradient_equal_a_double_loop(shape, symbols, seed, data):
     blank = data.draw(st.integers(0, symbols - 1))
-    logits, targets, frames, lengths = _batch(*map(list, zip(*shape, strict=True)), symbols, blank, seed)
+    logits, targets, frames, lengths = ragged_batch(*map(list, zip(*shape, strict=True)), symbols, blank, seed)
     weights = torch.randn(len(shape), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     ours = logits.clone().requires_grad_()
     losses = transducer_loss(ours, targets, frames, lengths, blank)
     (losses * weights).sum().backward()
     for index, (time, length) in enumerate(shape):
         scores = logits[index, :time, : length + 1].clone().requires_grad_()
-        expected = _double_loop(scores, targets[index, :length].tolist(), blank)
+        expected = double_loop(scores, targets[index, :length].tolist(), blank)
         (expected * weights[index]).backward()
         torch.testing.assert_close(losses[index], expected, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(ours.grad[index, :time, : length + 1], scores.grad, atol=1e-9, rtol=1e-9)
         assert not ours.grad[index, time:].any()
         assert not ours.grad[index, :, length + 1 :].any()
-    # Adding a number to all scores of a node changes nothing, so the gradients of a node add up to nothing.
-    assert ours.grad.sum(-1).abs().max() < 1e-9
 
 
 def test_symbols_may_be_impossible_but_the_text_may_not():
-    logits, targets, frames, lengths = _batch([3], [1], 4)
+    logits, targets, frames, lengths = ragged_batch([3], [1], 4)
     targets[0, 0] = 1
     logits[..., 2] = -math.inf
     scores = logits.clone().requires_grad_()
@@ -80,8 +77,7 @@ def test_symbols_may_be_impossible_but_the_text_may_not():
 
 
 def test_scores_that_are_not_finite_are_named():
-    message = "1 of 2 utterances of the batch, first 1: the joiner's scores are not finite"
-    logits, targets, frames, lengths = _batch([3, 4], [1, 2], 4)
+    logits, targets, frames, lengths = ragged_batch([3, 4], [1, 2], 4)
     logits[1, 3, 1, 2] = math.inf
-    with pytest.raises(ModelError, match=message):
+    with pytest.raises(ModelError, match="1 of 2 utterances of the batch, first 1: the joiner's scores are not finite"):
         transducer_loss(logits, targets, frames, lengths, 0)

@@ -28,16 +28,16 @@ class CountingScorer:
 
 def table_of(*lists):
     """Lists of a reference and hypotheses with scores, with the scores of ``CountingScorer``."""
-    made = [
-        NbestList(reference, reference, tuple(ScoredHypothesis(*hypothesis) for hypothesis in hypotheses))
-        for reference, *hypotheses in lists
-    ]
+    made = [NbestList(said, said, tuple(ScoredHypothesis(*each) for each in hypotheses)) for said, *hypotheses in lists]
     return with_language_model([hypothesis_table(made)], CountingScorer())[0]
 
 
+# The right one is 4 behind by score and 4 ahead by the language model: a weight over 1 is needed, 1.0 is a tie.
+NEEDS_MORE_THAN_ONE = ("good", ("bad", 0.0), ("good", -4.0))
+
+
 def test_the_weight_that_is_needed_is_found():
-    # The right one is 4 behind by score and 4 ahead by the language model: a weight over 1 is needed, 1.0 is a tie.
-    table = table_of(("good", ("bad", 0.0), ("good", -4.0)))
+    table = table_of(NEEDS_MORE_THAN_ONE)
     axes = {LM: [0.0, 1.0, 2.0, 4.0], BONUS: [0.0]}
     tuned = tune_weights(table, axes, 0)
     assert (tuned.weights, table.error_count(tuned.weights), len(tuned.points)) == ({LM: 2.0, BONUS: 0.0}, 0, 4)
@@ -51,7 +51,7 @@ def test_the_weight_that_is_needed_is_found():
 def test_weights_are_the_mean_of_the_best_on_draws():
     # One utterance needs the weight 2, the other is wrong from 2 on. Where both are drawn or the first alone is not,
     # 0 has as few errors; so 2 is best where the first one is drawn twice: a quarter of the draws.
-    table = table_of(("good", ("bad", 0.0), ("good", -4.0)), ("day", ("day", 0.0), ("good", -1.0)))
+    table = table_of(NEEDS_MORE_THAN_ONE, ("day", ("day", 0.0), ("good", -1.0)))
     tuned = tune_weights(table, {LM: [0.0, 2.0]}, 4000)
     assert tuned.weights[LM] == pytest.approx(0.5, abs=0.05)
     assert tuned.deviation[LM] == pytest.approx(2 * (0.25 * 0.75) ** 0.5, abs=0.05)
@@ -68,12 +68,8 @@ def test_without_a_gain_all_weights_are_zero_and_a_bonus_prevents_deletions():
 
 
 def test_grid_of_fusion_and_its_middle():
-    settings = FusionSettings(
-        lm_weights=[0.0, 0.2, 0.4],
-        insertion_bonuses=[0.0, 1.0],
-        internal_lm="zero_encoder",
-        internal_lm_weights=[0.0, 0.1],
-    )
+    grid = {"lm_weights": [0.0, 0.2, 0.4], "insertion_bonuses": [0.0, 1.0], "internal_lm_weights": [0.0, 0.1]}
+    settings = FusionSettings(internal_lm="zero_encoder", **grid)
     # 3 x 2 x 2 points, without the two that take an internal model off and add no language model.
     assert len(grid_of(settings)) == 10
     assert middle_of(settings) == (0.2, 0.0, 0.0)
@@ -85,11 +81,21 @@ RIGHT, WRONG = (1,), (2,)
 PARTS = {RIGHT: (-3.0, -2.0), WRONG: (-2.0, -8.0)}
 
 
-def tune_fusion(monkeypatch, settings, refuted=False):
-    """Tunes on one utterance whose right words the transducer finds less likely by 1 nat, the language model more by 6;
+@pytest.mark.parametrize(
+    ("lm_weights", "rounds", "refuted", "chosen", "grid", "decoded"),
+    [
+        # The right words win from 1 / 6 on; the grid's middle, 0.1, is still too little. The smallest weight wins.
+        ([0.0, 0.05, 0.1, 0.2, 0.5], 3, False, 0.2, [1.0, 1.0, 1.0, 0.0, 0.0], {0.0: 1.0, 0.1: 1.0, 0.2: 0.0}),
+        # Weights that no decoding confirms are not used.
+        ([0.0, 0.1, 0.2], 2, True, 0.0, [1.0, 1.0, 0.0], {0.0: 1.0, 0.1: 1.0, 0.2: 1.0}),
+    ],
+    ids=["the smallest weight with the fewest errors", "refuted by decoding"],
+)
+def test_weights_of_fusion_are_decided_by_decoding(monkeypatch, lm_weights, rounds, refuted, chosen, grid, decoded):
+    """One utterance, whose right words the transducer finds less likely by 1 nat, the language model more by 6;
     ``refuted``: the search never finds the right words with a weight."""
 
-    def decoded(recogniser, frames, search, fusion):
+    def heard(recogniser, frames, search, fusion):
         weight = fusion[LM][1] if LM in fusion else 0.0
         entries = [
             Hypothesis(units, own + weight * of_model, own, {BONUS: 1.0, LM: of_model})
@@ -98,26 +104,12 @@ def tune_fusion(monkeypatch, settings, refuted=False):
         ]
         return [sorted(entries, key=lambda entry: -entry.score)]
 
-    monkeypatch.setattr(fusion_weights, "recognise", decoded)
+    monkeypatch.setattr(fusion_weights, "recognise", heard)
+    settings = FusionSettings(lm_weights=lm_weights, insertion_bonuses=[0.0], tuning_rounds=rounds)
     speech = SimpleNamespace(frames=[None], references={"u1": "right"}, encoded=SimpleNamespace(utterance_ids=["u1"]))
     units = SimpleNamespace(blank=3, decode=lambda units: "right" if units == RIGHT else "wrong")
-    heard = SimpleNamespace(units=units, hash="0" * 64)
-    weights, found = tuned_weights({BONUS: None, LM: None}, speech, TuneFusionSettings(fusion=settings), heard)
-    return tuple(weights.by_name[name] for name in NAMES), found
-
-
-def test_the_smallest_weight_with_the_fewest_errors_wins(monkeypatch):
-    settings = FusionSettings(lm_weights=[0.0, 0.05, 0.1, 0.2, 0.5], insertion_bonuses=[0.0], tuning_rounds=3)
-    weights, found = tune_fusion(monkeypatch, settings)
-    # The right words win from 1 / 6 on; the grid's middle, 0.1, is still too little.
-    assert weights == (0.2, 0.0, 0.0)
-    assert [point["lm_weight"] for point in found["grid"]] == settings.lm_weights
-    assert [point["wer"] for point in found["grid"]] == [1.0, 1.0, 1.0, 0.0, 0.0]
-    assert [point["lm_weight"] for point in found["decoded"]] == [0.0, 0.1, 0.2]
-
-
-def test_weights_that_no_decoding_confirms_are_not_used(monkeypatch):
-    settings = FusionSettings(lm_weights=[0.0, 0.1, 0.2], insertion_bonuses=[0.0])
-    weights, found = tune_fusion(monkeypatch, settings, refuted=True)
-    assert weights == (0.0, 0.0, 0.0)
-    assert [point["wer"] for point in found["decoded"]] == [1.0, 1.0, 1.0]
+    recogniser = SimpleNamespace(units=units, hash="0" * 64)
+    weights, found = tuned_weights({BONUS: None, LM: None}, speech, TuneFusionSettings(fusion=settings), recogniser)
+    assert tuple(weights.by_name[name] for name in NAMES) == (chosen, 0.0, 0.0)
+    assert [(point["lm_weight"], point["wer"]) for point in found["grid"]] == list(zip(lm_weights, grid, strict=True))
+    assert {point["lm_weight"]: point["wer"] for point in found["decoded"]} == decoded

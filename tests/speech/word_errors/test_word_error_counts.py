@@ -1,25 +1,14 @@
 """Word errors by hand, their intervals, and the words that a technique masks."""
 
-import json
-
 import numpy as np
 import pytest
+from command_results import write_records
 
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.errors import CorpusError, SpeechError
 from tasks.speech.word_errors.error_counts_file import read_errors, write_errors
 from tasks.speech.word_errors.references import language_groups, masked_groups
-from tasks.speech.word_errors.word_errors import (
-    count_errors,
-    mean_over_seeds,
-    paired_difference_over_seeds,
-)
-
-
-def word_error_rate(errors, group="all"):
-    counts = errors.of(group)
-    return counts.errors.sum() / counts.units.sum()
-
+from tasks.speech.word_errors.word_errors import count_errors, mean_over_seeds, paired_difference_over_seeds
 
 REFERENCES = {"u3": "Good morning, Anna!", "u1": "short one here", "u2": "quite a bit of longer sentence"}
 HYPOTHESES = {
@@ -29,15 +18,23 @@ HYPOTHESES = {
 }
 
 
+def rate(errors, group="all"):
+    counts = errors.of(group)
+    return counts.errors.sum() / counts.units.sum()
+
+
+def mask(*places, of):
+    return np.isin(np.arange(of), places)
+
+
 def test_counts_by_hand_in_the_order_of_the_ids():
     errors = count_errors(REFERENCES, HYPOTHESES)
     assert errors.utterance_ids == ("u1", "u2", "u3")
     assert errors.words.tolist() == [3, 6, 3]
     assert errors.insertions.tolist() == [1, 3, 0]
-    assert errors.deletions.tolist() == [1, 1, 0]
-    assert errors.substitutions.tolist() == [1, 1, 0]
+    assert errors.deletions.tolist() == errors.substitutions.tolist() == [1, 1, 0]
     assert errors.of("all").hits.tolist() == [1, 4, 3]
-    assert word_error_rate(errors) == 8 / 12
+    assert rate(errors) == 8 / 12
 
 
 @pytest.mark.parametrize(("silent", "inserted"), [({}, 0), ({"s": "...", "t": "thanks for, watching"}, 3)])
@@ -47,15 +44,14 @@ def test_words_recognised_in_silence_are_insertions(silent, inserted):
     errors = count_errors(said, {"a": "one", "b": "yes", **silent}, masked)
     assert errors.utterance_ids == ("a", "b", "s", "t")
     assert (errors.words.tolist(), errors.empty_references) == ([2, 1, 0, 0], 2)
-    assert errors.insertions.tolist()[:2] == [0, 0]
-    assert errors.insertions.sum() == inserted
+    assert errors.insertions.tolist() == [0, 0, 0, inserted]
     assert errors.missing.tolist() == [False] * 4
-    assert word_error_rate(errors) == (1 + inserted) / 3
-    assert word_error_rate(errors, "masked:names") == 1.0
+    assert rate(errors) == (1 + inserted) / 3
+    assert rate(errors, "masked:names") == 1.0
     assert errors.of("rest:names").errors.sum() == inserted
 
 
-def test_hypothesis_of_an_unknown_utterance_is_an_error_that_names_ids_only():
+def test_hypotheses_without_a_reference_and_references_without_a_word_are_errors_that_name_ids_only():
     with pytest.raises(SpeechError, match=r"1 of 2 hypotheses have ids that no reference has: 'u9'") as caught:
         count_errors(REFERENCES, {"u9": "secret words", "u1": "short"})
     assert "secret" not in str(caught.value)
@@ -63,27 +59,24 @@ def test_hypothesis_of_an_unknown_utterance_is_an_error_that_names_ids_only():
         count_errors({"a": "..."}, {})
 
 
-def mask(*places: int, of: int) -> np.ndarray:
-    marks = np.zeros(of, dtype=bool)
-    marks[list(places)] = True
-    return marks
-
-
-def test_errors_on_masked_words():
-    for hypothesis, errors, hits in [
+@pytest.mark.parametrize(
+    ("heard", "errors", "hits"),
+    [
         ("call zuckerman now", 0, 1),
-        ("call sucker man now", 2, 0),  # a substitution and the insertion beside it are the name's
+        ("call sucker man now", 2, 0),  # a substitution and the insertion next to it are the name's
         ("call now", 1, 0),
-        ("call zuckerman right now", 0, 1),  # an insertion beside a recognised name is not the name's
+        ("call zuckerman right now", 0, 1),  # an insertion next to a recognised name is not the name's
         ("all zuckerman now", 0, 1),
         ("please do call zuckerman", 0, 1),
-    ]:
-        counted = count_errors({"u": "call Zuckerman now"}, {"u": hypothesis}, {"masked:names": {"u": mask(1, of=3)}})
-        group, rest = counted.of("masked:names"), counted.of("rest:names")
-        assert (group.units.tolist(), group.errors.tolist(), group.hits.tolist()) == ([1], [errors], [hits])
-        # Nothing is counted twice, and nothing is lost.
-        assert (group.errors + rest.errors).tolist() == counted.errors.tolist()
-        assert (group.units + rest.units).tolist() == [3]
+    ],
+)
+def test_errors_on_masked_words(heard, errors, hits):
+    counted = count_errors({"u": "call Zuckerman now"}, {"u": heard}, {"masked:names": {"u": mask(1, of=3)}})
+    group, rest = counted.of("masked:names"), counted.of("rest:names")
+    assert (group.units.tolist(), group.errors.tolist(), group.hits.tolist()) == ([1], [errors], [hits])
+    # Nothing is counted twice, and nothing is lost.
+    assert (group.errors + rest.errors).tolist() == counted.errors.tolist()
+    assert (group.units + rest.units).tolist() == [3]
 
 
 def test_masked_words_come_from_a_sidecar_of_the_reference_lines(tmp_path):
@@ -92,14 +85,11 @@ def test_masked_words_come_from_a_sidecar_of_the_reference_lines(tmp_path):
     write_sidecar(tmp_path / "names.jsonl", spans)
     groups = masked_groups(references, {"names": tmp_path / "names.jsonl"}, "test set")
     assert list(groups) == ["masked:names", *(f"behind:names:{distance}" for distance in range(1, 6))]
-    assert {name: marks.tolist() for name, marks in groups["masked:names"].items()} == {
-        "u2": [False, True, False],
-        "u1": [True, False, False],
+    marked = {
+        group: {name: np.flatnonzero(marks).tolist() for name, marks in of.items()} for group, of in groups.items()
     }
-    assert [groups[f"behind:names:{distance}"]["u1"].tolist() for distance in (1, 2)] == [
-        [False, True, False],
-        [False, False, True],
-    ]
+    assert marked["masked:names"] == {"u2": [1], "u1": [0]}
+    assert (marked["behind:names:1"]["u1"], marked["behind:names:2"]["u1"]) == ([1], [2])
     with pytest.raises(CorpusError, match="does not belong to text 'test set'"):
         masked_groups({"u1": "other words"}, {"names": tmp_path / "names.jsonl"}, "test set")
 
@@ -108,22 +98,18 @@ def test_interval_is_as_wide_as_the_normal_approximation():
     # 400 utterances of one word, of which a quarter is wrong: the standard error is sqrt(0.25 * 0.75 / 400) = 0.02165.
     references = {f"u{index:03}": "word" for index in range(400)}
     errors = count_errors(references, {name: "word" if int(name[1:]) % 4 else "other" for name in references})
-    rate, low, high = mean_over_seeds([errors], 2000, 0.95, 1)
-    assert rate == word_error_rate(errors) == 0.25
+    found, low, high = mean_over_seeds([errors], 2000, 0.95, 1)
+    assert found == rate(errors) == 0.25
     assert high - low == pytest.approx(2 * 1.96 * 0.02165, rel=0.1)
     assert mean_over_seeds([count_errors({"u": "a"}, {"u": "b"})], 200, 0.95, 1) == (1.0, None, None)
 
 
-def systems(wrong: list[set[int]]):
-    references = {f"u{index:03}": "a b" for index in range(100)}
-    return [
-        count_errors(references, {name: "a x" if int(name[1:]) in places else "a b" for name in references})
-        for places in wrong
-    ]
-
-
 def test_paired_difference_cancels_what_two_systems_share():
-    first, second = systems([set(range(50)), set(range(40))])
+    references = {f"u{index:03}": "a b" for index in range(100)}
+    first, second = (
+        count_errors(references, {name: "a x" if int(name[1:]) < wrong else "a b" for name in references})
+        for wrong in (50, 40)
+    )
     difference, low, high = paired_difference_over_seeds([(first, second)], 1000, 0.95, 1)
     assert difference == pytest.approx(10 / 200)
     assert 0 < low < 0.05 < high
@@ -134,17 +120,14 @@ def test_paired_difference_cancels_what_two_systems_share():
 
 
 def test_file_of_counts_reads_back(tmp_path):
-    errors = count_errors(
-        {**REFERENCES, "u0": "?"}, {"u1": "shoe order one"},
-        {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}},
-    )  # fmt: skip
+    masked = {"masked:names": {"u1": mask(0, of=3), "u2": mask(of=6), "u3": mask(2, of=3)}}
+    errors = count_errors({**REFERENCES, "u0": "?"}, {"u1": "shoe order one"}, masked)
     path = tmp_path / "counts.tsv"
     write_errors(path, errors)
     found = read_errors(path)
     assert found.utterance_ids == errors.utterance_ids == ("u0", "u1", "u2", "u3")
     for group in ("all", "characters", "masked:names", "rest:names"):
-        for end in ("units", "errors"):
-            assert getattr(found.of(group), end).tolist() == getattr(errors.of(group), end).tolist()
+        assert np.array_equal(found.of(group)[:2], errors.of(group)[:2])
     assert found.of("masked:names").errors.tolist() == [0, 2, 0, 1]
     assert path.stat().st_mode & 0o777 == 0o600
     assert "shoe" not in path.read_text()
@@ -153,10 +136,9 @@ def test_file_of_counts_reads_back(tmp_path):
 def test_errors_where_languages_change(tmp_path):
     said = {"u1": "I said que bueno, Anna is here", "u2": "all in English"}
     heard = {"u1": "I said Kay bueno Anna here", "u2": "all in English"}
-    path = tmp_path / "manifest.jsonl"
-    lines = [{"utterance_id": "u1", "text": said["u1"], "languages": "eessxee"}]
-    lines.append({"utterance_id": "u2", "text": said["u2"], "languages": ["en", "en", "en"]})
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    first = {"utterance_id": "u1", "text": said["u1"], "languages": "eessxee"}
+    second = {"utterance_id": "u2", "text": said["u2"], "languages": ["en", "en", "en"]}
+    path = write_records(tmp_path / "manifest.jsonl", [first, second])
     errors = count_errors(said, heard, language_groups(said, ["en", "es"], path))
     found = {name: errors.of(f"language:{name}") for name in errors.named("language")}
     # Words of u1 and of u2, and errors in u1, where *que* is substituted and *is* deleted, which is a switch back.
@@ -172,7 +154,7 @@ def test_errors_where_languages_change(tmp_path):
         "lines in one language": (0, 3, 0),
         "mixed lines": (7, 0, 2),
     }
-    path.write_text(json.dumps(lines[0] | {"languages": "ees"}) + "\n", encoding="utf-8")
+    write_records(path, [first | {"languages": "ees"}])
     with pytest.raises(SpeechError, match="line 1: 'languages' needs a letter or code for each of 7 words"):
         language_groups(said, ["en", "es"], path)
 
@@ -182,4 +164,3 @@ def test_mixed_error_rate_counts_characters_where_no_space_divides():
     counts = errors.of("mixed units")
     # 我 们 book 一 个 meeting: 个 is deleted and meeting substituted.
     assert (counts.units.tolist(), counts.errors.tolist()) == ([6, 1], [2, 0])
-    assert word_error_rate(errors, "mixed units") == 2 / 7

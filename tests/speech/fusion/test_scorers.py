@@ -1,0 +1,145 @@
+"""Scorers inside the search: sums by hand, and the language models' own scores."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from tiny_language_models import save_ngram, save_transformer
+from tiny_recogniser import Pieces
+
+from tasks.errors import ModelError
+from tasks.language_model.opening import open_language_model
+from tasks.language_model.sequence_tree import ROOT, SequenceTree
+from tasks.language_model.settings import ArchitectureSettings
+from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID
+from tasks.speech.fusion.fusion_weights import weighted
+from tasks.speech.fusion.unit_scorers import SpelledUnits, UnitModel, WordCounts, ZeroEncoder, unit_vocabulary
+from tasks.speech.fusion.word_lookahead import UNKNOWN_LOG_SHARE, WordLookahead
+from tasks.speech.rescoring.settings import SearchSettings
+from tasks.speech.rescoring.tuning import BONUS, INTERNAL
+from tasks.speech.search.beam_search import beam_search
+from tasks.speech.search.scorer import sentence_scores
+
+PIECES = "<unk> \u2581 \u2581a n a \u2581the t s \u2581sa w \u2581o ' m \u2581dog z \u2581cat \u2581mat".split()
+UNITS = Pieces(*PIECES)
+SETTLED = np.zeros(1, dtype=bool)
+FEW = ["<unk>", "\u2581a", "b", "\u2581c"]
+BLANK = len(FEW)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models")
+    return {"transformer": save_transformer(path / "transformer", positions=8), "ngram": save_ngram(path / "ngram")}
+
+
+def own_score(folder, text, tmp_path):
+    """The sentence's log-probability by 'palimpsest perplexity's own scoring, with the unknown word's share."""
+    (tmp_path / "text.txt").write_text(text + "\n")
+    scores, _ = open_language_model(folder).score_text(tmp_path / "text.txt")
+    return scores.log_probability.sum() + UNKNOWN_LOG_SHARE * (~scores.known).sum()
+
+
+def fused_score(folder, sequences):
+    """Scores of whole sentences, and of each of their beginnings, by look-ahead."""
+    tree = SequenceTree(len(PIECES))
+    lookahead = WordLookahead(open_language_model(folder).next_words(), SpelledUnits(UNITS))
+    lookahead.start(tree, None)
+    ends, paths = [], []
+    for sequence in sequences:
+        node, path = np.array([ROOT]), [0.0]
+        for unit in sequence:
+            before = tree.size
+            node, _ = tree.children(node, np.array([unit]))
+            if tree.size > before:
+                lookahead.extend(before)
+            lookahead.settle(node)
+            path.append(float(lookahead.values(node, SETTLED)[0]))
+        ends.append(int(node[0]))
+        paths.append(path)
+    return lookahead.end(np.array(ends)), paths
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ("\u2581the \u2581dog \u2581sa t \u2581o n \u2581 m a t", "the dog sat on mat"),
+        ("\u2581a n n a ' s \u2581cat", "anna's cat"),
+        ("\u2581a z \u2581the \u2581o m", "az the om"),
+        ("\u2581the \u2581dog " * 9, "the dog " * 9),
+    ],
+    ids=lambda value: value[:12] if value.isascii() else "",
+)
+@pytest.mark.parametrize("kind", ["transformer", "ngram"])
+def test_score_of_a_sentence_is_the_language_models_own(kind, pieces, text, folders, tmp_path):
+    units = [PIECES.index(piece) for piece in pieces.split()]
+    (found,), _ = fused_score(folders[kind], [units])
+    assert UNITS.decode(units) == text.strip()
+    assert found == pytest.approx(own_score(folders[kind], text.strip(), tmp_path), abs=1e-4)
+
+
+def test_no_unit_raises_the_score(folders):
+    sequences = [list(units) for units in itertools.product(range(len(PIECES)), repeat=3)][::7]
+    _, paths = fused_score(folders["transformer"], sequences)
+    steps = np.concatenate([np.diff(path) for path in paths])
+    assert steps.max() <= 1e-6
+    assert steps.min() < -0.5
+
+
+class Transducer(torch.nn.Module):
+    """Symbols' scores depend on the frame and on the last unit alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(6, BLANK + 1, generator=torch.Generator().manual_seed(4)))
+
+    def predict(self, units, lengths, state):
+        return torch.nn.functional.one_hot(units, 6).float(), lengths, [[units.float()]]
+
+    def join(self, frames, frame_lengths, outputs, lengths):
+        return ((frames + outputs)[:, 0] @ self.weight)[:, None, None], frame_lengths, lengths
+
+
+@pytest.fixture
+def transducer():
+    return Transducer().eval()
+
+
+def test_zero_encoder_is_predictor_and_joiner_without_blank(transducer):
+    (found,) = sentence_scores(ZeroEncoder(), [(1, 2)], transducer, BLANK)
+    rows = torch.log_softmax(transducer.weight[:, :BLANK], 1)  # the row of a unit has what follows it
+    assert found == pytest.approx(-(rows[BLANK, 1] + rows[1, 2]).item(), abs=1e-5)
+
+
+def test_search_adds_what_the_parts_say(transducer):
+    frames = [torch.randn(length, 6, generator=torch.Generator().manual_seed(length)) for length in (5, 3)]
+    units, scorer = Pieces(*FEW), ZeroEncoder()
+    fusion = weighted({BONUS: WordCounts(SpelledUnits(units)), INTERNAL: scorer}, {BONUS: 0.7, INTERNAL: 0.4})
+    settings = SearchSettings(beam_width=4, nbest=4, step_max_symbols=3)
+    found = [hypothesis for of_one in beam_search(transducer, BLANK, frames, settings, fusion) for hypothesis in of_one]
+    of_units = sentence_scores(ZeroEncoder(), [one.units for one in found], transducer, BLANK)
+    assert [one.parts[INTERNAL] for one in found] == pytest.approx(of_units.tolist(), abs=1e-4)
+    for one in found:
+        assert one.parts[BONUS] == len(units.decode(one.units).split())
+        total = one.transducer + 0.7 * one.parts[BONUS] + 0.4 * one.parts[INTERNAL]
+        assert one.score == pytest.approx(total / (len(one.units) + 2), abs=1e-9)
+    assert any(one.parts[BONUS] for one in found)
+
+
+def test_score_of_units_is_the_models_own_and_one_of_other_units_is_refused(transducer, tmp_path):
+    vocabulary = unit_vocabulary(FEW)
+    network = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=8), len(vocabulary)).eval()
+    network.initialise(1)
+    for parameter in network.parameters():
+        parameter.data.mul_(10)
+    save_model(tmp_path / "units", network, vocabulary)
+    words = open_language_model(tmp_path / "units").next_words()
+    (found,) = sentence_scores(UnitModel(words, FEW), [(1, 2, 3)], transducer, BLANK)
+    ids = [START_ID, *(unit + len(SPECIAL_TOKENS) for unit in (1, 2, 3)), END_ID]
+    with torch.no_grad():
+        rows = torch.log_softmax(network.logits(torch.tensor([ids])), 2)[0]
+    assert found == pytest.approx(sum(rows[place, ids[place + 1]].item() for place in range(4)), abs=1e-4)
+    with pytest.raises(ModelError, match="over 4 tokens that are not the 5 units"):
+        UnitModel(words, [*FEW, "d"])
