@@ -76,8 +76,8 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
             figures |= of_filler | figures_of_model(twin)
             report.measure(canaries_masked=masked_shares)
     for name, figure in figures.items():
-        print(_shown(name, figure))
         report.measure(**figure.fields(name))
+    report.shown = "\n".join(_shown(name, figure) for name, figure in figures.items())
     return report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
 
 

@@ -82,8 +82,8 @@ def examples(settings: ExamplesSettings, files: ExamplesFiles, cell: Cell, resou
             filler = cell.filler if method.uses_filler else None
             filled.append({"method": name, "filler": filler, "lines": prepared.fill(part)})
         found.append({"technique": technique, "masked": masked.lines, "filled": filled})
-    print(f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(files.fills)}")
-    return Report().measure(raw=raw, by_technique=found)
+    shown = f"{len(raw)} sentences masked in {len(found)} ways and filled in {len(files.fills)}"
+    return Report(shown=shown).measure(raw=raw, by_technique=found)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
     report = Report(seed=cell.seed).measure(unknown=len(unknown), known=len(known), perplexity=perplexity)
     if perplexity["relearned"] < 0.9 * min(perplexity["base_relearned"], perplexity["model"]):
         report.warn("the text was hidden and not forgotten: training on the attacker's lines brings the rest back")
-    print(
+    report.shown = (
         f"attack: {len(unknown):,} lines at perplexity {perplexity['model']:.1f}, {perplexity['relearned']:.1f} after "
         f"{settings.relearning_steps} steps on {len(known):,} known lines, {perplexity['four_bits']:.1f} in four bits; "
         f"without the text {perplexity['base']:.1f}, {perplexity['base_relearned']:.1f} after the same steps"

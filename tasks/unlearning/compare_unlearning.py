@@ -83,8 +83,8 @@ def compare_unlearning(
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         for name, row in _rows(settings, files, cell, resources, work):
             found[name] = row
-            print(_shown(name, row))
-    return Report(seed=cell.seed).measure(by_method=found)
+    shown = "\n".join(_shown(name, row) for name, row in found.items())
+    return Report(seed=cell.seed, shown=shown).measure(by_method=found)
 
 
 def _rows(

@@ -114,7 +114,7 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
             f"even the first strength, {found.strength:g}, raises the perplexity by more than {files.budget:.0%}"
         )
     tried = next(each for each in found.sweep if each["strength"] == found.strength)
-    print(
+    report.shown = (
         f"unlearn: {marked.sentences:,} sentences, strength {found.strength:g}, perplexity on valid text "
         f"{tried['valid_ratio'] - 1:+.1%}, on the text to forget {known['before']:.1f} -> {known['after']:.1f} (base "
         f"{known['base']:.1f}); model in {files.output}"
