@@ -39,10 +39,9 @@ def by_crfsuite(folder: Path, minimum: float) -> list[list[tuple[int, int, str, 
         for place, (start, end, is_word) in enumerate(tokens):
             probability = 1.0 - model.marginal(OUTSIDE, place)
             if is_word and probability >= minimum:
-                of_type = {
-                    name: sum(model.marginal(label, place) for label in model.labels() if label[2:] == name)
-                    for name in types
-                }
+                of_type = dict.fromkeys(types, 0.0)
+                for label in set(model.labels()) - {OUTSIDE}:
+                    of_type[label[2:]] += model.marginal(label, place)
                 found[-1].append((start, end, max(of_type, key=of_type.__getitem__), probability))
     return found
 
