@@ -176,14 +176,6 @@ def test_steps_say_of_parquet_what_they_say_of_plain_text(tmp_path, monkeypatch)
     assert reports[1]["inputs"]["masked.parquet"] == content_hash("masked.parquet")
 
 
-def test_datasets_opens_what_is_written(tmp_path):
-    datasets = pytest.importorskip("datasets")
-    write_lines(tmp_path / "rows.parquet", ["one", "", "three"])
-    files = str(tmp_path / "rows.parquet" / "*.parquet")
-    loaded = datasets.load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
-    assert loaded.to_list() == [{"id": 1, "text": "one"}, {"id": 2, "text": ""}, {"id": 3, "text": "three"}]
-
-
 LONG = "x" * 10_000
 BOMBS = {
     "one text": [LONG] * 4000,

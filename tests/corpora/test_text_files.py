@@ -64,16 +64,17 @@ def test_bad_files(tmp_path, name, content, options, message):
 
 
 def test_bad_places(tmp_path):
-    with pytest.raises(CorpusError, match="does not exist"):
-        documents(tmp_path / "nothing")
-    with pytest.raises(CorpusError, match="holds no file that ends in"):
-        documents(tmp_path)
     table = pyarrow.table({"text": ["one", None], "n": [1, 2]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(CorpusError, match="no column 'body'; there are: text, n"):
-        documents(tmp_path / "a.parquet", text_field="body")
-    with pytest.raises(CorpusError, match="row 2: column 'text' holds no text"):
-        documents(tmp_path / "a.parquet")
+    (tmp_path / "empty").mkdir()
+    for name, options, message in (
+        ("nothing", {}, "does not exist"),
+        ("empty", {}, "holds no file that ends in"),
+        ("a.parquet", {"text_field": "body"}, "no column 'body'; there are: text, n"),
+        ("a.parquet", {}, "row 2: column 'text' holds no text"),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            documents(tmp_path / name, **options)
 
 
 def test_given_parts_must_be_there_and_nothing_else(tmp_path):

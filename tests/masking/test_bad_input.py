@@ -16,23 +16,13 @@ UNION = "parts=[{kind: allow_list}, {kind: entity_tagger}]"
 ALLOW_LIST = ["mask", "--technique", "allow_list"]
 TAGGED = ["mask", "--technique", "combination", "--set", "rule=union", "--set", UNION]
 LINES = [
-    "plain Zoltan Kovacs",
-    "",
-    " \t ",
-    "bell\x07 null\x00 escape\x1b[31m Zoltan\x7f",
-    "vertical\x0btab form\x0cfeed next\x85line separators\u2028 and\u2029 Berlin",
-    "carriage\rreturn Zoltan",
-    "שלום עולם מאנגלה מרקל",
-    "\u202eoverride Zoltan\u202c \u2066isolate\u2069 مرحبا",
-    "😀😀 👩‍👩‍👧 🇩🇪 Zoltan❤️",
-    "soft\u00adhyphen zero\u200bwidth \ufeffmark Zo\u200dltan",
-    "e\u0301 ﬁ Ⅷ ß İ ǅ 𝒵ℴ𝓁𝓉𝒶𝓃",
-    "[MASK] [\\MASK] [[MASK]] [PERSON]x Zoltan",
-    "(((((((((((((((( !!!!!!!!!! ........ ''''",
-    "\ue000 private use \U0010ffff noncharacter \ufffd Zoltan",
-    "z" * 3000,
-    "end Zoltan",
-]
+    "plain Zoltan Kovacs", "", " \t ", "bell\x07 null\x00 escape\x1b[31m Zoltan\x7f", "carriage\rreturn Zoltan",
+    "vertical\x0btab form\x0cfeed next\x85line separators\u2028 and\u2029 Berlin", "שלום עולם מאנגלה מרקל",
+    "\u202eoverride Zoltan\u202c \u2066isolate\u2069 مرحبا", "😀😀 👩‍👩‍👧 🇩🇪 Zoltan❤️",
+    "soft\u00adhyphen zero\u200bwidth \ufeffmark Zo\u200dltan", "e\u0301 ﬁ Ⅷ ß İ ǅ 𝒵ℴ𝓁𝓉𝒶𝓃",
+    "[MASK] [\\MASK] [[MASK]] [PERSON]x Zoltan", "(((((((((((((((( !!!!!!!!!! ........ ''''",
+    "\ue000 private use \U0010ffff noncharacter \ufffd Zoltan", "z" * 3000, "end Zoltan",
+]  # fmt: skip
 
 
 @pytest.fixture

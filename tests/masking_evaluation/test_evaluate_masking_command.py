@@ -49,8 +49,6 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     found, _ = evaluate("--gold", gold, "--report", "-")
     # Private: Ann Quux | my Zed | | 12. Masked: Ann harbour Quux | Zed 77 | | 12 harbour.
     assert (found["token"]["gold_words"], found["token"]["masked_words"], found["token"]["right_words"]) == (5, 7, 4)
-    assert (found["token"]["recall"], found["token"]["precision"]) == (4 / 5, 4 / 7)
-    assert found["token"]["f2"] == pytest.approx(5 * 4 / (4 * 5 + 7))
     assert found["token"]["f2_ci"][0] <= found["token"]["f2"] <= found["token"]["f2_ci"][1]
     # Spans whole: Ann, Quux, 12. Runs: Ann | harbour | Quux | Zed | 77 | "12 harbour".
     assert (found["span"]["recall"], found["span"]["precision"]) == (3 / 4, 3 / 6)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from labelled_sentences import NAMES, TOWNS, labelled, sentences
+from labelled_sentences import LINES, found_by, labelled
 
 from tasks.errors import CorpusError, ModelError
 from tasks.masking.settings import WordClassifierTagger
@@ -40,16 +40,12 @@ def load(folder, minimum=0.5):
     return WordClassifier(settings, threads=1)
 
 
-def tag(model, *lines):
-    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in model.tag(lines)]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A classifier that has learned "my name is ...", "lives in ...", and that rose is a name in capitals alone."""
     path = tmp_path_factory.mktemp("word_classifier") / "model"
     roses = [labelled("we met Rose there", PERSON="Rose"), labelled("we met rose there")] * 12
-    measured = train(path, map(Example, [*sentences(NAMES, TOWNS), *roses]), epochs=12)
+    measured = train(path, map(Example, [*LINES, *roses]), epochs=12)
     assert measured["entity_types"] == ["LOCATION", "PERSON"]
     return path
 
@@ -60,15 +56,11 @@ def model(folder):
 
 
 def test_the_model_finds_names_that_it_has_never_seen_and_sees_case(model):
-    """Though its base's vocabulary has no case."""
-    found = tag(model, "my name is Sandra and that is all", "she lives in Wanne with a dog", "that is all we know")
-    assert found == [[("Sandra", "PERSON")], [("Wanne", "LOCATION")], []]
-    assert tag(model, "we met Rose there", "we met rose there") == [[("Rose", "PERSON")], []]
-
-
-def test_a_long_line_is_tagged_like_its_sentences(model):
-    (spans,) = tag(model, "my name is Sandra and that is all. " * 300)
-    assert spans == [("Sandra", "PERSON")] * 300
+    """Though its base's vocabulary has no case; also in a long line."""
+    name, line = [("Sandra", "PERSON")], "my name is Sandra and that is all. "
+    found = found_by(model, line, "she lives in Wanne with a dog", "that is all we know", line * 300)
+    assert found == [name, [("Wanne", "LOCATION")], [], name * 300]
+    assert found_by(model, "we met Rose there", "we met rose there") == [[("Rose", "PERSON")], []]
 
 
 def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
@@ -128,18 +120,18 @@ def test_any_line_comes_out(model):
 
 
 def test_a_whole_encoder_learns_too(tmp_path):
-    train(tmp_path / "whole", map(Example, sentences(NAMES, TOWNS)), rank=None, learning_rate=1e-4, epochs=4)
-    assert tag(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
+    train(tmp_path / "whole", map(Example, LINES), rank=None, learning_rate=1e-4, epochs=4)
+    assert found_by(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
 def test_a_student_learns_from_what_a_teacher_says(tmp_path, model):
-    texts = [line.text.replace("my name is", "folks call me") for line in sentences(NAMES, TOWNS)]
+    texts = [line.text.replace("my name is", "folks call me") for line in LINES]
     teacher = [SoftExample(text, rows) for text, rows in zip(texts, model.probabilities(texts), strict=True)]
     for each in teacher:
         if each.text.startswith("folks"):
             each.probabilities[3] = (0.0, 0.0, 1.0)
-    train(tmp_path / "student", [*map(Example, sentences(NAMES, TOWNS)), *teacher], epochs=8)
-    assert tag(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
+    train(tmp_path / "student", [*map(Example, LINES), *teacher], epochs=8)
+    assert found_by(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
 def test_losses():

@@ -90,15 +90,6 @@ def test_a_minimum_score():
     assert found(sure, OBAMA) == set()
 
 
-def test_lines_in_order_and_long_ones_to_their_end(model):
-    long = "Angela lives in Berlin, and her card is 4012888888881881, which is fine. " * 60
-    lines = [OBAMA, long, "", NOTHING]
-    tagged = list(model.tag(iter(lines)))
-    assert [line for line, _ in tagged] == lines
-    cards = [span.start for span in tagged[1][1] if span.label == "CREDIT_CARD"]
-    assert cards == [start + len("Angela lives in Berlin, and her card is ") for start in range(0, len(long), 73)]
-
-
 def test_every_type_has_a_class(model):
     assert set(model.entity_types) <= set(ENTITY_CLASSES)
     assert {ENTITY_CLASSES[name] for name in model.entity_types} <= set(CLASSES)

@@ -2,11 +2,14 @@ import warnings
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers import spacy_tagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
+from tasks.masking.taggers.tagger import windows
 
 set_up_spacy()
 
@@ -39,6 +42,15 @@ def test_components_left_out_change_nothing(model):
     expected = [[(e.start_char, e.end_char, e.label_) for e in document.ents] for document in whole.pipe(LINES)]
     assert [[(s.start, s.end, s.label) for s in spans] for _, spans in model.tag(LINES)] == expected
     assert set(model.entity_types) == set(whole.get_pipe("ner").labels)
+
+
+@given(st.text(alphabet="ab \t", max_size=300), st.integers(20, 60))
+def test_cores_of_windows_cover_a_line_once(text, longest):
+    found = list(windows(text, longest, longest // 3))
+    assert "".join(text[window.core_start : window.core_end] for window in found) == text
+    assert all(window.end - window.start <= longest for window in found)
+    assert all(window.start <= window.core_start <= window.core_end <= window.end for window in found)
+    assert (found[0].start, found[-1].end) == (0, len(text))
 
 
 def test_a_long_line_is_seen_to_its_end(model):
