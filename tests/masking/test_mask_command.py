@@ -67,7 +67,7 @@ def test_entity_tagger(folder, capsys):
     # The entity types in force are printed first.
     first = capsys.readouterr().err.splitlines()[0]
     assert "FAC, GPE, LOC -> LOCATION" in first
-    assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY" in first
+    assert "unmasked: LANGUAGE, ORDINAL, PERCENT, QUANTITY; numbers and times in words stay unmasked" in first
 
 
 def changed_parameters(old, new):

@@ -110,13 +110,6 @@ def test_the_page_is_private_whole_and_free_of_other_files(tmp_path, text, capsy
     assert parsed.words[0][1].startswith("Wekepton the allow list of 5,000 words")
 
 
-def test_standard_input_and_only_the_lines_asked_for(monkeypatch, capsys):
-    stream = io.BytesIO(b"Ask Zoltan\n" * 3 + b"\xff\n")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
-    preview("-", "--lines", 2)
-    assert "2 of 4 words masked (50.0%) in 2 lines" in capsys.readouterr().out
-
-
 def test_pieces_make_up_the_line_and_hidden_characters_are_shown_by_their_code_points():
     line, counts = previewed("T\u202eom met 5\x07 [MASK]", style="class", merge=True)
     pieces = [("T<U+202E>om", "[MASK]"), (" ", ""), ("met", ""), (" ", ""), ("5", "[NUMBER]"), ("<U+0007> [", "")]
