@@ -1,19 +1,17 @@
 """Lists by language: a word is kept by the list of the language that it has where it stands."""
 
 import json
-from functools import cache
 
 import pytest
 
 from tasks.cli import main
 from tasks.corpora.word_list import read_word_list
 from tasks.errors import ParameterError
-from tasks.languages import word_languages
-from tasks.made_up import pools
 from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
+pytestmark = pytest.mark.usefixtures("learned_once")
 LINES = [
     "we went to the house with my sister yesterday",
     "mi hermana no quería comer nada esta mañana",
@@ -21,20 +19,6 @@ LINES = [
     "the children were playing and después nos fuimos a casa",
     "the men die in the end and nobody knows why",
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _learned_once():
-    """What is learned of a text's languages, and the lists of names, are made once for all tests."""
-    learned, listed = cache(word_languages.WordLanguages), cache(pools.names_and_places)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            word_languages,
-            "WordLanguages",
-            lambda languages, lines, names=False: learned(tuple(languages), tuple(map(tuple, lines)), names=names),
-        )
-        patch.setattr(pools, "names_and_places", lambda languages: listed(tuple(languages)))
-        yield
 
 
 def masked(lists, lines=LINES, **settings):
