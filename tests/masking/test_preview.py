@@ -45,6 +45,9 @@ def test_words_and_reasons_in_plain_text(text, capsys):
     assert "met" not in [row[0] for row in found]
     assert "<U+001B>[31m<U+202E>😀" in output
     assert "in 4 lines" in output
+    (text.parent / "list.txt").write_text("met\nNew York\n", encoding="utf-8")
+    preview(text, "--set", f"path={text.parent}/list.txt")
+    assert "not one word each" in capsys.readouterr().err
 
 
 def test_colours_on_a_terminal_alone(text, monkeypatch):
