@@ -31,39 +31,41 @@ def long_window(text):
 
 
 COMPRESSIONS = {
-    "plain": bytes,
-    "gzip": gzip.compress,
-    "bzip2": bz2.compress,
-    "xz": lzma.compress,
-    "zstandard": zstandard.compress,
-    "zstandard with a long window": long_window,
+    "plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress, "compress": lzw,
+    "zstandard": zstandard.compress, "zstandard with a long window": long_window,
     "zstandard in two frames": lambda text: zstandard.compress(text[:15]) + zstandard.compress(text[15:]),
-    "compress": lzw,
-}
+}  # fmt: skip
+
+
+def lines_of(path, content):
+    path.write_bytes(content)
+    return list(read_compressed_lines(path))
 
 
 def test_every_compression_gives_the_same_lines(tmp_path):
-    for name in COMPRESSIONS:
-        (tmp_path / "file").write_bytes(COMPRESSIONS[name](TEXT))
-        assert list(read_compressed_lines(tmp_path / "file")) == LINES
+    for compressed in COMPRESSIONS.values():
+        assert lines_of(tmp_path / "file", compressed(TEXT)) == LINES
 
 
-def test_a_file_that_is_cut_off_or_damaged_is_an_error(tmp_path):
-    for name in ["gzip", "bzip2", "xz", "zstandard", "compress"]:
-        whole = COMPRESSIONS[name](TEXT)
-        # compress has no end mark: only what breaks inside its head can be told.
-        (tmp_path / "file").write_bytes(whole[:2] if name == "compress" else whole[:-6])
-        with pytest.raises(CorpusError, match=r"is damaged or cut off after line \d .*; fetch it again"):
-            list(read_compressed_lines(tmp_path / "file"))
-    (tmp_path / "file").write_bytes(zstandard.compress(TEXT)[:8] + b"\xff" * 40)
-    with pytest.raises(CorpusError, match="is damaged or cut off after line 0"):
-        list(read_compressed_lines(tmp_path / "file"))
+DAMAGED = {name: COMPRESSIONS[name](TEXT)[:-6] for name in ("gzip", "bzip2", "xz", "zstandard")}
+DAMAGED |= {
+    # It has no end mark: only what breaks inside its head can be told.
+    "compress": COMPRESSIONS["compress"](TEXT)[:2],
+    "other bytes": zstandard.compress(TEXT)[:8] + b"\xff" * 40,
+}
 
 
-def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path):
-    (tmp_path / "file").write_bytes(gzip.compress(b"good\nsecret \xff\n"))
-    with pytest.raises(CorpusError, match="line 2: byte 8") as caught:
-        list(read_compressed_lines(tmp_path / "file"))
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        *((content, r"is damaged or cut off after line \d .*; fetch it again") for content in DAMAGED.values()),
+        (gzip.compress(b"good\nsecret \xff\n"), "line 2: byte 8"),
+    ],
+    ids=[*DAMAGED, "not UTF-8"],
+)
+def test_a_file_that_is_damaged_or_no_text_is_an_error(tmp_path, content, message):
+    with pytest.raises(CorpusError, match=message) as caught:
+        lines_of(tmp_path / "file", content)
     assert "secret" not in str(caught.value)
 
 
@@ -79,13 +81,13 @@ def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path):
 def test_a_small_file_does_not_fill_the_memory(tmp_path, monkeypatch, name, bomb, message):
     for module in (text_lines, compressed_lines):
         monkeypatch.setattr(module, "LONGEST_LINE", 1 << 21)
-    (tmp_path / "file").write_bytes(COMPRESSIONS[name](bomb))
+    content = COMPRESSIONS[name](bomb)
     if message is None:
-        assert sum(map(len, read_compressed_lines(tmp_path / "file")))
+        assert lines_of(tmp_path / "file", content)
         return
     tracemalloc.start()
     with pytest.raises(CorpusError, match=f"{tmp_path}/file.*{message}; if it is text, decompress"):
-        list(read_compressed_lines(tmp_path / "file"))
+        lines_of(tmp_path / "file", content)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 25

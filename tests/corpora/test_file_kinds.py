@@ -112,42 +112,24 @@ def mail(number, body, *headers):
     return "\n".join([*head, "", body, ""])
 
 
+PICTURE = {"type": "image_url", "image_url": {}}
 CHAT = {
     "messages": [
-        {"role": "system", "content": "Be kind."},
-        {"role": "user", "content": "I am Mirela."},
+        {"role": "system", "content": "Be kind."}, {"role": "user", "content": "I am Mirela."},
         {"role": "assistant", "content": None, "tool_calls": [{}]},
-        {"role": "user", "content": [{"type": "text", "text": "See this."}, {"type": "image_url", "image_url": {}}]},
+        {"role": "user", "content": [{"type": "text", "text": "See this."}, PICTURE]},
     ]
-}
+}  # fmt: skip
 TURNS = ["I am Mirela.", "See this."]
-VTT = """WEBVTT
-
-NOTE made by hand
-
-1
-00:00:00.000 --> 00:00:03.000 align:start
-<v Mirela Popa>Good day,
-<i>Bo</i> &amp; all.</v>
-
-00:04.000 --> 00:05.000
-<v Bo>Hello.</v>
-
-00:06.000 --> 00:07.000
-<v Mirela Popa>[music]</v>
-"""
-SRT = """1
-00:00:00,000 --> 00:00:03,000
-Mirela: Good day.
-
-2
-00:00:04,000 --> 00:00:05,000
-- Note: this stays.
-
-3
-00:00:06,000 --> 00:00:07,000
-Mirela: Is Bo there?
-"""
+VTT = (
+    "WEBVTT\n\nNOTE made by hand\n\n1\n00:00:00.000 --> 00:00:03.000 align:start\n<v Mirela Popa>Good day,\n"
+    "<i>Bo</i> &amp; all.</v>\n\n00:04.000 --> 00:05.000\n<v Bo>Hello.</v>\n\n00:06.000 --> 00:07.000\n"
+    "<v Mirela Popa>[music]</v>\n"
+)
+SRT = (
+    "1\n00:00:00,000 --> 00:00:03,000\nMirela: Good day.\n\n2\n00:00:04,000 --> 00:00:05,000\n"
+    "- Note: this stays.\n\n3\n00:00:06,000 --> 00:00:07,000\nMirela: Is Bo there?\n"
+)
 ANDROID = """12/03/2026, 09:14 - Messages and calls are end-to-end encrypted.
 12/03/2026, 09:15 - Mirela Popa: Good day
 at ten
@@ -176,64 +158,31 @@ SLACK = [
     {"type": "message", "subtype": "channel_join", "user": "U3", "ts": "4.0", "text": "<@U3> has joined"},
     {"type": "message", "user": "U1", "ts": "5.0", "text": "", "files": [{}]},
 ]
-DISCORD = {
-    "guild": {"name": "g"},
-    "channel": {"name": "c"},
-    "messages": [
-        {"type": "Default", "content": "Good day", "author": {"id": "1", "name": "Mirela"}},
-        {"type": "GuildMemberJoin", "content": "Joined.", "author": {"id": "2"}},
-        {"type": "Reply", "content": "Hello", "author": {"id": "2"}},
-        {"type": "Default", "content": "", "attachments": [{}], "author": {"id": "1"}},
-        {"type": "Default", "content": "Bye", "author": {"id": "1"}},
-    ],
-}
-TELEGRAM = {
-    "name": "Mirela",
-    "type": "personal_chat",
-    "messages": [
-        {"type": "service", "action": "phone_call", "text": ""},
-        {
-            "type": "message",
-            "from": "Mirela",
-            "from_id": "u1",
-            "text": ["Write to ", {"type": "email", "text": "a@x.org"}],
-        },
-        {"type": "message", "from": "Bo", "from_id": "u2", "text": "", "photo": "a.jpg"},
-        {"type": "message", "from": "Bo", "from_id": "u2", "text": "Hello"},
-    ],
-}
-MARKDOWN = """---
-author: hidden
----
-# Visit of *Mirela*
-
-She came **at [noon](https://x.org)**
-and left. Then `Bo` came.
-
-- one
-- two
-
-| a | b |
-|---|---|
-| c | d |
-
-```python
-hidden = 1
-```
-
-<div>hidden</div>
-"""
+DISCORD_MESSAGES = [
+    {"type": "Default", "content": "Good day", "author": {"id": "1", "name": "Mirela"}},
+    {"type": "GuildMemberJoin", "content": "Joined.", "author": {"id": "2"}},
+    {"type": "Reply", "content": "Hello", "author": {"id": "2"}},
+    {"type": "Default", "content": "", "attachments": [{}], "author": {"id": "1"}},
+    {"type": "Default", "content": "Bye", "author": {"id": "1"}},
+]
+DISCORD = {"guild": {"name": "g"}, "channel": {"name": "c"}, "messages": DISCORD_MESSAGES}
+TELEGRAM_MESSAGES = [
+    {"type": "service", "action": "phone_call", "text": ""},
+    {"type": "message", "from": "Mirela", "from_id": "u1", "text": ["Write to ", {"type": "email", "text": "a@x.org"}]},
+    {"type": "message", "from": "Bo", "from_id": "u2", "text": "", "photo": "a.jpg"},
+    {"type": "message", "from": "Bo", "from_id": "u2", "text": "Hello"},
+]
+TELEGRAM = {"name": "Mirela", "type": "personal_chat", "messages": TELEGRAM_MESSAGES}
+MARKDOWN = (
+    "---\nauthor: hidden\n---\n# Visit of *Mirela*\n\nShe came **at [noon](https://x.org)**\n"
+    "and left. Then `Bo` came.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| c | d |\n\n```python\nhidden = 1\n"
+    "```\n\n<div>hidden</div>\n"
+)
 HTML = "<!DOCTYPE html><html><title>hidden</title><p>Mirela came.<br>She left. Bo stayed.<script>x</script></p></html>"
-OUTLOOK = """See you. Mirela
-
-________________________________
-From: Bo <b@x.org>
-Sent: Monday, 2 March 2026
-To: Mirela
-Subject: hidden
-
-Hidden text.
-"""
+OUTLOOK = (
+    "See you. Mirela\n\n________________________________\nFrom: Bo <b@x.org>\nSent: Monday, 2 March 2026\n"
+    "To: Mirela\nSubject: hidden\n\nHidden text.\n"
+)
 REPLY = "Yes, at ten.\n\nOn Mon, 2 Mar 2026 at 10:00, Bo Berg\n<b@x.org> wrote:\n\n> hidden\n"
 MBOX = "".join(
     f"From p@x.org Mon Mar  2 10:00:00 2026\n{one}\n"
@@ -322,17 +271,15 @@ def test_a_file_is_read_by_its_content(tmp_path, name, content, expected, left_o
 
 def test_folders_of_other_programs_are_read_as_wholes(tmp_path):
     for name, content in {
-        "s/users.json": [{"id": "U1", "profile": {"text": "hidden"}}],
-        "s/channels.json": [{"id": "C1"}],
-        "s/general/2026-03-01.json": SLACK,
-        "h/dataset_info.json": {"text": "hidden"},
+        "s/users.json": json.dumps([{"id": "U1", "profile": {"text": "hidden"}}]).encode(),
+        "s/channels.json": json.dumps([{"id": "C1"}]).encode(),
+        "s/general/2026-03-01.json": json.dumps(SLACK).encode(),
+        "h/dataset_info.json": json.dumps({"text": "hidden"}).encode(),
+        **{f"h/{part}/data-00000-of-00001.arrow": arrow(note=[part]) for part in ("train", "validation", "test")},
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(json.dumps(content))
+        (tmp_path / name).write_bytes(content)
     assert sorted(texts_of(detected(tmp_path / "s").open())) == ["Alone", "Ask @U2 & see it", "I will"]
-    for part in ("train", "validation", "test"):
-        (tmp_path / "h" / part).mkdir()
-        (tmp_path / "h" / part / "data-00000-of-00001.arrow").write_bytes(arrow(note=[part]))
     source = detected(tmp_path / "h", "note").open()
     found = {document.part: document.texts for part in source.parts for document in source.documents(part)}
     assert found == {"train": ["train"], "valid": ["validation"], "test": ["test"]}
@@ -395,15 +342,15 @@ def test_a_wrong_or_changing_encoding_is_refused_by_line(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b'id\ttext\n1\tfine\n1\t"caf\xe9"\n2\t""\n')
     found = list(detected(tmp_path / "a.tsv").open().documents())
     assert ([one.texts for one in found], sum(len(one.guessed) for one in found)) == ([["fine"], ["café"], [""]], 1)
-    (tmp_path / "a.txt").write_bytes("ä\n".encode() + b"secret \xe4\n")
-    with pytest.raises(CorpusError, match=r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"):
-        detected(tmp_path / "a.txt")
-    (tmp_path / "a.txt").write_bytes(codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8a\x00b")
-    with pytest.raises(CorpusError, match=r"is not UTF-16 after line [0-2]"):
-        list(read_lines(tmp_path / "a.txt"))
-    (tmp_path / "a.txt").write_bytes(b"caf\xe9\n" * 3)
-    with pytest.raises(CorpusError, match="is not UTF-8 after line 0"):
-        detected(tmp_path / "a.txt", encoding="utf-8")
+    path, cut = tmp_path / "a.txt", codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8a\x00b"
+    for content, read, message in (
+        (b"\xc3\xa4\nsecret \xe4\n", detected, r"line 2: byte 8 .* 'iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW'"),
+        (cut, lambda path: list(read_lines(path)), r"is not UTF-16 after line [0-2]"),
+        (b"caf\xe9\n" * 3, lambda path: detected(path, encoding="utf-8"), "is not UTF-8 after line 0"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(CorpusError, match=message):
+            read(path)
 
 
 @pytest.mark.parametrize(
@@ -495,8 +442,7 @@ def test_sentences_that_resemble_other_forms_are_read(tmp_path, line):
 
 def test_a_form_can_be_named(tmp_path):
     (tmp_path / "a.txt").write_text(ANDROID)
-    source = FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()
-    assert len(list(texts_of(source))) == 9
+    assert len(list(texts_of(FilesCorpus(kind="files", source=str(tmp_path / "a.txt"), format="text").open()))) == 9
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,16 @@ SENTENCES = {
 SCRIPTS = {"en": "LATIN", "de": "LATIN", "hi": "DEVANAGARI", "zh": "CJK"}
 
 
-@pytest.mark.parametrize("language", SENTENCES)
-def test_one_language(language):
-    assert language_shares(SENTENCES[language]) == Languages({language: 1.0}, {SCRIPTS[language]: 1.0})
-
-
-def test_shares_are_of_words_and_add_up():
+def test_the_languages_and_scripts_of_a_text_by_their_shares_of_words():
+    for language, sentences in SENTENCES.items():
+        assert language_shares(sentences) == Languages({language: 1.0}, {SCRIPTS[language]: 1.0})
     found = language_shares([*SENTENCES["en"] * 20, *SENTENCES["hi"] * 20])
-    assert list(found.languages) == ["en", "hi"]
     # 14 words of English beside 13 of Hindi.
-    assert found.languages["en"] == pytest.approx(14 / 27)
+    assert found.languages == pytest.approx({"en": 14 / 27, "hi": 13 / 27})
     assert found.scripts == {"LATIN": found.languages["en"], "DEVANAGARI": found.languages["hi"]}
     assert sum(language_shares([*SENTENCES["en"] * 20, *SENTENCES["de"] * 20]).languages.values()) == pytest.approx(1)
+    assert language_shares(["", "  ", "123 😀 !!"]) == Languages({}, {})
+    assert language_shares(["ok"]) == Languages({UNDETERMINED: 1.0}, {"LATIN": 1.0})
 
 
 def test_the_sample_is_of_the_whole_text_and_always_the_same():
@@ -30,11 +28,6 @@ def test_the_sample_is_of_the_whole_text_and_always_the_same():
     found = language_shares(iter(lines), most=100)
     assert set(found.languages) == {"en", "zh"}
     assert found == language_shares(iter(lines), most=100)
-
-
-def test_too_little_to_tell():
-    assert language_shares(["", "  ", "123 😀 !!"]) == Languages({}, {})
-    assert language_shares(["ok"]) == Languages({UNDETERMINED: 1.0}, {"LATIN": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -49,8 +42,8 @@ def test_too_little_to_tell():
     ],
 )
 def test_a_text_that_a_technique_does_not_know_is_warned_of(english, foreign, language, warned):
-    text = WatchedText([*SENTENCES["en"] * english, *SENTENCES[language] * foreign])
-    assert list(text) == [*SENTENCES["en"] * english, *SENTENCES[language] * foreign]
-    found = text.warnings("crf", ["en"])
-    assert [f"% {language}" in warning for warning in found] == [True] * warned
+    lines = [*SENTENCES["en"] * english, *SENTENCES[language] * foreign]
+    text = WatchedText(lines)
+    assert list(text) == lines
+    assert [f"% {language}" in warning for warning in text.warnings("crf", ["en"])] == [True] * warned
     assert text.warnings("a list of every language", []) == []

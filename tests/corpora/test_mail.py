@@ -10,28 +10,12 @@ from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED
 from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.errors import CorpusError
 
-MAIL = b"""From: Ada Kovac <ada@example.org>
-Subject: the secret of Ottilie
-MIME-Version: 1.0
-Content-Type: multipart/alternative; boundary=x
-
---x
-Content-Type: text/plain; charset=utf-8
-Content-Transfer-Encoding: quoted-printable
-
-Dear Bo, the caf=C3=A9 is
-closed. Come at 8.
-
-> when do we meet?
-See you!
---=20
-Ada
---x
-Content-Type: text/html
-
-<p>Dear Bo</p>
---x--
-"""
+MAIL = (
+    b"From: Ada Kovac <ada@example.org>\nSubject: the secret of Ottilie\nMIME-Version: 1.0\n"
+    b"Content-Type: multipart/alternative; boundary=x\n\n--x\nContent-Type: text/plain; charset=utf-8\n"
+    b"Content-Transfer-Encoding: quoted-printable\n\nDear Bo, the caf=C3=A9 is\nclosed. Come at 8.\n\n"
+    b"> when do we meet?\nSee you!\n--=20\nAda\n--x\nContent-Type: text/html\n\n<p>Dear Bo</p>\n--x--\n"
+)
 LINE = b"From ada@example.org Mon Nov 23 09:00:00 2026\n"
 
 
@@ -71,13 +55,11 @@ def test_a_mail_is_its_sentences_without_headers_quotes_and_signature(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        b"From my side the contract is fine.",
-        b"From 10:00 on Monday, Mr. Lee is in room 2026.\nHe said: come.",
-        b"From Monday to Friday we are open.",
-        b"From ada@example.org came this.",
+        b"From my side the contract is fine.", b"From 10:00 on Monday, Mr. Lee is in room 2026.\nHe said: come.",
+        b"From Monday to Friday we are open.", b"From ada@example.org came this.",
         b">From my side the contract is fine.",
     ],
-)
+)  # fmt: skip
 def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
     body = b"From: a@example.org\n\nHello Mirko.\n\n" + line + b"\nPlease answer.\n\n"
     found = read(tmp_path / "a.mbox", LINE + body + LINE + b"From: b@example.org\n\nThank you.\n")
@@ -89,12 +71,10 @@ def test_a_sentence_that_begins_with_from_divides_no_message(tmp_path, line):
 @pytest.mark.parametrize(
     "separator",
     [
-        b"From - Mon Nov 23 09:00:00 2026\r\n",
-        b"From 1712345678901@xxx Mon Nov 23 09:00:00 +0000 2026\n",
-        b"From ada at example.org  Mon Nov 23 09:00:00 2026\n",
-        b"From ada@example.org\n",
+        b"From - Mon Nov 23 09:00:00 2026\r\n", b"From 1712345678901@xxx Mon Nov 23 09:00:00 +0000 2026\n",
+        b"From ada at example.org  Mon Nov 23 09:00:00 2026\n", b"From ada@example.org\n",
     ],
-)
+)  # fmt: skip
 def test_what_divides_messages_is_known_in_many_forms(tmp_path, separator):
     content = b"".join(separator + b"From: a@example.org\n\nNumber %d.\n" % number for number in (1, 2))
     assert [one.texts for one in read(tmp_path / "a.mbox", b"\n" + content)] == [["Number 1."], ["Number 2."]]
@@ -102,30 +82,31 @@ def test_what_divides_messages_is_known_in_many_forms(tmp_path, separator):
         read(tmp_path / "b.mbox", b"Dear diary,\n" + content)
 
 
+SAID = "Brändt “x”"
+
+
 @pytest.mark.parametrize(
-    ("content_type", "body", "guessed"),
+    ("content_type", "encoding", "guessed"),
     [
-        (b"text/plain", "Brändt “x”".encode(), True),
-        (b"text/plain", "Brändt “x”".encode("cp1252"), True),
-        (b"text/plain; charset=us-ascii", "Brändt “x”".encode(), True),
-        (b"text/plain; charset=utf-8", "Brändt “x”".encode(), False),
-        (b"text/plain; charset=utf-8", "Brändt ".encode("cp1252") + "“x”".encode(), True),
-        (b"text/plain; charset=iso-8859-1", "Brändt “x”".encode("cp1252"), False),
-        (b"text/plain; charset=gb2312", "Brändt “x”".encode(), True),
-        (b"text/plain; charset=x-unknown", "Brändt “x”".encode(), True),
-        (b'text/plain; charset="utf\x00-8"', "Brändt “x”".encode(), True),
-        (b"text/plain; charset=base64", "Brändt “x”".encode(), True),
-        (b"text/plain; charset=idna", "Brändt “x”".encode(), True),
-        (b"text/plain; charset*=x\x00'en'utf-8", "Brändt “x”".encode(), True),
-        (b"text/plain; charset=utf-16-le", "Brändt “x”".encode("utf-16-le"), False),
+        ("", "utf-8", True),
+        ("", "cp1252", True),
+        ("; charset=us-ascii", "utf-8", True),
+        ("; charset=utf-8", "utf-8", False),
+        ("; charset=utf-8", "mixed", True),
+        ("; charset=iso-8859-1", "cp1252", False),
+        ("; charset=utf-16-le", "utf-16-le", False),
+        *((f"; {unknown}", "utf-8", True) for unknown in (
+            "charset=gb2312", "charset=x-unknown", 'charset="utf\0-8"', "charset=base64", "charset=idna",
+            "charset*=x\0'en'utf-8")),
     ],
-)
-def test_bytes_outside_the_character_set_are_read_and_counted(tmp_path, content_type, body, guessed):
-    encoded = message(content_type, b64encode(body), b"Content-Transfer-Encoding: base64")
-    plain = [message(content_type, body)] if b"utf-16" not in content_type else []
-    for content in [encoded, *plain]:
+)  # fmt: skip
+def test_bytes_outside_the_character_set_are_read_and_counted(tmp_path, content_type, encoding, guessed):
+    body = SAID[:7].encode("cp1252") + SAID[7:].encode() if encoding == "mixed" else SAID.encode(encoding)
+    kind = b"text/plain" + content_type.encode()
+    plain = [message(kind, body)] if encoding != "utf-16-le" else []
+    for content in [message(kind, b64encode(body), b"Content-Transfer-Encoding: base64"), *plain]:
         (found,) = read(tmp_path / "a.eml", content)
-        assert found.texts == ["Brändt “x”"]
+        assert found.texts == [SAID]
         assert list(found.guessed.values()) == [1] * guessed
 
 

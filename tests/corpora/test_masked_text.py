@@ -41,8 +41,3 @@ def test_parsing_is_the_inverse_of_formatting(pieces):
         else:
             joined.append(piece)
     assert parse_masked(format_masked(joined)) == joined
-
-
-def test_a_marker_that_two_pieces_of_text_make_together_is_escaped():
-    line = format_masked(["[PERSON", "] met ", Marker("PERSON")])
-    assert parse_masked(line) == ["[PERSON] met ", Marker("PERSON")]

@@ -27,11 +27,7 @@ def test_all_sources_are_there_and_no_sentence_twice(folder, tmp_path):
     settings = settings_of(folder, folder / "sea.txt", folder / "bank.txt")
     cleaning = CleaningSettings(valid_sentences=5, test_sentences=5, seed=1)
     tally = divide(settings.open(), cleaning, tmp_path / "out", private=False, name="generic")
-    lines = [
-        line
-        for part in ("train", "valid", "test")
-        for line in (tmp_path / "out" / f"{part}.txt").read_text().splitlines()
-    ]
+    lines = "".join((tmp_path / "out" / f"{part}.txt").read_text() for part in tally.sentences).splitlines()
     assert len(lines) == len(set(lines)) == 50
     assert tally.sentences == {"train": 40, "valid": 5, "test": 5}
     assert sum("bank" in line for line in lines) == 20

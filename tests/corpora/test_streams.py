@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
@@ -18,8 +17,7 @@ from tasks.errors import CorpusError
 from tasks.filling import filled_lines
 
 MASKED = "the [MASK] sat\n" * 7
-COUNTS = "the\t90\ndog\t3\n"
-COMMAND = [sys.executable, "-c", "import sys; from tasks.cli import main; sys.exit(main(sys.argv[1:]))"]
+FILL = ["fill", "--method", "unigram", "--word-counts", "counts.tsv", "--report", "report.json"]
 
 
 @contextmanager
@@ -44,14 +42,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(filled_lines, "PART_LINES", 2)
     (tmp_path / "masked.txt").write_text(MASKED, encoding="utf-8")
-    (tmp_path / "counts.tsv").write_text(COUNTS, encoding="utf-8")
+    (tmp_path / "counts.tsv").write_text("the\t90\ndog\t3\n", encoding="utf-8")
     return tmp_path
-
-
-def fill(*options):
-    given = {"--method": "unigram", "--word-counts": "counts.tsv", "--report": "report.json"}
-    given.update(zip(options[::2], options[1::2], strict=True))
-    return main(["fill", *(word for pair in given.items() for word in pair)])
 
 
 def test_what_is_a_stream(tmp_path):
@@ -63,13 +55,14 @@ def test_what_is_a_stream(tmp_path):
     assert is_stream("/dev/null")
 
 
-def test_every_line_of_a_pipe_is_filled(folder):
-    assert fill("--input", "masked.txt", "--output", "file.txt") == 0
+@pytest.mark.parametrize("learning", [[], [*settings("prior=domain"), "--generic", "masked.txt"]], ids=len)
+def test_every_line_of_a_pipe_is_filled_also_by_what_learns_from_it(folder, learning):
+    assert main([*FILL, *learning, "--input", "masked.txt", "--output", "file.txt"]) == 0
     with process_substitution(MASKED) as path:
-        assert fill("--input", path, "--output", "pipe.txt") == 0
+        assert main([*FILL, *learning, "--input", path, "--output", "pipe.txt"]) == 0
     assert (folder / "pipe.txt").read_bytes() == (folder / "file.txt").read_bytes()
     report = json.loads((folder / "report.json").read_text())
-    assert set(report["inputs"]) == {"counts.tsv"}
+    assert set(report["inputs"]) == {"counts.tsv", *learning[3:]}
     assert report["measured"]["lines"] == 7
 
 
@@ -87,21 +80,10 @@ def test_every_line_of_a_named_pipe_is_masked(folder):
 
 
 @pytest.mark.parametrize("output", ["/dev/stdout", "-"])
-def test_standard_output_by_either_name(folder, output):
-    given = ["--input", "masked.txt", "--output", output, "--method", "unigram", "--word-counts", "counts.tsv"]
-    command = [*COMMAND, "fill", *given, "--report", "report.json"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 0, result.stderr
-    assert len(result.stdout.splitlines()) == 7
+def test_standard_output_by_either_name_is_written_into_and_not_replaced(folder, capsys, output):
+    assert main([*FILL, "--input", "masked.txt", "--output", output]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 7
     assert json.loads((folder / "report.json").read_text())["outputs"] == {}
-
-
-def test_what_learns_from_its_input_reads_a_pipe_once(folder):
-    options = ["--method", "unigram", *settings("prior=domain"), "--generic", "masked.txt"]
-    with process_substitution(MASKED) as path:
-        assert fill("--input", path, "--output", "out.txt", *options) == 0
-    assert fill("--input", "masked.txt", "--output", "whole.txt", *options) == 0
-    assert (folder / "out.txt").read_bytes() == (folder / "whole.txt").read_bytes()
 
 
 @pytest.mark.parametrize(

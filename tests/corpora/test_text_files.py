@@ -9,12 +9,8 @@ from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.errors import CorpusError
 
 
-def opened(source, **options):
-    return FilesCorpus(kind="files", source=str(source), **options).open()
-
-
 def documents(source, **options):
-    source = opened(source, **options)
+    source = FilesCorpus(kind="files", source=str(source), **options).open()
     return [document for part in source.parts for document in source.documents(part)]
 
 
@@ -37,13 +33,6 @@ def test_labels_of_records(tmp_path, name, content):
     (tmp_path / name).write_text(content, encoding="utf-8")
     found = documents(tmp_path / name, label_field="mood")
     assert found == [Document(['one, "1"'], label="1"), Document(["two"], label="-1")]
-
-
-def test_parquet(tmp_path):
-    table = pyarrow.table({"text": ["one", "two", "three"], "id": ["x", "x", "y"]})
-    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    assert [d.texts for d in documents(tmp_path / "a.parquet")] == [["one"], ["two"], ["three"]]
-    assert [d.texts for d in documents(tmp_path / "a.parquet", document_field="id")] == [["one", "two"], ["three"]]
 
 
 def test_folder_with_parts(tmp_path):
@@ -75,31 +64,32 @@ def test_bad_files(tmp_path, name, content, options, message):
 
 
 def test_bad_places(tmp_path):
-    with pytest.raises(CorpusError, match="does not exist"):
-        opened(tmp_path / "nothing")
-    with pytest.raises(CorpusError, match="holds no file that ends in"):
-        opened(tmp_path)
     table = pyarrow.table({"text": ["one", None], "n": [1, 2]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(CorpusError, match="no column 'body'; there are: text, n"):
-        documents(tmp_path / "a.parquet", text_field="body")
-    with pytest.raises(CorpusError, match="row 2: column 'text' holds no text"):
-        documents(tmp_path / "a.parquet")
+    (tmp_path / "empty").mkdir()
+    for name, options, message in (
+        ("nothing", {}, "does not exist"),
+        ("empty", {}, "holds no file that ends in"),
+        ("a.parquet", {"text_field": "body"}, "no column 'body'; there are: text, n"),
+        ("a.parquet", {}, "row 2: column 'text' holds no text"),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            documents(tmp_path / name, **options)
 
 
 def test_given_parts_must_be_there_and_nothing_else(tmp_path):
     for name in ("train.txt", "test.txt"):
         (tmp_path / name).write_text(name)
     with pytest.raises(CorpusError, match=r"has no file named valid\.\*"):
-        opened(tmp_path, parts="given")
+        documents(tmp_path, parts="given")
     with pytest.raises(CorpusError, match=r"train\.\* or valid\.\* or test\.\*"):
-        opened(tmp_path / "train.txt", parts="given")
+        documents(tmp_path / "train.txt", parts="given")
     (tmp_path / "valid.txt").write_text("valid.txt")
     found = {document.texts[0]: document.part for document in documents(tmp_path, parts="given")}
     assert found == {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"}
     (tmp_path / "more.txt").write_text("more.txt")
     with pytest.raises(CorpusError, match=r"holds 'more\.txt'"):
-        opened(tmp_path, parts="given")
+        documents(tmp_path, parts="given")
 
 
 def test_a_file_can_be_one_document_and_a_line_several_sentences(tmp_path):

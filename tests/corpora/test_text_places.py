@@ -8,53 +8,34 @@ from tasks.corpora.sources.given_file import GivenFile
 from tasks.corpora.text_places import TextPlaces, lines_of
 from tasks.errors import CorpusError
 
-CASES = {
-    "text": ("a.txt", {}, "Ada met Bo.\r\n\r\n  Cy, too\nend", "ADA MET BO.\r\n\r\n  CY, TOO\nEND"),
-    "mark": ("a.txt", {}, "\ufeffAda\n", "\ufeffADA\n"),
-    "csv": (
-        "a.csv",
-        {"text_field": "note"},
+CASES = [
+    ("a.txt", None, "Ada met Bo.\r\n\r\n  Cy, too\nend", "ADA MET BO.\r\n\r\n  CY, TOO\nEND"),
+    ("mark.txt", None, "\ufeffAda\n", "\ufeffADA\n"),
+    ("a.csv", "note",
         'id;note;who\r\n1;"Hi ""Bo""\nline two; end";x\r\n\r\n2;plain;"y"\r\n3;"";z',
-        'id;note;who\r\n1;"HI ""BO""\nLINE TWO; END";x\r\n\r\n2;PLAIN;"y"\r\n3;"";z',
-    ),
-    "tsv": ("a.tsv", {"text_field": "b"}, 'a\tb\n1\tthe "end\n', 'a\tb\n1\tTHE "END\n'),
-    "jsonl": (
-        "a.jsonl",
-        {"text_field": "turns.said"},
+        'id;note;who\r\n1;"HI ""BO""\nLINE TWO; END";x\r\n\r\n2;PLAIN;"y"\r\n3;"";z'),
+    ("a.tsv", "b", 'a\tb\n1\tthe "end\n', 'a\tb\n1\tTHE "END\n'),
+    ("a.jsonl", "turns.said",
         '{"id":1, "turns": [{"said":"caf\\u00e9 \\"x\\"", "by": "said"},{"by":"b","said" : "zwei"}]}\n\n'
         '{"id": 2,"turns":[],"said":"outer","n":[1.5e3,null]}\n',
         '{"id":1, "turns": [{"said":"CAF\\u00c9 \\"X\\"", "by": "said"},{"by":"b","said" : "ZWEI"}]}\n\n'
-        '{"id": 2,"turns":[],"said":"outer","n":[1.5e3,null]}\n',
-    ),
-    "content": (
-        "a.jsonl",
-        {"text_field": "messages.content"},
+        '{"id": 2,"turns":[],"said":"outer","n":[1.5e3,null]}\n'),
+    ("content.jsonl", "messages.content",
         '{"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"system","content":"be"}]}\n',
-        '{"messages":[{"role":"user","content":[{"type":"text","text":"HI"}]},{"role":"system","content":"BE"}]}\n',
-    ),
-    "json": (
-        "a.json",
-        {},
-        '{\n "v": 1,\n "rows": [{"text": "a é"}, {"text": "b"}]\n}',
-        '{\n "v": 1,\n "rows": [{"text": "A É"}, {"text": "B"}]\n}',
-    ),
-    "vtt": (
-        "a.vtt",
-        {},
+        '{"messages":[{"role":"user","content":[{"type":"text","text":"HI"}]},{"role":"system","content":"BE"}]}\n'),
+    ("a.json", None, '{\n "v": 1,\n "rows": [{"text": "a é"}, {"text": "b"}]\n}',
+        '{\n "v": 1,\n "rows": [{"text": "A É"}, {"text": "B"}]\n}'),
+    ("a.vtt", None,
         "WEBVTT\n\nNOTE by Ada\n\n1\n00:01.000 --> 00:02.000 align:left\n<v Ada Lovelace>Hi <i>Bo</i> &amp; co\n\n"
         "00:03.000 --> 00:04.000\n<v Ada Lovelace>yes\nno\n",
         "WEBVTT\n\nNOTE BY ADA\n\n1\n00:01.000 --> 00:02.000 align:left\n<v Speaker 1>HI <i>BO</i> &amp; CO\n\n"
-        "00:03.000 --> 00:04.000\n<v Speaker 1>YES\nNO\n",
-    ),
-    "srt": (
-        "a.srt",
-        {},
+        "00:03.000 --> 00:04.000\n<v Speaker 1>YES\nNO\n"),
+    ("a.srt", None,
         "1\n00:00:01,000 --> 00:00:02,000\nAda: hi\n\n2\n00:00:02,000 --> 00:00:03,000\nBo: oh\n\n"
         "3\n00:00:03,000 --> 00:00:04,000\nAda: bye\n",
         "1\n00:00:01,000 --> 00:00:02,000\nSpeaker 1: HI\n\n2\n00:00:02,000 --> 00:00:03,000\nBO: OH\n\n"
-        "3\n00:00:03,000 --> 00:00:04,000\nSpeaker 1: BYE\n",
-    ),
-}  # fmt: skip
+        "3\n00:00:03,000 --> 00:00:04,000\nSpeaker 1: BYE\n"),
+]  # fmt: skip
 FORMS = {"vtt": "subtitles", "srt": "subtitles", "txt": "text"}
 
 
@@ -63,17 +44,15 @@ def places_of(path, **options) -> TextPlaces:
     return TextPlaces(GivenFile(path, path.name, form, **options))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("name", "field", "before", "after"), CASES, ids=[case[0] for case in CASES])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-def test_a_copy_has_other_texts_and_all_else_unchanged(tmp_path, case, encoding):
-    name, options, before, after = CASES[case]
+def test_a_copy_has_other_texts_and_all_else_unchanged(tmp_path, name, field, before, after, encoding):
     path, copy = tmp_path / name, tmp_path / "copy"
     path.write_bytes(before.encode(encoding))
-    places = places_of(path, encoding=encoding, **options)
+    places = places_of(path, encoding=encoding, text_field=field or "text")
     places.write(copy, str)
-    assert copy.read_bytes().decode(encoding) == before.replace("<v Ada Lovelace>", "<v Speaker 1>").replace(
-        "Ada: ", "Speaker 1: "
-    )
+    unnamed = before.replace("<v Ada Lovelace>", "<v Speaker 1>").replace("Ada: ", "Speaker 1: ")
+    assert copy.read_bytes().decode(encoding) == unnamed
     places.write(copy, str.upper)
     assert copy.read_bytes().decode(encoding) == after
 
@@ -89,17 +68,14 @@ def test_a_column_of_parquet_is_replaced(tmp_path):
     assert found.schema.metadata == {b"origin": b"x"}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "options", "fields"),
-    [
-        ("a.csv", "id,text\n1,x\n", {}, {"id"}),
-        ("a.jsonl", '{"text": "a"}\n{"text": "b", "late": {"name": "c"}}\n', {}, {"late.name"}),
-        ("a.txt", "x\n", {}, set()),
-    ],
-)
-def test_every_field_but_the_text_is_named(tmp_path, name, content, options, fields):
-    (tmp_path / name).write_text(content)
-    assert places_of(tmp_path / name, **options).other_fields() == fields
+def test_every_field_but_the_text_is_named(tmp_path):
+    for name, content, fields in [
+        ("a.csv", "id,text\n1,x\n", {"id"}),
+        ("a.jsonl", '{"text": "a"}\n{"text": "b", "late": {"name": "c"}}\n', {"late.name"}),
+        ("a.txt", "x\n", set()),
+    ]:
+        (tmp_path / name).write_text(content)
+        assert places_of(tmp_path / name).other_fields() == fields
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,19 @@
+"""Counts of a text's words, and their blending with published word frequencies."""
+
 from tasks.cli import main
-from tasks.corpora.word_counts import count_lines, read_word_counts, write_word_counts
+from tasks.corpora.sources.published_frequencies import blend_counts, published_frequencies
+from tasks.corpora.word_counts import count_lines, read_word_counts
 from tasks.corpora.words import words_of
+
+COUNTS = {"the": 6, "Nice": 3, "nice": 1}
 
 
 def test_counts_are_cased_and_in_order(tmp_path):
-    (tmp_path / "text.txt").write_text("The cat, the dog.\nthe cat's Dog!\n\n")
-    assert main(["count-words", "--input", str(tmp_path / "text.txt"), "--output", str(tmp_path / "counts.tsv")]) == 0
-    assert (tmp_path / "counts.tsv").read_text() == "cat\t2\nthe\t2\nDog\t1\nThe\t1\ndog\t1\n"
-    assert dict(read_word_counts(tmp_path / "counts.tsv")) == {"the": 2, "cat": 2, "Dog": 1, "The": 1, "dog": 1}
+    text, counts = tmp_path / "text.txt", tmp_path / "counts.tsv"
+    text.write_text("The cat, the dog.\nthe cat's Dog!\n\n")
+    assert main(["count-words", "--input", str(text), "--output", str(counts)]) == 0
+    assert counts.read_text() == "cat\t2\nthe\t2\nDog\t1\nThe\t1\ndog\t1\n"
+    assert dict(read_word_counts(counts)) == {"the": 2, "cat": 2, "Dog": 1, "The": 1, "dog": 1}
 
 
 def test_counting_by_stretches_is_counting_by_words():
@@ -17,9 +23,34 @@ def test_counting_by_stretches_is_counting_by_words():
     assert counts["Tom"] == 9
 
 
-def test_no_word_at_all(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text("...\n\n")
-    write_word_counts(tmp_path / "counts.tsv", {"old": 1})
-    assert main(["count-words", "--input", str(tmp_path / "text.txt"), "--output", str(tmp_path / "counts.tsv")]) == 1
-    assert "holds no word" in capsys.readouterr().err
-    assert (tmp_path / "counts.tsv").read_text() == "old\t1\n"
+def test_refusals_leave_the_earlier_counts(tmp_path, capsys):
+    text, counts = tmp_path / "text.txt", tmp_path / "counts.tsv"
+    counts.write_text("old\t1\n")
+    command = ["count-words", "--input", str(text), "--output", str(counts)]
+    for content, options, says in (
+        ("...\n\n", [], "holds no word"),
+        ("one line\n", ["--set", "published_languages=[en, cy]"], "cy: no published frequencies; give some of ar, "),
+    ):
+        text.write_text(content)
+        assert main([*command, *options]) == 1
+        assert says in capsys.readouterr().err
+        assert counts.read_text() == "old\t1\n"
+
+
+def test_published_words_weigh_their_share():
+    # Ten words are counted: at one half the list is ten more, 1 "the", 5 "yeah", 4 "nice", of which one is small.
+    blended = blend_counts(COUNTS, {"the": 0.1, "yeah": 0.5, "nice": 0.4}, 0.5)
+    assert blended == {"the": 7, "Nice": 6, "nice": 2, "yeah": 5}
+    assert blend_counts(COUNTS, {"the": 0.5, "yeah": 0.5}, 0.0) == COUNTS
+    assert blend_counts(COUNTS, {"the": 0.5, "yeah": 0.5}, 1.0) == {"the": 5, "yeah": 5}
+    assert "rare" not in blend_counts(COUNTS, {"rare": 0.01}, 0.5)
+
+
+def test_the_published_list_is_conversational_without_numbers_and_of_several_languages_each_has_its_part():
+    english = published_frequencies()
+    assert english["the"] > english["yeah"] > english["encyclopedia"] > 0
+    assert not any(character.isdigit() for word in english for character in word)
+    icelandic, latvian, both = map(published_frequencies, (["is"], ["lv"], ["is", "lv"]))
+    for word in ("og", "un"):
+        assert both[word] == icelandic.get(word, 0.0) / 2 + latvian.get(word, 0.0) / 2
+    assert both["og"] > 100 * latvian.get("og", 0.0)

@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import yaml
+
 from tasks.files.private_folders import PRIVATE_FOLDERS, close_private_folders
 
 ROOT = Path(__file__).parents[2]
@@ -50,36 +52,33 @@ def dvc(folder: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+MADE = {
+    "data/private/corpora/chat/train.txt", "models/tuned_fillers/chat/words.tsv", "results/reports/corpora/chat.json",
+}  # fmt: skip
+
+
 def test_bare_dvc_leaves_nothing_private_open_not_even_what_it_checks_out(tmp_path):
     checkout = tmp_path / "a checkout"
     for name in ("data", "models", "results", ".dvc/cache"):
-        (checkout / name).mkdir(parents=True)
-        (checkout / name).chmod(0o755)
-    parameters = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    old = "  chat:\n    kind: chitchat\n    source: constraints.txt\n"
-    assert old in parameters
-    parameters = parameters.replace(old, "  chat:\n    kind: files\n    source: text.txt\n")
-    (checkout / "params.yaml").write_text(
-        parameters.replace("valid_sentences: 1000, test_sentences: 2000", "valid_sentences: 5, test_sentences: 5")
-    )
-    (checkout / "text.txt").write_text(
-        "".join(f"The dog number {number} of Zyxwquill sleeps.\n" for number in range(40))
-    )
-    (checkout / "dvc.yaml").write_text(GRAPH)
-    (checkout / ".dvc" / "config").write_text("[core]\n    no_scm = true\n")
+        (checkout / name).mkdir(parents=True, mode=0o755)
+    cleaning = {"valid_sentences": 5, "test_sentences": 5}
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["corpora"]["chat"] = {"kind": "files", "source": "text.txt", "cleaning": cleaning}
+    for name, content in {
+        "params.yaml": yaml.safe_dump(parameters),
+        "text.txt": "".join(f"The dog number {number} of Zyxwquill sleeps.\n" for number in range(40)),
+        "dvc.yaml": GRAPH,
+        ".dvc/config": "[core]\n    no_scm = true\n",
+    }.items():
+        (checkout / name).write_text(content, encoding="utf-8")
     dvc(checkout, "repro")
-    made = {
-        "data/private/corpora/chat/train.txt",
-        "models/tuned_fillers/chat/words.tsv",
-        "results/reports/corpora/chat.json",
-    }
-    for _ in range(2):
-        assert all((checkout / name).is_file() for name in made)
-        private = [name for name in open_to_others(checkout) if name.startswith(PRIVATE_FOLDERS)]
-        assert private == []
-        for name in ("data/private", "models/tuned_fillers", "results/reports"):
-            shutil.rmtree(checkout / name)
-        dvc(checkout, "checkout")
+    for is_checked_out in (False, True):
+        if is_checked_out:
+            for name in ("data/private", "models/tuned_fillers", "results/reports"):
+                shutil.rmtree(checkout / name)
+            dvc(checkout, "checkout")
+        assert all((checkout / name).is_file() for name in MADE)
+        assert [name for name in open_to_others(checkout) if name.startswith(PRIVATE_FOLDERS)] == []
 
 
 def test_another_user_neither_reads_nor_swaps_the_tables_that_dvc_loads() -> None:
@@ -108,34 +107,21 @@ def test_another_user_neither_reads_nor_swaps_the_tables_that_dvc_loads() -> Non
 
 def test_cleaning_leaves_the_closed_folders_and_what_is_no_output(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
-    kept = {
-        "data/README.md",
-        "data/raw/mail.txt",
-        "data/private/keys/clone_key",
-        "data/private/ledger.jsonl",
-        "data/private/releases/mail.json",
-        "models/recogniser/settings.json",
-        "models/recogniser_report.json",
-        "models/english_spanish/settings.json",
-        "models/english_spanish_report.json",
-        "models/taggers/README.md",
-        "releases/mail/text.txt",
-        "results/.gitignore",
-    }
-    outputs = {
-        "data/private/corpora/chat/train.txt",
-        "data/obfuscated/chat/text.txt",
-        "data/word_counts.tsv",
-        "models/tuned_fillers/chat/filler",
-        "models/taggers/crf/model",
-        "results/summary.json",
-        "results/cells.ok",
-    }
-    for name in kept | outputs:
+    left = set(
+        "data/README.md data/raw/mail.txt data/private/keys/clone_key data/private/ledger.jsonl "
+        "data/private/releases/mail.json models/recogniser/settings.json models/recogniser_report.json "
+        "models/english_spanish/settings.json models/english_spanish_report.json models/taggers/README.md "
+        "releases/mail/text.txt results/.gitignore".split()
+    )
+    outputs = set(
+        "data/private/corpora/chat/train.txt data/obfuscated/chat/text.txt data/word_counts.tsv "
+        "models/tuned_fillers/chat/filler models/taggers/crf/model results/summary.json results/cells.ok".split()
+    )
+    for name in left | outputs:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     close_private_folders(tmp_path)
     subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
-    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == kept | {"Makefile"}
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == left | {"Makefile"}
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in PRIVATE_FOLDERS} == {0o700}

@@ -7,6 +7,7 @@ from tasks.corpora.words import word_spans, words_of
 from tasks.errors import ModelError, ParameterError
 from tasks.masking.combined_techniques import CombinedTechniques
 from tasks.masking.lists.allowed_words import AllowedWords
+from tasks.masking.taggers import entity_tagger
 from tasks.masking.taggers.spacy_tagger import set_up_spacy
 from tasks.masking.technique import Finding, MaskingTally, Technique
 from tasks.masking.techniques import AnyTechnique
@@ -39,6 +40,7 @@ def found(rule, *parts, line=LINE):
 def test_rules(rule, words):
     parts = [Finds("a", "Tom Ann 5"), Finds("b", "Ann 5 cats"), Finds("c", "saw Tom Ann")]
     assert list(found(rule, *parts)) == words.split()
+    # Of two, more than half are both.
     assert list(found("majority", Finds("a", "Tom Ann"), Finds("b", "Ann cats"))) == ["Ann"]
 
 
@@ -105,23 +107,23 @@ class Loses(Finds):
         return (result for result in super().findings(lines) if result[0] != "b")
 
 
-@pytest.mark.parametrize("lines", [["a", "b", "c"], ["a", "b"]])
-def test_a_part_that_loses_a_line(lines):
-    with pytest.raises(ModelError, match="combination: line 2: the part broken did not give back the line"):
-        list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
+def test_a_part_that_loses_a_line():
+    for lines in (["a", "b", "c"], ["a", "b"]):
+        with pytest.raises(ModelError, match="combination: line 2: the part broken did not give back the line"):
+            list(CombinedTechniques([Finds("a", ""), Loses("broken", "")], "union").findings(lines))
 
 
-def test_a_tagger_for_each_language(tmp_path):
+def test_a_tagger_for_each_language(learned_once, tmp_path):
     """Both taggers find a word of either language; each is asked for the words of its own alone."""
     lines = ["we went to the house with my sister yesterday", "mi hermana no quería comer nada esta mañana"]
     set_up_spacy()
     parts = []
-    for code, other, names in (("en", "es", ("house", "hermana")), ("es", "en", ("sister", "mañana"))):
+    for code, names in (("en", ("house", "hermana")), ("es", ("sister", "mañana"))):
         pipeline = spacy.blank(code)
         pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": name} for name in names])
         pipeline.to_disk(tmp_path / code)
         tagger = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": str(tmp_path / code)}}
-        of_language = {"kind": "language_lists", "lists": {code: 0, other: "all"}, "mask_names": False}
+        of_language = {"kind": "language_lists", "lists": {"en": "all", "es": "all", code: 0}, "mask_names": False}
         parts.append({"kind": "combination", "rule": "intersection", "parts": [tagger, of_language]})
     settings = check_settings(AnyTechnique, {"kind": "combination", "rule": "union", "parts": parts}, "options")
     technique = settings.build(None, 1)
@@ -132,12 +134,12 @@ def test_a_tagger_for_each_language(tmp_path):
     ]
 
 
-def test_every_tagger_masks_what_any_of_those_that_ship_finds():
+def test_every_tagger_masks_what_any_of_those_that_ship_finds(monkeypatch, shipped):
     """Directly, as a part of another union, and with the class that the first of them gives."""
     lines = ["Ottilie Kowalczyk lives in Rotterdam.", "write to ada@example.org or call 212-555-0199", "we slept well"]
+    monkeypatch.setattr(entity_tagger, "load_tagger", lambda settings, threads: shipped(settings.kind))
     settings = check_settings(AnyTechnique, {"kind": "every_tagger"}, "options")
-    parts = [part.build(None, 1) for part in settings.parts]
-    alone = [[findings for _, findings in part.findings(lines)] for part in parts]
+    alone = [[findings for _, findings in part.build(None, 1).findings(lines)] for part in settings.parts]
     together = [findings for _, findings in settings.build(None, 1).findings(lines)]
     for number, findings in enumerate(together):
         first = {}

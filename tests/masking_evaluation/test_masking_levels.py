@@ -1,5 +1,7 @@
 """Every number here is counted by hand."""
 
+from functools import partial
+
 import pytest
 from judging import judged
 
@@ -17,16 +19,11 @@ from tasks.masking_evaluation.levels import (
 )
 
 LINES = (
-    # Two of three private words masked, and "went" too many.
-    "<PER:*Ann* Lee> *went* to <LOC:*Bonn*>",
-    # Wholly found, nothing too many.
-    "<PER:*Bob*> slept",
-    # Nothing private, one word too many of five.
-    "we had *rather* good tea",
-    # Private, nothing masked.
-    "ask <PER:Wu>",
-    # Nothing private, nothing masked.
-    "fine",
+    "<PER:*Ann* Lee> *went* to <LOC:*Bonn*>",  # two of three private words masked, and "went" too many
+    "<PER:*Bob*> slept",  # wholly found, nothing too many
+    "we had *rather* good tea",  # nothing private, one word too many of five
+    "ask <PER:Wu>",  # private, nothing masked
+    "fine",  # nothing private, nothing masked
 )
 RATES = ("recall", "precision", "f2")
 
@@ -70,6 +67,7 @@ def test_rates_and_what_is_undefined(counts, expected):
             {"distinct_masked_runs": 1, "precision": 0, "recall": 1}),
         (entity_scores, ["<PER:*Ann*>", "<PER:Ann>"], None, {"recall": 0.5}),
         (entity_scores, ["<PER:*Ann*>", "<PER:Ann>"], ["a", "a"], {"recall": 0, "entities": 1}),
+        (partial(entity_scores, whole_corpus=True), ["<PER:*Ann*>", "<PER:Ann>"], None, {"recall": 0}),
         # With private words: lines 1, 2, 4; wholly masked: 2. With masked words: 1, 2, 3; nothing too many: 2.
         (document_scores, LINES, None,
             {"documents": 5, "private_documents": 3, "masked_documents": 3, **dict.fromkeys(RATES, 1 / 3)}),
@@ -83,10 +81,6 @@ def test_rates_and_what_is_undefined(counts, expected):
 def test_levels(score, lines, documents, expected):
     found = score(judged(*lines, documents=documents))
     assert {name: found[name] for name in expected} == pytest.approx(expected)
-
-
-def test_entities_of_the_whole_gold_set():
-    assert entity_scores(judged("<PER:*Ann*>", "<PER:Ann>"), whole_corpus=True)["recall"] == 0
 
 
 def test_scope_leaves_out_classes_that_the_gold_does_not_annotate_unless_they_protect():

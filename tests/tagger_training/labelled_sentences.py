@@ -1,6 +1,6 @@
 """Handmade labelled sentences in which the context alone says what is private."""
 
-from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
+from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 
 NAMES = "Ana Bo Cem Dov Eli Fay Gus Hal Ida Jon Kim Lou Mia Ned Ola Pia Quin Rae Sol Tess".split()
 TOWNS = "Aarau Bregenz Cottbus Dillingen Erfurt Fulda Gotha Hameln Ilmenau Jena".split()
@@ -12,21 +12,19 @@ def labelled(text: str, **labels: str) -> LabelledLine:
     return LabelledLine(text, spans, 1)
 
 
-def sentences(names, towns):
-    lines = []
-    for index, name in enumerate(names):
-        town = towns[index % len(towns)]
-        lines += [
-            labelled(f"my name is {name} and that is all", PERSON=name),
-            labelled(f"she lives in {town} with a dog", CITY=town),
-            labelled("that is all we know about it"),
-            labelled("the dog is with us and it lives"),
-        ]
-    return lines
+def sentences(name: str, town: str) -> list[LabelledLine]:
+    return [
+        labelled(f"my name is {name} and that is all", PERSON=name),
+        labelled(f"she lives in {town} with a dog", CITY=town),
+        labelled("that is all we know about it"),
+        labelled("the dog is with us and it lives"),
+    ]
 
 
-def write_folder(folder, train, test):
-    folder.mkdir()
-    write_labelled(folder / "train.jsonl", train)
-    write_labelled(folder / "test.jsonl", test)
-    return folder
+LINES = [line for index, name in enumerate(NAMES) for line in sentences(name, TOWNS[index % len(TOWNS)])]
+"""Four sentences for each name."""
+
+
+def found_by(tagger, *lines):
+    """The words and classes that a tagger finds in each line."""
+    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in tagger.tag(lines)]

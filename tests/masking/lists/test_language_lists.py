@@ -11,6 +11,7 @@ from tasks.masking.lists.language_lists import LanguageLists
 from tasks.masking.technique import MaskingTally
 from tasks.settings.checks import check_settings
 
+pytestmark = pytest.mark.usefixtures("learned_once")
 LINES = [
     "we went to the house with my sister yesterday",
     "mi hermana no quería comer nada esta mañana",
@@ -26,26 +27,20 @@ def masked(lists, lines=LINES, **settings):
     return [text for text, _ in technique.mask(lines, "mask", tally, with_spans=False)], technique, tally
 
 
-def test_everyday_words_of_both_languages_are_kept():
+def test_everyday_words_of_both_languages_are_unmasked():
     texts, technique, tally = masked({"en": "allow_list", "es": 10_000})
     assert tally.masked_words <= 2, texts
-    shares = technique.by_language.shares
-    assert max(shares["en"], shares["es"]) < 0.1
+    assert max(technique.by_language.shares[code] for code in ("en", "es")) < 0.1
 
 
-def test_one_language_alone_is_masked():
-    texts, technique, _ = masked({"en": "all", "es": 0})
+def test_of_one_language_alone_a_word_is_looked_up_in_its_own():
+    """``no`` is a word of both languages: the company that it keeps says of which."""
+    texts, technique, _ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
     assert texts[0] == LINES[0]
     assert set(texts[1].split()) == {"[MASK]"}
     assert texts[2] == "[MASK] I told you that already [MASK] [MASK] [MASK] [MASK]"
-    assert technique.in_force()["list_words"] == {"en": None, "es": 0}
-
-
-def test_a_word_is_looked_up_in_its_own_language():
-    """``no`` is a word of both languages: the company that it keeps says of which."""
-    texts, *_ = masked({"en": "all", "es": 0}, [*LINES, "there is no way that we can do this"])
     assert texts[5] == "there is no way that we can do this"
-    assert "no" not in texts[1].split()
+    assert technique.in_force()["list_words"] == {"en": None, "es": 0}
 
 
 def test_names_are_not_everyday_words_however_frequent():
@@ -57,19 +52,22 @@ def test_names_are_not_everyday_words_however_frequent():
     assert texts[0].split()[1] == "[MASK]"
 
 
-def test_allowed_words_are_written_with_their_language(tmp_path):
+@pytest.fixture
+def files(tmp_path):
+    """Options of a command that masks ``text.txt``; ``kept.txt`` gets the words that are never masked."""
     (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    paths = ["--input", "text.txt", "--output", "masked.txt", "--allowed-words", "kept.txt"]
-    arguments = [str(tmp_path / each) if each.endswith(".txt") else each for each in paths]
-    lists = ["--technique", "language_lists", "--set", "lists={en: 500, es: 500}"]
-    assert main(["mask", *arguments, *lists]) == 0
-    kept = (tmp_path / "kept.txt").read_text(encoding="utf-8").splitlines()
-    assert {"the\ten", "nada\tes", "no", "no\ten", "no\tes"} <= set(kept)
-    assert "nada" not in kept
-    lists = ["--technique", "language_lists", "--set", "lists={en: 500, hi-Latn: 500}"]
-    assert main(["mask", *arguments, *lists]) == 0
-    by_language = read_word_list(tmp_path / "kept.txt", of_languages=True).by_language
-    assert "mujhe" in by_language["hi-Latn"]
+    names = {"input": "text.txt", "output": "masked.txt", "allowed-words": "kept.txt", "report": "a.json"}
+    return [word for option, name in names.items() for word in (f"--{option}", str(tmp_path / name))]
+
+
+def test_allowed_words_are_written_with_their_language(tmp_path, files):
+    for second, words in (("es", {"the\ten", "nada\tes", "no", "no\ten", "no\tes"}), ("hi-Latn", {"mujhe\thi-Latn"})):
+        lists = f"lists={{en: 500, {second}: 500}}"
+        assert main(["mask", *files, "--technique", "language_lists", "--set", lists]) == 0
+        kept = (tmp_path / "kept.txt").read_text(encoding="utf-8").splitlines()
+        assert words <= set(kept)
+        assert "nada" not in kept
+    assert "mujhe" in read_word_list(tmp_path / "kept.txt", of_languages=True).by_language["hi-Latn"]
 
 
 def test_the_list_may_be_a_file(tmp_path):
@@ -137,11 +135,8 @@ def test_refusals(lists, error):
         check_settings(LanguageLists, {"kind": "language_lists", "lists": lists}, "options")
 
 
-def test_every_report_says_what_was_masked_of_each_language(tmp_path, capsys):
+def test_every_report_says_what_was_masked_of_each_language(tmp_path, files, capsys):
     """By a technique that knows no languages as by one that does; whoever reads it is warned of an English list."""
-    text, output, report = (tmp_path / name for name in ("text.txt", "masked.txt", "a.json"))
-    text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    files = ["--input", str(text), "--output", str(output), "--report", str(report)]
     for technique, options in (
         ("allow_list", ["--languages", "en,es"]),
         ("language_lists", []),
@@ -150,16 +145,14 @@ def test_every_report_says_what_was_masked_of_each_language(tmp_path, capsys):
     ):
         assert main(["mask", "--technique", technique, *options, *files]) == 0
         assert ("masked more than 2 times" in capsys.readouterr().err) == (bool(options))
-        measured = json.loads(report.read_text())["measured"]
+        measured = json.loads((tmp_path / "a.json").read_text())["measured"]
         shares = measured["masked_by_language"]
         assert measured["most_masked_language"] == max(shares.values(), default=None)
         assert (shares == {}) == (technique == "allow_list" and not options)
 
 
-def test_a_preview_says_of_each_word_its_language(tmp_path, capsys):
-    (tmp_path / "text.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
-    options = ["--technique", "allow_list", "--languages", "en,es", "--input", str(tmp_path / "text.txt")]
-    assert main(["preview", *options]) == 0
+def test_a_preview_says_of_each_word_its_language(files, capsys):
+    assert main(["preview", "--technique", "allow_list", "--languages", "en,es", *files[:2]]) == 0
     shown = capsys.readouterr().out
     assert "es: not on the allow list" in shown
     assert "en: not on the allow list" not in shown

