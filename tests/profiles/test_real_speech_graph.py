@@ -75,18 +75,15 @@ def test_what_was_said_is_never_pushed(stages):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("key", "value", "message"),
     [
-        ({"rescored_datasets": ["book"]}, "compare.rescored_datasets: 'book' is no key of 'speech.nbest' that fits"),
-        (
-            {"speech_datasets": ["books"]},
-            "'books' is one of compare.speech_datasets too; a data set has one recogniser",
-        ),
+        ("rescored_datasets", "book", "compare.rescored_datasets: 'book' is no key of 'speech.nbest' that fits"),
+        ("speech_datasets", "books", "'books' is one of compare.speech_datasets too; a data set has one recogniser"),
     ],
 )
-def test_data_sets_that_make_no_sense_are_named(tmp_path, changes, message):
+def test_data_sets_that_make_no_sense_are_named(tmp_path, key, value, message):
     document = yaml.safe_load(profile_text("real_speech", ROOT))
-    document["compare"] |= changes
+    document["compare"][key] = [value]
     speech = {"kind": "manifest", "source": "data/raw/calls.jsonl"}
     document["speech"]["corpora"] = {"books": {"dev": speech, "test": speech}}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
