@@ -5,6 +5,7 @@ A command runs in a folder with the files of ``HANDED_OUT`` and the file ``x``; 
 
 import gzip
 import json
+from pathlib import Path
 from typing import NamedTuple
 
 Files = bytes | str | dict[str, bytes | str | None] | None
@@ -500,7 +501,8 @@ CASES += [
     Case("check-nbest: lists", "check-nbest --set source=dev.jsonl --output o.jsonl", status=0),
 ]  # fmt: skip
 
-# params.yaml, where `x` is the shipped file with one part replaced -----------------------------------------------
+# params.yaml, the shipped file with one part replaced -----------------------------------------------------------
+SHIPPED = (Path(__file__).parents[2] / "params.yaml").read_bytes()
 CORPUS, ALLOW_LIST = "kind: chitchat\n    source: constraints.txt", "allow_list: {kind: allow_list}"
 REPLACED = {
     "a key twice": ("evaluation: {", "evaluation: {}\nevaluation: {",
@@ -538,16 +540,25 @@ FITTING = {
     "a source with spaces": (CORPUS, "kind: files\n    source: my own $(touch PWNED) mail.txt"),
     "a byte order mark": ("# The experiment", "\ufeff# The experiment"),
 }  # fmt: skip
-CASES += [Case(f"params.yaml: {name}", PARAMS, says) for name, (_, _, says) in REPLACED.items()]
-CASES += [Case(f"params.yaml: {name}", PARAMS, status=0) for name in FITTING]
+
+
+def replaced(old: str, new: str | bytes) -> bytes:
+    """The shipped parameters with one part replaced."""
+    assert SHIPPED.count(old.encode()) == 1
+    return SHIPPED.replace(old.encode(), new if isinstance(new, bytes) else new.encode())
+
+
+CASES += [Case(f"params.yaml: {name}", PARAMS, says, replaced(old, new)) for name, (old, new, says) in REPLACED.items()]
+CASES += [Case(f"params.yaml: {name}", PARAMS, x=replaced(*parts), status=0) for name, parts in FITTING.items()]
 BAD_NAMES = (
     "a b", "a'b", 'a"b', "..", "../a", "a/b", "$(touch PWNED)", "a;touch PWNED", "`touch PWNED`", "a.b", "a@b", "a,b",
     "{a}", "-a", "über", "a\nb", "", "a" * 300,
 )  # fmt: skip
 CASES += [
-    Case(f"params.yaml: a dataset called {name[:20]!r}", PARAMS, "letters, digits and underscores only")
+    Case(f"params.yaml: a dataset called {name[:20]!r}", PARAMS, "letters, digits and underscores only",
+        replaced("\ncorpora:\n", f"\ncorpora:\n  {json.dumps(name)}: {{kind: files, source: x}}\n"))
     for name in BAD_NAMES
-]
+]  # fmt: skip
 CASES += [
     Case("params.yaml: a list", PARAMS, "must hold sections", x="- 1\n"),
     Case("params.yaml: not there", PARAMS, "'params.yaml' does not exist", x={"params.yaml": None}),

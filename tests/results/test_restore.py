@@ -22,13 +22,18 @@ NAME = f"perplexity/{TOP_K.path}"
 REPORT = report_path(NAME)
 
 
-def run(*command, folder=Path()):
-    environment = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+def environment(**more):
+    """Of commands that git and DVC run in."""
+    known = {**os.environ, "DVC_NO_ANALYTICS": "1", "GIT_CONFIG_GLOBAL": os.devnull, **more}
     # The stages of a bare `dvc repro` call `palimpsest`: the one of this interpreter, activated or not.
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    known["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{known['PATH']}"
     for name in ("GIT_AUTHOR", "GIT_COMMITTER"):
-        environment |= {f"{name}_NAME": "A Tester", f"{name}_EMAIL": "tester@example.org"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+        known |= {f"{name}_NAME": "A Tester", f"{name}_EMAIL": "tester@example.org"}
+    return known
+
+
+def run(*command, folder=Path()):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
@@ -162,7 +167,9 @@ def made_checkout(tmp_path_factory):
     (folder / "params.yaml").write_text(yaml.safe_dump(parameters), encoding="utf-8")
     palimpsest(folder, "add", "data/raw/mail.txt")
     palimpsest(folder, "cells")
-    run("env", f"PYTHONPATH={folder}", sys.executable, "-m", "dvc", "repro", "-q", "corpus@mail", folder=folder)
+    variables = environment(PYTHONPATH=str(folder))
+    made = forked_commands.dvc(folder, "repro", "-q", "corpus@mail", environment=variables)
+    assert made.returncode == 0, made.stderr
     return folder
 
 
