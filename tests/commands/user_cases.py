@@ -76,9 +76,9 @@ ODD_TEXTS = {
     "emoji": "😀😀 Zebulon 👩‍👩‍👧 🇩🇪 [MASK]❤️\n",
     "markers and escapes": "[MASK] [\\MASK] [[MASK]] [PERSON]x Zebulon [\\\\PERSON]\n",
     "combining marks": "e\u0301 ﬁ Ⅷ ß İ ǅ 𝒵ℴ𝓁𝓉𝒶𝓃 [MASK]\n",
-    "a line of a million words": "Zebulon [MASK], " * 60_000 + "\n",
-    "a line of a million characters": "z" * 1_000_000 + " [MASK]\n",
-    "a hundred thousand empty lines": "[MASK]\n" + "\n" * 100_000,
+    "a line of ten thousand words": "Zebulon [MASK], " * 5_000 + "\n",
+    "a word of a million characters": "z" * 1_000_000 + " [MASK]\n",
+    "twenty thousand empty lines": "[MASK]\n" + "\n" * 20_000,
     "punctuation alone": "... !!! ((([MASK]\n",
 }
 CASES += [
