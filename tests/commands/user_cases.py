@@ -61,7 +61,7 @@ BAD_TEXTS: dict[str, tuple[Files, str]] = {
     "that is a folder": ({"x/y": "Zebulon\n"}, "'x' is a folder"),
 }
 CASES = [
-    Case(f"{name}: a text {kind}", command + "x", says, x=x)
+    Case(f"a text {kind}", command + "x", says, x=x)
     for kind, (x, says) in BAD_TEXTS.items()
     for name, command in READERS.items()
 ]
@@ -82,101 +82,96 @@ ODD_TEXTS = {
     "punctuation alone": "... !!! ((([MASK]\n",
 }
 CASES += [
-    Case(f"{name}: a text with {kind}", command + "x", x=text, status=0)
+    Case(f"a text with {kind}", command + "x", x=text, status=0)
     for kind, text in ODD_TEXTS.items()
     for name, command in (("mask", MASK), ("fill", FILL), ("count-words", COUNT))
 ]
 CASES += [
-    Case("mask: lone carriage returns", MASK + "x", "carriage return", x="Zebulon\rthe\rend\r", status=0),
-    Case("preview: lone carriage returns", PREVIEW + "x", "2 carriage returns", x="Zebulon\rthe\rend\r", status=0),
-    Case("mask: text of another script", MASK + "x", "DEVANAGARI", x="मैं दिल्ली में रहता हूँ\n" * 9, status=0),
-    Case("mask: text of another language", MASK + "x", "100% de", x="Ich wohne in Stuttgart und arbeite dort.\n" * 9,
+    Case("lone carriage returns", MASK + "x", "carriage return", x="Zebulon\rthe\rend\r", status=0),
+    Case("lone carriage returns", PREVIEW + "x", "2 carriage returns", x="Zebulon\rthe\rend\r", status=0),
+    Case("text of another script", MASK + "x", "DEVANAGARI", x="मैं दिल्ली में रहता हूँ\n" * 9, status=0),
+    Case("text of another language", MASK + "x", "100% de", x="Ich wohne in Stuttgart und arbeite dort.\n" * 9,
         status=0),
-    Case("mask: direction marks stay", TO.replace("mail.txt", "x") + "-", "\u202e[MASK]\u202c the",
+    Case("direction marks stay", TO.replace("mail.txt", "x") + "-", "\u202e[MASK]\u202c the",
         x="\u202eZebulon\u202c the\n", status=0),
-    Case("mask: most words masked", MASK + "x", "75.0% of the words are masked", x="Zebulon Quux Ottilie the\n" * 3,
+    Case("most words masked", MASK + "x", "75.0% of the words are masked", x="Zebulon Quux Ottilie the\n" * 3,
         status=0),
-    Case("spacy: text of another language", "mask --technique spacy --output o.txt --input x", "100% de",
+    Case("text of another language", "mask --technique spacy --output o.txt --input x", "100% de",
         x="Ich wohne in Stuttgart und arbeite dort.\n" * 9, status=0),
-    Case("perplexity: most words unknown", PERPLEXITY + "x", "over known words none", x="Zebulon Quux\n", status=0),
-    Case("perplexity: unknown words are warned of", PERPLEXITY + "x", "50.0% of the words are unknown",
+    Case("most words unknown", PERPLEXITY + "x", "over known words none", x="Zebulon Quux\n", status=0),
+    Case("unknown words are warned of", PERPLEXITY + "x", "50.0% of the words are unknown",
         x="the Zebulon\n", status=0),
-    Case("perplexity: usual text", PERPLEXITY + "generic.txt", "perplexity", status=0),
-    Case("adapt: usual text", ADAPT + "generic.txt", status=0),
-    Case("preview: usual text", PREVIEW + "mail.txt", "mode 0600", status=0),
-    Case("fill: raw text", FILL + "mail.txt", "has no marker such as [MASK]"),
-    Case("mask: standard input", MASK + "-", x="Zebulon\nthe end\n", status=0),
-    Case("mask: nothing on standard input", MASK + "-", "standard input is empty", x=""),
-    Case("mask: latin-1 on standard input", MASK + "-", "standard input: line 2: byte 1 (0xe9)", x=b"Zebulon\n\xe9\n"),
-    Case("perplexity: standard input", PERPLEXITY + "-", "--input '-' is a stream", x="the cat\n"),
-    Case("preview: as many lines as asked", PREVIEW + "x --lines 1", "in 1 lines", x=b"Zebulon\n\xff\n", status=0),
+    Case("usual text", PERPLEXITY + "generic.txt", "perplexity", status=0),
+    Case("usual text", ADAPT + "generic.txt", status=0),
+    Case("usual text", PREVIEW + "mail.txt", "mode 0600", status=0),
+    Case("raw text", FILL + "mail.txt", "has no marker such as [MASK]"),
+    Case("standard input", MASK + "-", x="Zebulon\nthe end\n", status=0),
+    Case("nothing on standard input", MASK + "-", "standard input is empty", x=""),
+    Case("latin-1 on standard input", MASK + "-", "standard input: line 2: byte 1 (0xe9)", x=b"Zebulon\n\xe9\n"),
+    Case("standard input", PERPLEXITY + "-", "--input '-' is a stream", x="the cat\n"),
+    Case("as many lines as asked", PREVIEW + "x --lines 1", "in 1 lines", x=b"Zebulon\n\xff\n", status=0),
 ]  # fmt: skip
 
 # Paths -----------------------------------------------------------------------------------------------------------
 CASES += [
-    Case("mask: the output is the input", TO + "mail.txt", "is --input 'mail.txt', which is read"),
-    Case("fill: the output is the input", FILL_TO + "./masked.txt", "which is read"),
-    Case("mask: the output is another name of the input", TO + "link.txt", "which is read"),
-    Case("fill: the output is its sidecar",
+    Case("the output is the input", TO + "mail.txt", "is --input 'mail.txt', which is read"),
+    Case("the output is the input", FILL_TO + "./masked.txt", "which is read"),
+    Case("the output is another name of the input", TO + "link.txt", "which is read"),
+    Case("the output is its sidecar",
         "fill --method surrogate --input masked.txt --sidecar sidecar.jsonl --output sidecar.jsonl", "which is read"),
-    Case("mask: the report is an output", MASK + "mail.txt --report o.txt", "are the same"),
-    Case("adapt: the output is the model", "adapt --model model --input generic.txt --output model", "which is read"),
-    Case("adapt: the output holds the model", "adapt --model model --input generic.txt --output .",
-        "replaced as a whole"),
-    Case("mask: the output is a folder", TO + "folder", "'folder': it is a folder"),
-    Case("mask: the output lies below a file", TO + "mail.txt/o", "--output 'mail.txt/o' cannot be written"),
-    Case("mask: a folder of the output is made", TO + "o/p/q.txt", status=0),
-    Case("perplexity: a report that is a folder", PERPLEXITY + "generic.txt --report folder",
-        "'folder': it is a folder"),
-    Case("mask: a report below a file", MASK + "mail.txt --report mail.txt/r.json", "--report 'mail.txt/r.json'"),
-    Case("mask: the report is the input", TO + "o.txt --report mail.txt", "--report 'mail.txt' is --input"),
-    Case("mask: the output is a list of the settings", TO + "kept.txt --set path=kept.txt", "is setting 'kept.txt'"),
-    Case("perplexity: two outputs are one", "perplexity --model m --input i --scores o --report o",
+    Case("the report is an output", MASK + "mail.txt --report o.txt", "are the same"),
+    Case("the output is the model", "adapt --model model --input generic.txt --output model", "which is read"),
+    Case("the output holds the model", "adapt --model model --input generic.txt --output .", "replaced as a whole"),
+    Case("the output is a folder", TO + "folder", "'folder': it is a folder"),
+    Case("the output lies below a file", TO + "mail.txt/o", "--output 'mail.txt/o' cannot be written"),
+    Case("a folder of the output is made", TO + "o/p/q.txt", status=0),
+    Case("a report that is a folder", PERPLEXITY + "generic.txt --report folder", "'folder': it is a folder"),
+    Case("a report below a file", MASK + "mail.txt --report mail.txt/r.json", "--report 'mail.txt/r.json'"),
+    Case("the report is the input", TO + "o.txt --report mail.txt", "--report 'mail.txt' is --input"),
+    Case("the output is a list of the settings", TO + "kept.txt --set path=kept.txt", "is setting 'kept.txt'"),
+    Case("two outputs are one", "perplexity --model m --input i --scores o --report o",
         "--scores 'o' and --report 'o'"),
-    Case("mask: text and numbers in one stream", TO + "- --report -", "would both go to standard output"),
-    Case("adapt: the text lies in the output", "adapt --model filler --input model/vocabulary.txt --output model",
+    Case("text and numbers in one stream", TO + "- --report -", "would both go to standard output"),
+    Case("the text lies in the output", "adapt --model filler --input model/vocabulary.txt --output model",
         "is in --output 'model'"),
-    Case("corpora: the source is an output", "corpora --set source=x/train.txt --output x",
+    Case("the source is an output", "corpora --set source=x/train.txt --output x",
         "is 'train.txt' of --output 'x', which is written", x={"x/train.txt": "Zebulon\n"}),
-    Case("corpora: the report is an output", "corpora --set source=mail.txt --output o --report o/valid.txt",
+    Case("the report is an output", "corpora --set source=mail.txt --output o --report o/valid.txt",
         "is 'valid.txt' of --output 'o'"),
-    Case("corpora: no source", "corpora --set source=nope --output o", "'nope' does not exist"),
-    Case("corpora: JSON lines with a key twice", "corpora --set source=x.jsonl --output o",
+    Case("no source", "corpora --set source=nope --output o", "'nope' does not exist"),
+    Case("JSON lines with a key twice", "corpora --set source=x.jsonl --output o",
         "line 1 has the key 'text' twice", x={"x.jsonl": '{"text": "a", "text": "Zebulon"}\n'}),
-    Case("corpora: JSON lines without text", "corpora --set source=x.jsonl --output o",
+    Case("JSON lines without text", "corpora --set source=x.jsonl --output o",
         "line 1 has no text field 'text'; name it with text_field", x={"x.jsonl": '{"body": "Zebulon"}\n'}),
-    Case("vocabulary: standard output", "vocabulary --word-counts counts.tsv --output -", "--output '-' is a stream"),
-    Case("mask: a report on standard output", MASK + "mail.txt --report -", '"measured": {', status=0),
-    Case("fill: word counts on standard input", UNIGRAM + "--word-counts -", "--word-counts '-' is a stream"),
-    Case("mask: an empty path", MASK + "''", "--input"),
-    Case("mask: a path with a NUL", MASK + "'a\0b'", "--input"),
-    Case("mask: a name of 300 letters", MASK + "a" * 300, "is no path"),
+    Case("standard output", "vocabulary --word-counts counts.tsv --output -", "--output '-' is a stream"),
+    Case("a report on standard output", MASK + "mail.txt --report -", '"measured": {', status=0),
+    Case("word counts on standard input", UNIGRAM + "--word-counts -", "--word-counts '-' is a stream"),
+    Case("an empty path", MASK + "''", "--input"),
+    Case("a path with a NUL", MASK + "'a\0b'", "--input"),
+    Case("a name of 300 letters", MASK + "a" * 300, "is no path"),
 ]  # fmt: skip
 
 # Word lists, kept words, word counts -----------------------------------------------------------------------------
 CASES += [
-    Case("mask: a list that is not there", MASK + "mail.txt --set path=nolist", "word list 'nolist' does not exist"),
-    Case("mask: a list in latin-1", MASK + "mail.txt --set path=x", "x: line 2: byte 8", x=b"the\nZebulon\xe9\n"),
-    Case("mask: a list of sentences", MASK + "mail.txt --set path=x", "no word list",
+    Case("a list that is not there", MASK + "mail.txt --set path=nolist", "word list 'nolist' does not exist"),
+    Case("a list in latin-1", MASK + "mail.txt --set path=x", "x: line 2: byte 8", x=b"the\nZebulon\xe9\n"),
+    Case("a list of sentences", MASK + "mail.txt --set path=x", "no word list",
         x="the cat sat on the mat\na dog and a cat sat\n"),
-    Case("mask: word counts as a list", MASK + "mail.txt --set path=counts.tsv", "no word list"),
-    Case("mask: a list with capitals and blanks", MASK + "mail.txt --set path=x", x="\ufeffThe\r\n\r\n CAT \r\n",
-        status=0),
-    Case("vocabulary: too few words", MASK.replace("allow_list", "vocabulary_threshold") + "mail.txt --set path=x",
+    Case("word counts as a list", MASK + "mail.txt --set path=counts.tsv", "no word list"),
+    Case("a list with capitals and blanks", MASK + "mail.txt --set path=x", x="\ufeffThe\r\n\r\n CAT \r\n", status=0),
+    Case("too few words", MASK.replace("allow_list", "vocabulary_threshold") + "mail.txt --set path=x",
         "is more than the 2 words", x="a\nb\n"),
-    Case("fill: kept words that are not there", FILL + "masked.txt --allowed-words no.txt",
+    Case("kept words that are not there", FILL + "masked.txt --allowed-words no.txt",
         "word list 'no.txt' does not exist"),
-    Case("fill: word counts as kept words", FILL + "masked.txt --allowed-words counts.tsv",
-        "'counts.tsv' is no word list"),
-    Case("fill: sentences as kept words", FILL + "masked.txt --allowed-words generic.txt",
-        "'generic.txt' is no word list"),
-    Case("fill: a folder as kept words", FILL + "masked.txt --allowed-words folder", "'folder' is a folder"),
-    Case("fill: kept words in latin-1", FILL + "masked.txt --allowed-words x", "x: line 2: byte 1", x=b"the\n\xe9\n"),
-    Case("fill: an empty list of kept words", FILL + "masked.txt --allowed-words x",
+    Case("word counts as kept words", FILL + "masked.txt --allowed-words counts.tsv", "'counts.tsv' is no word list"),
+    Case("sentences as kept words", FILL + "masked.txt --allowed-words generic.txt", "'generic.txt' is no word list"),
+    Case("a folder as kept words", FILL + "masked.txt --allowed-words folder", "'folder' is a folder"),
+    Case("kept words in latin-1", FILL + "masked.txt --allowed-words x", "x: line 2: byte 1", x=b"the\n\xe9\n"),
+    Case("an empty list of kept words", FILL + "masked.txt --allowed-words x",
         "no list of never-masked words, so any word may be written", x="", status=0),
-    Case("fill: kept words", FILL + "masked.txt --allowed-words kept.txt", "against the off-list rule", status=0),
+    Case("kept words", FILL + "masked.txt --allowed-words kept.txt", "against the off-list rule", status=0),
     *(
-        Case(f"{name}: word counts {kind}", command, says, x=content)
+        Case(f"word counts {kind}", command, says, x=content)
         for name, command in (
             ("mask", "mask --technique vocabulary_threshold --set allowed_words=1 --word-counts x" + OF_MAIL),
             ("fill", UNIGRAM + "--word-counts x"),
@@ -192,7 +187,7 @@ CASES += [
             ("that are not there", {}, "file of word counts 'x' does not exist"),
         )
     ),
-    Case("fill: word counts that are all 0", UNIGRAM + "--word-counts x", "hold no word", x="the\t0\ncat\t0\n"),
+    Case("word counts that are all 0", UNIGRAM + "--word-counts x", "hold no word", x="the\t0\ncat\t0\n"),
 ]  # fmt: skip
 
 # Sidecars --------------------------------------------------------------------------------------------------------
@@ -206,8 +201,8 @@ def _sidecar(**changes: object) -> str:
 
 
 CASES += [
-    Case("fill: a sidecar", SURROGATE + "masked.txt --sidecar sidecar.jsonl --word-counts counts.tsv", status=0),
-    Case("fill: a sidecar that is not there", FILL + "masked.txt --sidecar nope", "sidecar 'nope' does not exist"),
+    Case("a sidecar", SURROGATE + "masked.txt --sidecar sidecar.jsonl --word-counts counts.tsv", status=0),
+    Case("a sidecar that is not there", FILL + "masked.txt --sidecar nope", "sidecar 'nope' does not exist"),
     *(
         Case(f"fill: a sidecar {kind}", SURROGATE + "masked.txt --sidecar x", says, x=content)
         for kind, content, says in (
@@ -222,43 +217,40 @@ CASES += [
             ("of nested lists", "[" * 100_000, "line 1 is not a sidecar record"),
         )
     ),
-    Case("perplexity: a sidecar of another text", PERPLEXITY + "generic.txt --sidecar sidecar.jsonl", "sidecar"),
-    Case("perplexity: a sidecar", PERPLEXITY + "mail.txt --sidecar sidecar.jsonl", "masked words", status=0),
-    Case("perplexity: a folder without sidecars", PERPLEXITY + "mail.txt --sidecar folder", "holds no sidecar"),
+    Case("a sidecar of another text", PERPLEXITY + "generic.txt --sidecar sidecar.jsonl", "sidecar"),
+    Case("a sidecar", PERPLEXITY + "mail.txt --sidecar sidecar.jsonl", "masked words", status=0),
+    Case("a folder without sidecars", PERPLEXITY + "mail.txt --sidecar folder", "holds no sidecar"),
 ]  # fmt: skip
 
 # Options and numbers ---------------------------------------------------------------------------------------------
 CASES += [
     Case("an unknown command", "maks", "did you mean 'mask'?"),
-    Case("mask: no options", "mask", "required: --input, --output, --technique", status=2),
-    Case("mask: an unknown option", MASK + "mail.txt --techniqe x", "unrecognized arguments: --techniqe x", status=2),
-    Case("mask: an option without a value", "mask --input", "expected one argument", status=2),
-    Case("mask: an unknown technique", MASK.replace("allow_list", "alow_list") + "mail.txt",
-        "did you mean 'allow_list'?"),
-    Case("fill: an unknown method", FILLED + "top_2", "did you mean 'top_k'?"),
-    Case("mask: a setting without a value", MASK + "mail.txt --set path", "is not of the form KEY=VALUE"),
-    Case("mask: a setting twice", MASK + "mail.txt --set 'path=[}'", "is not YAML"),
-    Case("spacy: a setting of another tagger", "mask --technique spacy --set tagger.minimum_score=0.5" + OF_MAIL,
+    Case("no options", "mask", "required: --input, --output, --technique", status=2),
+    Case("an unknown option", MASK + "mail.txt --techniqe x", "unrecognized arguments: --techniqe x", status=2),
+    Case("an option without a value", "mask --input", "expected one argument", status=2),
+    Case("an unknown technique", MASK.replace("allow_list", "alow_list") + "mail.txt", "did you mean 'allow_list'?"),
+    Case("an unknown method", FILLED + "top_2", "did you mean 'top_k'?"),
+    Case("a setting without a value", MASK + "mail.txt --set path", "is not of the form KEY=VALUE"),
+    Case("a setting twice", MASK + "mail.txt --set 'path=[}'", "is not YAML"),
+    Case("a setting of another tagger", "mask --technique spacy --set tagger.minimum_score=0.5" + OF_MAIL,
         "unknown key; allowed: batch_size, kind, model"),
-    Case("fill: a setting of another method", FILL + "masked.txt --set k=5", "k: unknown key"),
-    Case("fill: a filler that is not used", FILL + "masked.txt --filler filler", "uses no filler"),
-    Case("mask: a combination of an unknown technique",
+    Case("a setting of another method", FILL + "masked.txt --set k=5", "k: unknown key"),
+    Case("a filler that is not used", FILL + "masked.txt --filler filler", "uses no filler"),
+    Case("a combination of an unknown technique",
         "mask --technique combination --set rule=union --set 'parts=[{kind: allow_lst}]'" + OF_MAIL,
         "did you mean 'allow_list'?"),
-    Case("mask: a tagger without its model", "mask --technique transformers" + OF_MAIL, "tagger.model: is missing"),
-    Case("mask: parameters that are not there", "mask --technique x --params nope" + OF_MAIL, "'nope' does not exist"),
-    Case("adapt: no epochs", ADAPT + "generic.txt --set kind=transformer --set adaptation.epochs=0", "(got 0)"),
-    Case("perplexity: classes that fall", PERPLEXITY + "generic.txt --set 'frequency_classes=[100, 10]'",
-        "rising ranks"),
-    Case("train-tagger: a name without parameters", TRAIN + "folder --name own", "is a name in a parameter file"),
-    Case("train-tagger: a setting of another kind", TRAIN + "folder --set epochs=3", "epochs: unknown key"),
-    Case("evaluate-masking: a class that is none",
+    Case("a tagger without its model", "mask --technique transformers" + OF_MAIL, "tagger.model: is missing"),
+    Case("parameters that are not there", "mask --technique x --params nope" + OF_MAIL, "'nope' does not exist"),
+    Case("no epochs", ADAPT + "generic.txt --set kind=transformer --set adaptation.epochs=0", "(got 0)"),
+    Case("classes that fall", PERPLEXITY + "generic.txt --set 'frequency_classes=[100, 10]'", "rising ranks"),
+    Case("a name without parameters", TRAIN + "folder --name own", "is a name in a parameter file"),
+    Case("a setting of another kind", TRAIN + "folder --set epochs=3", "epochs: unknown key"),
+    Case("a class that is none",
         JUDGE + "gold.jsonl --gold-set a --set 'evaluation.gold_sets={a: {source: gold.jsonl, labels: {x: NOBODY}}}'",
         "'NOBODY' is no class"),
-    Case("evaluate-masking: a gold set of no name", JUDGE + "gold.jsonl --gold-set x", "--gold-set 'x' is no key"),
-    Case("check-nbest: no source", "check-nbest --output o.jsonl", "source: is missing"),
-    Case("mask: a combination without parts", "mask --technique combination --set rule=union" + OF_MAIL,
-        "parts: is missing"),
+    Case("a gold set of no name", JUDGE + "gold.jsonl --gold-set x", "--gold-set 'x' is no key"),
+    Case("no source", "check-nbest --output o.jsonl", "source: is missing"),
+    Case("a combination without parts", "mask --technique combination --set rule=union" + OF_MAIL, "parts: is missing"),
     *(
         Case(f"{name} {value}", f"{command} --set {key}={value}", says)
         for name, command, key, values, says in (
@@ -288,14 +280,14 @@ CASES += [
         for command in ("adapt --model x --input x --output o --seed ", PERPLEXITY + "x --set seed=",
             "pretrain --vocabulary x --input x --output o --set pretraining.seed=")
     ),
-    Case("mask: no threads", MASK + "mail.txt --threads 0", "--threads 0 is not allowed"),
-    Case("fill: devices that are no number", FILL + "masked.txt --set resources.devices=none",
+    Case("no threads", MASK + "mail.txt --threads 0", "--threads 0 is not allowed"),
+    Case("devices that are no number", FILL + "masked.txt --set resources.devices=none",
         "Input should be a valid integer"),
-    Case("preview: no lines", PREVIEW + "mail.txt --lines 0", "lines: "),
-    Case("mask: labels of a cell", MASK + "mail.txt --cell dataset=mail --report o.json", status=0),
-    Case("mask: a label that no cell has", MASK + "mail.txt --cell datset=mail", "did you mean 'dataset'?"),
-    Case("mask: a label without a value", MASK + "mail.txt --cell dataset", "--cell 'dataset'"),
-    Case("perplexity: a seed that is no number", PERPLEXITY + "generic.txt --cell seed=one", "--cell 'seed=one'"),
+    Case("no lines", PREVIEW + "mail.txt --lines 0", "lines: "),
+    Case("labels of a cell", MASK + "mail.txt --cell dataset=mail --report o.json", status=0),
+    Case("a label that no cell has", MASK + "mail.txt --cell datset=mail", "did you mean 'dataset'?"),
+    Case("a label without a value", MASK + "mail.txt --cell dataset", "--cell 'dataset'"),
+    Case("a seed that is no number", PERPLEXITY + "generic.txt --cell seed=one", "--cell 'seed=one'"),
 ]  # fmt: skip
 
 # What methods need, and other settings of single commands -------------------------------------------------
@@ -356,11 +348,11 @@ CASES += [
 
 # Models ----------------------------------------------------------------------------------------------------------
 CASES += [
-    Case("perplexity: a model that is not there", "perplexity --input generic.txt --model ./nope", "nope"),
-    Case("perplexity: a package that is not there", "perplexity --input generic.txt --model package:no_such_package",
+    Case("a model that is not there", "perplexity --input generic.txt --model ./nope", "nope"),
+    Case("a package that is not there", "perplexity --input generic.txt --model package:no_such_package",
         "no_such_package"),
-    Case("perplexity: a model that is a file", "perplexity --input generic.txt --model mail.txt", "mail.txt"),
-    Case("perplexity: a filler as model", "perplexity --input generic.txt --model filler", "filler"),
+    Case("a model that is a file", "perplexity --input generic.txt --model mail.txt", "mail.txt"),
+    Case("a filler as model", "perplexity --input generic.txt --model filler", "filler"),
     *(
         Case(f"perplexity: a model with {kind}", PERPLEXITY + "generic.txt", says, x={f"model/{file}": content})
         for kind, file, content, says in (
@@ -381,15 +373,14 @@ CASES += [
             ("a broken tokenizer", "tokenizer.json", "[]", "cannot be loaded"),
         )
     ),
-    Case("fill: a filler that is not there", "fill --method top_1 --filler ./nope" + OF_MASKED, "'./nope'"),
-    Case("fill: a filler of no package", "fill --method top_1 --filler package:nope/x" + OF_MASKED, "not installed"),
-    Case("fill: a filler", FILLED + "top_k --set k=3", status=0),
-    Case("spacy: a model that is not there", "mask --technique spacy --set tagger.model=nope" + OF_MAIL,
+    Case("a filler that is not there", "fill --method top_1 --filler ./nope" + OF_MASKED, "'./nope'"),
+    Case("a filler of no package", "fill --method top_1 --filler package:nope/x" + OF_MASKED, "not installed"),
+    Case("a filler", FILLED + "top_k --set k=3", status=0),
+    Case("a model that is not there", "mask --technique spacy --set tagger.model=nope" + OF_MAIL,
         "'nope' is neither an installed package"),
-    Case("transformers: a model that is not there", "mask --technique transformers --set tagger.model=./nope" + OF_MAIL,
-        "nope"),
-    Case("crf: a model that is not there", "mask --technique crf --set tagger.model=nope" + OF_MAIL, "nope"),
-    Case("crf: a folder that is no model", "mask --technique crf --set tagger.model=folder" + OF_MAIL, "folder"),
+    Case("a model that is not there", "mask --technique transformers --set tagger.model=./nope" + OF_MAIL, "nope"),
+    Case("a model that is not there", "mask --technique crf --set tagger.model=nope" + OF_MAIL, "nope"),
+    Case("a folder that is no model", "mask --technique crf --set tagger.model=folder" + OF_MAIL, "folder"),
 ]  # fmt: skip
 
 # Labelled text ---------------------------------------------------------------------------------------------------
@@ -402,7 +393,7 @@ def _gold(start: object = 0, end: object = 12, label: object = "PERSON", **chang
 
 _OVERLAP = json.dumps({**_GOLD, "spans": _GOLD["spans"] * 2}) + "\n"
 CASES += [
-    Case("evaluate-masking: spans that overlap", JUDGE + "x", "1 spans overlap another one", x=_OVERLAP, status=0),
+    Case("spans that overlap", JUDGE + "x", "1 spans overlap another one", x=_OVERLAP, status=0),
     *(
         Case(f"evaluate-masking: gold {kind}", JUDGE + "x", says, x=content)
         for kind, content, says in (
@@ -425,23 +416,22 @@ CASES += [
             ("with a document that is a list", _gold(document=[]), "document str: Input should be a valid string"),
         )
     ),
-    Case("evaluate-masking: gold", JUDGE + "gold.jsonl", "recall", status=0),
-    Case("evaluate-masking: gold that is not there", JUDGE + "nope", "labelled file 'nope' does not exist"),
-    Case("evaluate-masking: one file twice", JUDGE + "gold.jsonl gold.jsonl", "occurs twice"),
-    Case("evaluate-masking: no gold", "evaluate-masking --technique allow_list", "no labelled file is given"),
-    Case("check-gold: gold", "check-gold --set source=gold.jsonl --output o.jsonl", status=0),
-    Case("generate-labelled: sentences", GENERATE + "--set sentences=200", "200 sentences", status=0),
-    Case("generate-labelled: one template", GENERATE + "--set templates=[x]", "no template falls into the",
-        x="only {CITY}\n"),
-    Case("generate-labelled: templates that are not there", GENERATE + "--set 'templates=[nope]'", "nope"),
-    Case("generate-labelled: learn from text that is not labelled",
+    Case("gold", JUDGE + "gold.jsonl", "recall", status=0),
+    Case("gold that is not there", JUDGE + "nope", "labelled file 'nope' does not exist"),
+    Case("one file twice", JUDGE + "gold.jsonl gold.jsonl", "occurs twice"),
+    Case("no gold", "evaluate-masking --technique allow_list", "no labelled file is given"),
+    Case("gold", "check-gold --set source=gold.jsonl --output o.jsonl", status=0),
+    Case("sentences", GENERATE + "--set sentences=200", "200 sentences", status=0),
+    Case("one template", GENERATE + "--set templates=[x]", "no template falls into the", x="only {CITY}\n"),
+    Case("templates that are not there", GENERATE + "--set 'templates=[nope]'", "nope"),
+    Case("learn from text that is not labelled",
         GENERATE + "--set 'learn_from=[{source: mail.txt}]'", "line 1: is not JSON"),
-    Case("train-tagger: no folder", TRAIN + "nope", "'nope/train.jsonl' does not exist"),
-    Case("train-tagger: empty files", TRAIN + "x", "is empty", x={"x/train.jsonl": "", "x/test.jsonl": ""}),
-    Case("train-tagger: labels of no class", TRAIN + "x", "'shoe'",
+    Case("no folder", TRAIN + "nope", "'nope/train.jsonl' does not exist"),
+    Case("empty files", TRAIN + "x", "is empty", x={"x/train.jsonl": "", "x/test.jsonl": ""}),
+    Case("labels of no class", TRAIN + "x", "'shoe'",
         x={"x/train.jsonl": _gold(label="shoe"), "x/test.jsonl": _gold()}),
-    Case("train-tagger: no kind", "train-tagger --output o --labelled folder", "kind"),
-    Case("train-tagger: labelled text", TRAIN + "x", "held-out",
+    Case("no kind", "train-tagger --output o --labelled folder", "kind"),
+    Case("labelled text", TRAIN + "x", "held-out",
         x={"x/train.jsonl": _gold() * 30, "x/test.jsonl": _gold()}, status=0),
 ]  # fmt: skip
 
@@ -449,12 +439,11 @@ CASES += [
 PERSONS = "persons --set attackers=[verbatim] --facts x --texts "
 _PERSON = {"description": "", "PIIs": [{"tag": "NAME", "keyword": "Zebulon"}]}
 CASES += [
-    Case("persons: facts and text", PERSONS + "x", "100.0", x=json.dumps({"text": "Quux", "subjects": [_PERSON]}),
-        status=0),
-    Case("persons: no facts", PERSONS + "x", "no person of the documents has a fact", x=json.dumps({"text": "Quux"})),
-    Case("persons: an empty file", PERSONS + "x", "no person of the documents has a fact", x=""),
-    Case("persons: text instead of facts", PERSONS + "x", "'x': line 1 is not JSON", x="Zebulon Quux\n"),
-    Case("persons: no text to compare", PERSONS + "nope", "'nope' does not exist", x=json.dumps({"text": "Quux"})),
+    Case("facts and text", PERSONS + "x", "100.0", x=json.dumps({"text": "Quux", "subjects": [_PERSON]}), status=0),
+    Case("no facts", PERSONS + "x", "no person of the documents has a fact", x=json.dumps({"text": "Quux"})),
+    Case("an empty file", PERSONS + "x", "no person of the documents has a fact", x=""),
+    Case("text instead of facts", PERSONS + "x", "'x': line 1 is not JSON", x="Zebulon Quux\n"),
+    Case("no text to compare", PERSONS + "nope", "'nope' does not exist", x=json.dumps({"text": "Quux"})),
 ]  # fmt: skip
 
 # n-best lists ----------------------------------------------------------------------------------------------------
@@ -495,10 +484,10 @@ CASES += [
             ("with a key twice", _nbest()[:-2] + ', "reference": "Zebulon"}\n', "has the key 'reference' twice"),
         )
     ),
-    Case("rescore: lists that are not there", RESCORE + "nope", "'nope' does not exist"),
-    Case("rescore: test is dev", RESCORE + "dev.jsonl", "warning", status=0),
-    Case("rescore: an empty list", RESCORE + "x", x=_nbest() + _nbest(utterance_id="v", hypotheses=[]), status=0),
-    Case("check-nbest: lists", "check-nbest --set source=dev.jsonl --output o.jsonl", status=0),
+    Case("lists that are not there", RESCORE + "nope", "'nope' does not exist"),
+    Case("test is dev", RESCORE + "dev.jsonl", "warning", status=0),
+    Case("an empty list", RESCORE + "x", x=_nbest() + _nbest(utterance_id="v", hypotheses=[]), status=0),
+    Case("lists", "check-nbest --set source=dev.jsonl --output o.jsonl", status=0),
 ]  # fmt: skip
 
 # params.yaml, the shipped file with one part replaced -----------------------------------------------------------
@@ -565,17 +554,16 @@ CASES += [
     Case("params.yaml: a folder", PARAMS, "'params.yaml' is a folder", x={"params.yaml": None, "params.yaml/x": ""}),
     Case("params.yaml: ten thousand brackets", PARAMS, "nested too deeply", x="a: " + "[" * 10_000),
     Case("params.yaml: a billion laughs", PARAMS, "unknown key", x="a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]\n"),
-    Case("plan: outside of a project", "plan", "dvc.yaml"),
-    Case("mask: a section that is not there", "mask --technique nope --params params.yaml" + OF_MAIL,
+    Case("outside of a project", "plan", "dvc.yaml"),
+    Case("a section that is not there", "mask --technique nope --params params.yaml" + OF_MAIL,
         "no section 'masking.nope'"),
-    Case("fill: a section that is not there", "fill --method topk --params params.yaml" + OF_MASKED,
-        "did you mean 'top_k'"),
-    Case("add: outside of a project", "add mail.txt", "dvc.yaml"),
+    Case("a section that is not there", "fill --method topk --params params.yaml" + OF_MASKED, "did you mean 'top_k'"),
+    Case("outside of a project", "add mail.txt", "dvc.yaml"),
     *(
         Case(f"release: a name such as {name!r}", f"release chat/x/y-1 --name {name}", "a release's name has letters")
         for name in ("../a", "a/b", "'a b'", "''", "'$(touch PWNED)'", ".", "über", "'a;b'", "a" * 300)
     ),
-    Case("where-from: outside of a project", "where-from nope"),
-    Case("restore: outside of a project", "restore nope"),
-    Case("doctor: a profile that is not there", "profile nope", "nope"),
+    Case("outside of a project", "where-from nope"),
+    Case("outside of a project", "restore nope"),
+    Case("a profile that is not there", "profile nope", "nope"),
 ]  # fmt: skip
