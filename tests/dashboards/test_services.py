@@ -76,7 +76,7 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     assert stop_services(place, TITLES) == []
 
 
-def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place):
+def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, monkeypatch):
     port = small("mlflow").port
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
@@ -90,8 +90,9 @@ def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place):
     assert log.read_text(encoding="utf-8") == "no such thing\n"
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.parent.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(running_service, "START_SECONDS", 1.0)
     with pytest.raises(ResourceError, match="MLflow does not answer after 1 seconds"):
-        start_services(place, [small(code="import time; time.sleep(600)")], seconds=1.0)
+        start_services(place, [small(code="import time; time.sleep(600)")])
     assert running_services(place) == {}
 
 
@@ -123,14 +124,19 @@ def test_no_process_of_a_service_is_left(place, monkeypatch):
     assert not alive(child)
 
 
-def test_ports_come_from_the_environment():
-    assert ports_by_setting({}) == {"prefect": 4200, "mlflow": 5000}
-    assert ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "5001"})["mlflow"] == 5001
+def test_ports_come_from_the_environment(monkeypatch):
+    for name in ("PREFECT", "MLFLOW"):
+        monkeypatch.delenv(f"PALIMPSEST_{name}_PORT", raising=False)
+    assert ports_by_setting() == {"prefect": 4200, "mlflow": 5000}
+    monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", "5001")
+    assert ports_by_setting()["mlflow"] == 5001
     for text in ("http", "80", "70000", "-1", "٥٠٠٠"):
+        monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", text)
         with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):
-            ports_by_setting({"PALIMPSEST_PREFECT_PORT": text})
-    with pytest.raises(ParameterError, match="both services would have port 4200"):
-        ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "4200"})
+            ports_by_setting()
+    monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", "5001")
+    with pytest.raises(ParameterError, match="both services would have port 5001"):
+        ports_by_setting()
 
 
 def test_names_of_services_are_checked():
