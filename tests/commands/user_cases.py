@@ -103,8 +103,10 @@ CASES += [
         x="the Zebulon\n", status=0),
     Case("usual text", PERPLEXITY + "generic.txt", "perplexity", status=0),
     Case("usual text", ADAPT + "generic.txt", status=0),
+    Case("markers as tokens", ADAPT + "masked.txt --markers token", status=0),
     Case("usual text", PREVIEW + "mail.txt", "mode 0600", status=0),
     Case("raw text", FILL + "mail.txt", "has no marker such as [MASK]"),
+    Case("raw text from standard input", FILL + "-", "has no marker such as [MASK]", x="Zebulon Quux\n"),
     Case("standard input", MASK + "-", x="Zebulon\nthe end\n", status=0),
     Case("nothing on standard input", MASK + "-", "standard input is empty", x=""),
     Case("latin-1 on standard input", MASK + "-", "standard input: line 2: byte 1 (0xe9)", x=b"Zebulon\n\xe9\n"),
@@ -154,6 +156,7 @@ CASES += [
 # Word lists, kept words, word counts -----------------------------------------------------------------------------
 CASES += [
     Case("a list that is not there", MASK + "mail.txt --set path=nolist", "word list 'nolist' does not exist"),
+    Case("an empty list", MASK + "mail.txt --set path=x", "is empty; it needs one word a line", x="\n\n"),
     Case("a list in latin-1", MASK + "mail.txt --set path=x", "x: line 2: byte 8", x=b"the\nZebulon\xe9\n"),
     Case("a list of sentences", MASK + "mail.txt --set path=x", "no word list",
         x="the cat sat on the mat\na dog and a cat sat\n"),
@@ -187,6 +190,8 @@ CASES += [
             ("that are not there", {}, "file of word counts 'x' does not exist"),
         )
     ),
+    Case("word counts of 400 digits", PERPLEXITY + "generic.txt --word-counts x", "line 1 is not",
+        x="the\t" + "9" * 400 + "\n"),
     Case("word counts that are all 0", UNIGRAM + "--word-counts x", "hold no word", x="the\t0\ncat\t0\n"),
 ]  # fmt: skip
 
@@ -352,6 +357,7 @@ CASES += [
     Case("a package that is not there", "perplexity --input generic.txt --model package:no_such_package",
         "no_such_package"),
     Case("a model that is a file", "perplexity --input generic.txt --model mail.txt", "mail.txt"),
+    Case("an empty folder as model", "perplexity --input generic.txt --model folder", "folder"),
     Case("a filler as model", "perplexity --input generic.txt --model filler", "filler"),
     *(
         Case(f"perplexity: a model with {kind}", PERPLEXITY + "generic.txt", says, x={f"model/{file}": content})
@@ -373,6 +379,7 @@ CASES += [
             ("a broken tokenizer", "tokenizer.json", "[]", "cannot be loaded"),
         )
     ),
+    Case("a filler that is a file", "fill --method top_1 --filler mail.txt" + OF_MASKED, "mail.txt"),
     Case("a filler that is not there", "fill --method top_1 --filler ./nope" + OF_MASKED, "'./nope'"),
     Case("a filler of no package", "fill --method top_1 --filler package:nope/x" + OF_MASKED, "not installed"),
     Case("a filler", FILLED + "top_k --set k=3", status=0),
@@ -421,6 +428,7 @@ CASES += [
     Case("one file twice", JUDGE + "gold.jsonl gold.jsonl", "occurs twice"),
     Case("no gold", "evaluate-masking --technique allow_list", "no labelled file is given"),
     Case("gold", "check-gold --set source=gold.jsonl --output o.jsonl", status=0),
+    Case("the output is a file", "generate-labelled --output mail.txt", "mail.txt"),
     Case("sentences", GENERATE + "--set sentences=200", "200 sentences", status=0),
     Case("one template", GENERATE + "--set templates=[x]", "no template falls into the", x="only {CITY}\n"),
     Case("templates that are not there", GENERATE + "--set 'templates=[nope]'", "nope"),
