@@ -209,7 +209,7 @@ CASES += [
     Case("a sidecar", SURROGATE + "masked.txt --sidecar sidecar.jsonl --word-counts counts.tsv", status=0),
     Case("a sidecar that is not there", FILL + "masked.txt --sidecar nope", "sidecar 'nope' does not exist"),
     *(
-        Case(f"fill: a sidecar {kind}", SURROGATE + "masked.txt --sidecar x", says, x=content)
+        Case(f"fill: a sidecar {kind}", FILL + "masked.txt --sidecar x", says, x=content)
         for kind, content, says in (
             ("that is empty", "", "ends before line 1"),
             ("that is cut", _sidecar()[:60], "line 1 is not a sidecar record"),
