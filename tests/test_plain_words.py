@@ -3,7 +3,6 @@
 import ast
 import importlib
 import re
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -63,10 +62,9 @@ def test_a_help_has_short_sentences_without_idioms(name):
 
 def prose_of(path):
     """Docstrings, messages and comments, without code, options, and names of one word or of fields in reports."""
-    with path.open("rb") as stream:
-        found = [token.string for token in tokenize.tokenize(stream.readline) if token.type == tokenize.COMMENT]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    text = path.read_text(encoding="utf-8")
+    values = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    found = re.findall(r"(?<!\S)# .*", text)
     found += [value for value in values if isinstance(value, str) and " " in value]
     return [re.sub(r"``.*?``|--[\w-]+( \S+)?|behind a switch( point)?|behind\.1 word", "", one) for one in found]
 

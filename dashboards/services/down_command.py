@@ -8,6 +8,7 @@ examples:
     palimpsest down mlflow     MLflow alone
 """
 
+from dashboards.services.service import TITLES, check_names
 from dashboards.services.up_command import ServicesOptions
 from tasks.options import Command
 
@@ -17,7 +18,6 @@ SUMMARY = "stop the services that 'palimpsest up' started"
 def run(options: ServicesOptions) -> None:
     """Stop the services and print their names."""
     from dashboards.services.running_service import stop_services
-    from dashboards.services.service import TITLES, check_names
     from flows.graph.graph import project_folder
 
     stopped = stop_services(project_folder(), check_names(options.services))

@@ -86,7 +86,7 @@ def _end(processes: Sequence[psutil.Process], end: Callable[[psutil.Process], No
     psutil.wait_procs(processes, timeout=STOP_SECONDS)
 
 
-def start_services(folder: Path, services: Sequence[Service], seconds: float = START_SECONDS) -> list[str]:
+def start_services(folder: Path, services: Sequence[Service]) -> list[str]:
     """Start the services that do not run yet, wait until all answer, and return the names of the started ones.
 
     Raises ``ResourceError`` if a port is in use, or if a service ends or does not answer in time. The services that
@@ -102,7 +102,7 @@ def start_services(folder: Path, services: Sequence[Service], seconds: float = S
         try:
             started += (_start(service, folder) for service in missing)
             for waited in [*started, *(running[service.name] for service in services if service.name in running)]:
-                _wait_until_ready(waited, seconds)
+                _wait_until_ready(waited)
         except BaseException:
             for waited in reversed(started):
                 waited.stop(folder)
@@ -157,12 +157,12 @@ def _start(service: Service, folder: Path) -> RunningService:
     return running
 
 
-def _wait_until_ready(service: RunningService, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def _wait_until_ready(service: RunningService) -> None:
+    deadline = time.monotonic() + START_SECONDS
     while not service.answers:
         late = time.monotonic() > deadline
         if late or not service.alive:
-            failure = f"does not answer after {seconds:.0f} seconds" if late else "ended while it started"
+            failure = f"does not answer after {START_SECONDS:.0f} seconds" if late else "ended while it started"
             raise ResourceError(
                 f"{KINDS[service.name].title} {failure}; its output is in {str(_log(service.name))!r}. "
                 "The services that this call started are stopped again; 'make down' stops the others"

@@ -147,11 +147,11 @@ def check_names(names: Sequence[str]) -> list[str]:
     return [name for name in TITLES if not names or name in names]
 
 
-def ports_by_setting(environment: Mapping[str, str] = os.environ) -> dict[str, int]:
+def ports_by_setting() -> dict[str, int]:
     """The port of each service: from its environment variable, or the usual one."""
     ports: dict[str, int] = {}
     for name, kind in KINDS.items():
-        text = environment.get(kind.variable) or str(kind.port)
+        text = os.environ.get(kind.variable) or str(kind.port)
         if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
             raise ParameterError(f"{kind.variable}={text!r} is no port; give a number from 1024 to 65535")
         ports[name] = int(text)

@@ -25,7 +25,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dashboards.services.service import Service
+from dashboards.services.service import (
+    TITLES,
+    Service,
+    check_names,
+    is_at,
+    is_server,
+    mlflow_service,
+    ports_by_setting,
+    prefect_service,
+)
 from tasks.options import Argument, Command, Options
 from tasks.results.tracking.settings import TrackingSettings
 
@@ -43,7 +52,6 @@ def run(options: ServicesOptions) -> None:
     """Start them and print their addresses."""
     from dashboards.services.passwords import FILE
     from dashboards.services.running_service import running_services, start_services
-    from dashboards.services.service import TITLES, check_names
     from flows.graph.graph import project_folder
     from flows.prefect_flow.prefect_api import configure as configure_prefect
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
@@ -66,7 +74,6 @@ def run(options: ServicesOptions) -> None:
 def table(folder: Path, tracking: TrackingSettings) -> list[Service]:
     """The services of a checkout, in the order in which they start."""
     from dashboards.services.passwords import MLFLOW, PREFECT, make_passwords
-    from dashboards.services.service import is_server, mlflow_service, ports_by_setting, prefect_service
     from tasks.results.tracking.tracking_store import tracking_uri
 
     passwords, ports = make_passwords(folder), ports_by_setting()
@@ -82,7 +89,6 @@ def users_servers(tracking: TrackingSettings) -> dict[str, str]:
 
     An address with the port of our service is not the user's, except for an MLflow without a configured database.
     """
-    from dashboards.services.service import is_at, is_server, ports_by_setting
     from tasks.results.tracking.tracking_store import shown_uri, tracking_uri
 
     addresses = {"prefect": os.environ.get("PREFECT_API_URL", ""), "mlflow": tracking_uri(tracking)}

@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.gpu import comparison, matrix, workload
+from benchmarks.gpu import comparison, main, matrix, workload
 
 ROOT = Path(__file__).parents[2]
 
 
 def side(tokens_per_second, gigabytes, operations):
-    memory = gigabytes * 10**9
-    return {
-        "tokens_per_second": tokens_per_second,
-        "peak_memory_bytes": memory,
-        "operations_per_second": operations,
-    }
+    rates = {"tokens_per_second": tokens_per_second, "operations_per_second": operations}
+    return rates | {"peak_memory_bytes": gigabytes * 10**9}
 
 
 def test_the_faster_of_our_sides_is_compared_with_the_trainer():
@@ -49,14 +45,10 @@ def test_the_matrix_rate_is_one_of_this_earth():
     assert 1e8 < matrix(tiny=True)["operations_per_second"] < 1e14
 
 
-def run_benchmark(*options):
-    command = [sys.executable, "-m", "benchmarks.gpu", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-
-
 @pytest.mark.slow
 def test_every_part_runs_on_a_processor(tmp_path):
-    ran = run_benchmark("--device", "cpu", "--tiny", "--output", str(tmp_path))
+    command = [sys.executable, "-m", "benchmarks.gpu", "--device", "cpu", "--tiny", "--output", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     (path,) = tmp_path.glob("gpu-*.json")
     parts = json.loads(path.read_text())["parts"]
@@ -66,8 +58,9 @@ def test_every_part_runs_on_a_processor(tmp_path):
     assert abs(parts["ours"]["loss"] - parts["trainer"]["loss"]) < 0.5
 
 
-def test_without_a_gpu_it_says_so_in_one_line(tmp_path):
-    ran = run_benchmark("--output", str(tmp_path))
-    assert ran.returncode == 1
-    assert ran.stderr == "benchmarks.gpu: there is no GPU that PyTorch can use here\n"
+def test_without_a_gpu_it_says_so_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--output", str(tmp_path)])
+    assert main() == 1
+    assert capsys.readouterr().err == "benchmarks.gpu: there is no GPU that PyTorch can use here\n"
     assert not list(tmp_path.iterdir())

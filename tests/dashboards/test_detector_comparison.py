@@ -3,7 +3,6 @@
 import copy
 import json
 import re
-import shutil
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -18,32 +17,15 @@ SPACY = {"kind": "entity_tagger", "tagger": {"kind": "spacy", "model": "some_mod
 LIST = {"kind": "allow_list", "path": None}
 
 
-def report(technique, settings, gold_set, f2, speed, **token):
-    return {
-        "stage": "evaluate_masking",
-        "cell": {"technique": technique},
-        "parameters": {"technique": settings},
-        "environment": {"processor": "Abacus 3000"},
-        "measured": {
-            "technique": technique,
-            "gold_set": gold_set,
-            "token": {"f2": f2, "f2_ci": [0.4, 0.6], "recall": 0.25, "precision": 0.125, **token},
-            "token_in_scope": {"f2": 0.75},
-            "span": {"f2": 0.5},
-            "document": {"recall": 1.0},
-            "lines_without_private_words": {"masked_share": None},
-            "files": [{"split": "dev"}],
-            "words_per_second": speed,
-            "peak_memory_bytes": 41_400_000,
-            "model_bytes": 39_000,
-            "lines": 10,
-            "words": 1000,
-            "private_words": 77,
-            "confidence": 0.95,
-            "signature": "masking|version=1",
-            "threads": 2,
-        },
-    }
+def report(technique, settings, gold_set, f2, speed, interval=(0.4, 0.6)):
+    measured = {"technique": technique, "gold_set": gold_set, "words_per_second": speed, "threads": 2}
+    measured["token"] = {"f2": f2, "f2_ci": interval, "recall": 0.25, "precision": 0.125}
+    measured |= {"token_in_scope": {"f2": 0.75}, "span": {"f2": 0.5}, "document": {"recall": 1.0}}
+    measured |= {"lines_without_private_words": {"masked_share": None}, "files": [{"split": "dev"}]}
+    measured |= {"peak_memory_bytes": 41_400_000, "model_bytes": 39_000, "lines": 10, "words": 1000}
+    measured |= {"private_words": 77, "confidence": 0.95, "signature": "masking|version=1"}
+    known = {"stage": "evaluate_masking", "cell": {"technique": technique}, "parameters": {"technique": settings}}
+    return known | {"environment": {"processor": "Abacus 3000"}, "measured": measured}
 
 
 @pytest.fixture
@@ -51,7 +33,7 @@ def reports():
     return [
         report("allow_list", LIST, "mail", 0.5, 123_456),
         report("spacy", SPACY, "mail", 0.55, 9_876),
-        report("spacy", SPACY, "chat", None, 9_000, f2_ci=None),
+        report("spacy", SPACY, "chat", None, 9_000, None),
     ]
 
 
@@ -67,19 +49,8 @@ def test_a_table_for_each_gold_set_with_the_best_first(reports):
     text = detector_table(detector_results(reports))
     assert re.findall("^### (.*)$", text, re.MULTILINE) == ["chat", "mail"]
     rows = rows_of(text.partition("### mail")[2])
-    assert rows[2] == [
-        "spacy",
-        "**0.550** [0.400, 0.600]",
-        "0.750",
-        "0.250",
-        "0.125",
-        "0.500",
-        "1.000",
-        "–",
-        "9,880",
-        "41 MB",
-        "39 kB",
-    ]
+    best = "spacy | **0.550** [0.400, 0.600] | 0.750 | 0.250 | 0.125 | 0.500 | 1.000 | – | 9,880 | 41 MB | 39 kB"
+    assert rows[2] == best.split(" | ")
     assert rows[3][:2] == ["allow list", "0.500 [0.400, 0.600]"]
     assert "10 lines, 1,000 words, 77 of them private (split: dev)." in text
     assert "`masking|version=1`. Machine: Abacus 3000, 2 threads." in text
@@ -133,31 +104,32 @@ def test_masked_shares_beside_the_papers():
     assert masked_share_table([]) is None
 
 
-@pytest.fixture
-def real_reports(tmp_path, monkeypatch):
+def test_the_command_on_real_reports_leaves_the_pages_own_text(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").mkdir()
-    reports = tmp_path / "results" / "reports"
-    (tmp_path / "text.txt").write_text("Ann met the Quux\n")
-    gold = tmp_path / "gold.jsonl"
-    gold.write_text(
-        "".join(
-            json.dumps({"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}]}) + "\n"
-            for text in ("Ann met the Quux", "Bob had tea")
-        )
-    )
-    (tmp_path / "few.txt").write_text("the\n")
-    for name, options in (("shipped", []), ("own", ["--set", f"technique.path={tmp_path / 'few.txt'}"])):
-        target = str(reports / f"{name}.json")
-        command = ["evaluate-masking", "--technique", "allow_list", *options, "--gold", str(gold), "--report", target]
-        assert main(command) == 0
-    command = ["mask", "--technique", "allow_list", "--input", str(tmp_path / "text.txt"), "--cell", "dataset=tiny"]
-    command += ["--output", str(tmp_path / "masked.txt"), "--report", str(reports / "mask.json")]
-    assert main(command) == 0
+    gold = [
+        {"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}]} for text in ("Ann met the Quux", "Bob ate")
+    ]
+    for name, lines in {
+        "text.txt": ["Ann met the Quux"],
+        "few.txt": ["the"],
+        "gold.jsonl": map(json.dumps, gold),
+    }.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    allow_list = ["--technique", "allow_list", "--report"]
+    for name, options in (("shipped", []), ("own", ["--set", "technique.path=few.txt"])):
+        report = f"results/reports/{name}.json"
+        assert main(["evaluate-masking", *allow_list, report, "--gold", "gold.jsonl", *options]) == 0
+    given = ["--input", "text.txt", "--cell", "dataset=tiny", "--output", "masked.txt"]
+    assert main(["mask", *allow_list, "results/reports/mask.json", *given]) == 0
 
-
-def test_the_command_on_real_reports_leaves_the_pages_own_text(real_reports, tmp_path):
     page = tmp_path / "docs" / "detectors.md"
+    page.parent.mkdir()
+    page.write_text("# Mine\n")
+    assert main(["compare-detectors"]) == 1
+    assert "has no place for the tables" in capsys.readouterr().err
+    assert page.read_text() == "# Mine\n"
+    assert not (tmp_path / "docs" / "detectors.svg").exists()
+
     page.write_text(f"# Mine\n\n{BEGIN}\nold tables\n{END}\n\nPick the first.\n", encoding="utf-8")
     for _ in range(2):
         assert main(["compare-detectors"]) == 0
@@ -166,22 +138,15 @@ def test_the_command_on_real_reports_leaves_the_pages_own_text(real_reports, tmp
         assert text.endswith(f"{END}\n\nPick the first.\n")
         assert "old tables" not in text
         assert text.count("## Detectors") == 1
-    assert "](detectors.svg)" in text
-    assert "| allow list (few.txt) |" in text
-    assert "| allow list (shipped list) |" in text
+    for shown in ("](detectors.svg)", "| allow list (few.txt) |", "| allow list (shipped list) |"):
+        assert shown in text
     assert "| tiny | 50.0 % | – | – |" in text
     ElementTree.parse(tmp_path / "docs" / "detectors.svg")
     assert not any(word in text for word in ("Ann", "Quux", "Bob"))
 
 
-def test_a_file_without_a_place_is_left_alone_and_evaluations_are_needed(real_reports, tmp_path, capsys):
-    page = tmp_path / "docs" / "detectors.md"
-    page.write_text("# Mine\n")
-    assert main(["compare-detectors"]) == 1
-    assert "has no place for the tables" in capsys.readouterr().err
-    assert page.read_text() == "# Mine\n"
-    assert not (tmp_path / "docs" / "detectors.svg").exists()
-    shutil.rmtree(tmp_path / "results" / "reports")
-    (tmp_path / "results" / "reports").mkdir()
+def test_evaluations_are_needed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "reports").mkdir(parents=True)
     assert main(["compare-detectors"]) == 1
     assert "hold no evaluation of masking" in capsys.readouterr().err

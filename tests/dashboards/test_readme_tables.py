@@ -43,10 +43,9 @@ def test_a_figure(row, name, shown):
 def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_folder, tmp_path):
     rows = json.loads((experiment_folder / "results" / "summary.json").read_text(encoding="utf-8"))
     attacked = next(row for row in rows if row["filler"])
+    full = {"membership_lira_auc": 0.764, "reidentified": 0.08}
     strong = tmp_path / "summary.json"
-    strong.write_text(
-        json.dumps([attacked | {"membership_lira_auc": 0.764, "reidentified": 0.08, "exposure": 9.9}]), encoding="utf-8"
-    )
+    strong.write_text(json.dumps([attacked | full | {"exposure": 9.9}]), encoding="utf-8")
     results = experiment_folder / "results"
     path = summarised_cell(attacked).path
     made_up = results / "reports" / "examples" / "made_up.json"
@@ -63,7 +62,7 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     assert run["example"] == {"raw": "a", "masked": "b", "filled": "c"}
     cell = ("dataset", "technique", "method", "filler", "seed")
     found = {tuple(row[name] for name in cell): row for row in run["rows"]}[tuple(attacked[name] for name in cell)]
-    assert found["full"] == {"membership_lira_auc": 0.764, "reidentified": 0.08}
+    assert found["full"] == full
     assert "exposure" not in found
     assert found["perplexity"] == attacked["perplexity"]
     assert not {"key", "over_seeds", "examples"} & set(found)

@@ -71,18 +71,17 @@ def test_a_password_is_asked_for_where_there_is_one(corpus):
     assert asked.get("/token/line", headers={"Authorization": "Basic é".encode()}).status_code == 401
 
 
+NO_WORD = {"start": 0, "end": 2, "label": "PERSON", "direct": True}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        ({"line": 3, "marks": [{"start": 0, "end": 2, "label": "PERSON", "direct": True}]}, 400, "no reviewed line"),
+        ({"line": 3, "marks": [NO_WORD]}, 400, "no reviewed line"),
         ({"line": 3, "marks": [], "seconds": -1}, 400, "no reviewed line"),
         ({"line": 0, "marks": [], "seconds": 1}, 409, "line 1 is not the one to be read now"),
-        (
-            {"line": 3, "marks": [{"start": 0, "end": 2, "label": "PERSON", "direct": True}], "seconds": 1},
-            409,
-            "no word",
-        ),
-        ({"line": 3, "marks": [{"start": 3, "end": 6, "label": "X", "direct": True}], "seconds": 1}, 409, "class 'X'"),
+        ({"line": 3, "marks": [NO_WORD], "seconds": 1}, 409, "no word"),
+        ({"line": 3, "marks": [NO_WORD | {"start": 3, "end": 6, "label": "X"}], "seconds": 1}, 409, "class 'X'"),
     ],
 )
 def test_what_is_no_reviewed_line_is_refused(corpus, body, status, message):
@@ -94,23 +93,11 @@ def test_what_is_no_reviewed_line_is_refused(corpus, body, status, message):
 
 def test_a_typed_line_marks_words():
     words = word_spans(LINES[0])
-    assert parse("1-2 per, 5 LOCATION d, 3 -", words) == {
-        words[0]: mark(0, "Anna"),
-        words[1]: mark(0, "Smith"),
-        words[4]: mark(0, "Rome", "LOCATION", True),
-        words[2]: None,
-    }
-    for typed, message in [
-        ("6 PERSON", "words 1 to 5"),
-        ("1 PERSO", None),
-        ("1 persom", "did you mean 'PERSON'"),
-        ("hm", "understood"),
-    ]:
-        if message is None:
-            assert parse(typed, words) == {words[0]: mark(0, "Anna")}
-        else:
-            with pytest.raises(ParameterError, match=message):
-                parse(typed, words)
+    found = {0: mark(0, "Anna"), 1: mark(0, "Smith"), 4: mark(0, "Rome", "LOCATION", True), 2: None}
+    assert parse("1-2 per, 5 LOCATION d, 3 -", words) == {words[place]: each for place, each in found.items()}
+    for typed, message in (("6 PERSON", "words 1 to 5"), ("1 persom", "did you mean 'PERSON'"), ("hm", "understood")):
+        with pytest.raises(ParameterError, match=message):
+            parse(typed, words)
 
 
 def test_the_terminal_reads_lines_goes_back_and_ends(corpus, monkeypatch, capsys):

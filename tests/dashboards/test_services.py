@@ -76,7 +76,7 @@ def test_services_start_once_outlive_the_terminal_and_are_stopped(place):
     assert stop_services(place, TITLES) == []
 
 
-def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place):
+def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place, monkeypatch):
     port = small("mlflow").port
     with socket.socket() as other:
         other.bind(("127.0.0.1", port))
@@ -90,14 +90,14 @@ def test_a_service_that_cannot_start_is_named_and_the_others_are_stopped(place):
     assert log.read_text(encoding="utf-8") == "no such thing\n"
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.parent.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(running_service, "START_SECONDS", 1.0)
     with pytest.raises(ResourceError, match="MLflow does not answer after 1 seconds"):
-        start_services(place, [small(code="import time; time.sleep(600)")], seconds=1.0)
+        start_services(place, [small(code="import time; time.sleep(600)")])
     assert running_services(place) == {}
 
 
 def test_a_process_that_has_got_the_number_is_left_alone(place):
-    foreign = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-    try:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as foreign:
         path = record_path(place, "mlflow")
         path.parent.mkdir(parents=True)
         record = {"name": "mlflow", "pid": foreign.pid, "mark": "0" * 32, "port": 1}
@@ -105,9 +105,6 @@ def test_a_process_that_has_got_the_number_is_left_alone(place):
         assert stop_services(place, TITLES) == []
         assert not path.exists()
         assert foreign.poll() is None
-    finally:
-        foreign.kill()
-        foreign.wait()
 
 
 def test_no_process_of_a_service_is_left(place, monkeypatch):
@@ -127,14 +124,22 @@ def test_no_process_of_a_service_is_left(place, monkeypatch):
     assert not alive(child)
 
 
-def test_ports_come_from_the_environment_and_names_are_checked():
-    assert ports_by_setting({}) == {"prefect": 4200, "mlflow": 5000}
-    assert ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "5001"})["mlflow"] == 5001
+def test_ports_come_from_the_environment(monkeypatch):
+    for name in ("PREFECT", "MLFLOW"):
+        monkeypatch.delenv(f"PALIMPSEST_{name}_PORT", raising=False)
+    assert ports_by_setting() == {"prefect": 4200, "mlflow": 5000}
+    monkeypatch.setenv("PALIMPSEST_MLFLOW_PORT", "5001")
+    assert ports_by_setting()["mlflow"] == 5001
     for text in ("http", "80", "70000", "-1", "٥٠٠٠"):
+        monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", text)
         with pytest.raises(ParameterError, match=r"PALIMPSEST_PREFECT_PORT=.* is no port"):
-            ports_by_setting({"PALIMPSEST_PREFECT_PORT": text})
-    with pytest.raises(ParameterError, match="both services would have port 4200"):
-        ports_by_setting({"PALIMPSEST_MLFLOW_PORT": "4200"})
+            ports_by_setting()
+    monkeypatch.setenv("PALIMPSEST_PREFECT_PORT", "5001")
+    with pytest.raises(ParameterError, match="both services would have port 5001"):
+        ports_by_setting()
+
+
+def test_names_of_services_are_checked():
     assert check_names(["mlflow", "prefect"]) == ["prefect", "mlflow"]
     with pytest.raises(ParameterError, match="did you mean 'mlflow'"):
         check_names(["mlfow"])
@@ -143,10 +148,8 @@ def test_ports_come_from_the_environment_and_names_are_checked():
 def test_servers_of_the_users_are_used(place, monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "https://prefect.example/api")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://name:secret@tracking.example:5000")
-    assert users_servers(TRACKING) == {
-        "prefect": "https://prefect.example/api",
-        "mlflow": "http://tracking.example:5000",
-    }
+    shown = {"prefect": "https://prefect.example/api", "mlflow": "http://tracking.example:5000"}
+    assert users_servers(TRACKING) == shown
     # The addresses of our own services are no servers of the user's.
     ports = ports_by_setting()
     monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{ports['prefect']}/api")

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -241,16 +242,30 @@ def outside_package(folder: Path) -> None:
     (information / "entry_points.txt").write_text(f"[{group}]\n{point}\n", encoding="utf-8")
 
 
-def in_a_folder(page: str, folder: Path) -> None:
+@pytest.fixture(scope="module")
+def made_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("named by pages")
     make_folder(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(made_folder, tmp_path, monkeypatch):
+    """The current folder, with the files that pages name."""
+    shutil.copytree(made_folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_page(page: str) -> None:
+    """Run the commands of a page, in this process."""
     for command in run_commands(page):
         assert cli.main(shlex.split(command)[1:]) == 0, command
 
 
 @pytest.mark.parametrize("page", [page for page in IN_A_FOLDER if page != "how-to/add-technique"])
-def test_commands_run_in_a_folder(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    in_a_folder(page, tmp_path)
+def test_commands_run_in_a_folder(page, folder):
+    run_page(page)
 
 
 def test_commands_run_on_a_review(tmp_path, monkeypatch):
@@ -261,24 +276,21 @@ def test_commands_run_on_a_review(tmp_path, monkeypatch):
     reading = Reading("chat", "every_tagger", "Ada", 20.0)
     for _ in range(4):
         reading.save(reading.next_line(), [], 9.0)
-    for command in run_commands("review"):
-        assert cli.main(shlex.split(command)[1:]) == 0, command
+    run_page("review")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", IN_A_FOLDER_SLOW)
-def test_commands_run_in_a_folder_slowly(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "masked.txt").write_text("We met [PERSON] in [LOCATION] yesterday.\n", encoding="utf-8")
-    in_a_folder(page, tmp_path)
+def test_commands_run_in_a_folder_slowly(page, folder):
+    (folder / "masked.txt").write_text("We met [PERSON] in [LOCATION] yesterday.\n", encoding="utf-8")
+    run_page(page)
 
 
-def test_an_added_technique_runs(tmp_path):
-    make_folder(tmp_path)
-    outside_package(tmp_path)
+def test_an_added_technique_runs(folder):
+    outside_package(folder)
     (command,) = run_commands("how-to/add-technique")
-    shell(command, tmp_path, PYTHONPATH=str(tmp_path))
-    assert (tmp_path / "masked.txt").is_file()
+    shell(command, folder, PYTHONPATH=str(folder))
+    assert (folder / "masked.txt").is_file()
 
 
 def shell(command: str, folder: Path, expect: int = 0, **variables: str) -> str:

@@ -1,5 +1,6 @@
-"""Profiles: sections that take the place of those in params.yaml, and what the paper's plans and builds."""
+"""Profiles: sections that take the place of those in params.yaml, and the graphs of two of them."""
 
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,13 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 from dvc.repo import Repo
-from stage_commands import listed_sections, sections_of
+from stage_commands import listed_sections, parsed, sections_of
 
 from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.parameters.cells_file import check_cells, write_cells
 from tasks.parameters.parameter_file import read_parameters
 from tasks.profiles.profile_command import profile_names, profile_text, read_profile
+from tasks.records.cells import NO_LANGUAGE_MODEL, expected_cells, stage_name, word_error_report
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,17 +31,8 @@ def project(tmp_path, monkeypatch):
 
 
 def test_every_shipped_profile_is_valid():
-    assert profile_names(ROOT) == [
-        "default",
-        "forgetting",
-        "four_corpora",
-        "paper",
-        "quick",
-        "real_speech",
-        "smollm2",
-        "two_languages",
-        "two_languages_speech",
-    ]
+    names = "default forgetting four_corpora paper quick real_speech smollm2 two_languages two_languages_speech"
+    assert profile_names(ROOT) == names.split()
     for name in profile_names(ROOT):
         read_profile(name, ROOT)
 
@@ -61,28 +54,22 @@ def test_the_papers_profile_has_the_papers_sizes():
     assert parameters.language_model.vocabulary.size == 85_000
     assert parameters.generic.kind == "wikitext"
     sizes = {name: parameters.corpora[name].cleaning.train_sentences for name in parameters.compare.datasets}
+    assert parameters.compare.seeds == [1, 2]
     assert sizes == {"fisher": 1_158_496, "reddit": 763_683, "wsj": 6_000}
     models = [parameters.fillers[name].model for name in parameters.pretrained_fillers()]
     assert models == ["bert-base-uncased", "roberta-base", "meta-llama/Llama-2-7b-hf"]
     assert parameters.masking["entity_tagger"].tagger.model == "dslim/bert-base-NER"
 
 
-def test_a_section_is_replaced_as_a_whole_and_the_others_stay(project):
-    (project / "profiles" / "small.yaml").write_text("corpora:\n  mail: {kind: files, source: data/mail}\n")
-    document = yaml.safe_load(profile_text("small"))
-    assert document["corpora"] == {"mail": {"kind": "files", "source": "data/mail"}}
+def test_a_section_is_replaced_as_a_whole_and_of_compare_each_dimension_by_itself(project):
+    profile = "corpora:\n  mail: {kind: files, source: data/mail}\ncompare:\n  # Many.\n  seeds: [1, 2, 3]\n"
+    (project / "profiles" / "small.yaml").write_text(profile)
     default = yaml.safe_load((project / "params.yaml").read_text())
-    assert {key: value for key, value in document.items() if key != "corpora"} == {
-        key: value for key, value in default.items() if key != "corpora"
+    assert yaml.safe_load(profile_text("small")) == default | {
+        "corpora": {"mail": {"kind": "files", "source": "data/mail"}},
+        "compare": default["compare"] | {"seeds": [1, 2, 3]},
     }
-
-
-def test_of_compare_each_dimension_is_replaced_by_itself(project):
-    (project / "profiles" / "seeds.yaml").write_text("compare:\n  # Many.\n  seeds: [1, 2, 3]\n")
-    default = yaml.safe_load((project / "params.yaml").read_text())
-    document = yaml.safe_load(profile_text("seeds"))
-    assert document == default | {"compare": default["compare"] | {"seeds": [1, 2, 3]}}
-    assert "  # Many.\n  seeds: [1, 2, 3]\n" in profile_text("seeds")
+    assert "  # Many.\n  seeds: [1, 2, 3]\n" in profile_text("small")
 
 
 def test_the_command_writes_params_yaml_and_git_keeps_what_would_be_lost(project, capsys):
@@ -107,11 +94,7 @@ def test_the_command_lists_profiles(project, capsys):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (
-            "papr",
-            None,
-            f"there is no profile 'papr' (did you mean 'paper'?); there are: {', '.join(profile_names(ROOT))}",
-        ),
+        ("papr", None, "there is no profile 'papr' (did you mean 'paper'?); there are: default, forgetting, "),
         ("bad", "corpra: {}\n", "unknown section 'corpra' (did you mean 'corpora'?)"),
         ("bad", "# nothing\n", "names no section"),
         ("bad", "evaluation: {bootstrap_samples: 3}\n", "profile 'bad': evaluation.bootstrap_samples: "),
@@ -125,30 +108,92 @@ def test_what_is_wrong_with_a_profile_is_said(project, name, content, message):
     assert message in str(error.value)
 
 
-def test_the_papers_graph_is_planned(project):
-    """DVC resolves every stage, and each calls a command with options and parameters that it has."""
-    text = profile_text("paper")
-    assert "seeds: [1, 2]" in text
-    (project / "params.yaml").write_text(text.replace("seeds: [1, 2]", "seeds: [1]"))
-    write_cells(read_parameters("params.yaml"), project)
-    subprocess.run(["git", "init", "-q"], check=True)
-    with Repo.init(str(project)) as repository:
-        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
-    datasets, techniques, fillers, methods, seeds = 3, 3, 3, 2, 1
-    cells = datasets * techniques * fillers * methods * seeds
+def graph_in(folder, profile, **compare):
+    """The stages with a command by name, and the cells, of a profile with changes of ``compare``."""
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    document = yaml.safe_load(profile_text(profile, ROOT))
+    document["compare"] |= compare
+    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    parameters = read_parameters(folder / "params.yaml")
+    write_cells(parameters, folder)
+    with Repo.init(str(folder), no_scm=True) as repository:
+        stages = {stage.name: stage for stage in repository.index.stages if stage.cmd}
+    return stages, expected_cells(parameters.compare)
+
+
+def test_the_papers_graph_is_planned(tmp_path, monkeypatch):
+    """For one of its data sets; each stage calls a command with options and parameters that it has."""
+    stages, _ = graph_in(tmp_path, "paper", seeds=[1], datasets=["wsj"])
+    monkeypatch.chdir(tmp_path)
+    techniques, fillers, methods = 3, 3, 2
     # Fine-tuned fillers fill the same; and two controls.
-    assert sum(name.startswith("fill@") for name in stages) == 2 * cells
-    assert sum(name.startswith("fill_control@") for name in stages) == datasets * techniques * 2 * seeds
-    assert {"corpus@fisher", "corpus@reddit", "corpus@wsj", "pretrain", "mask@train-wsj-entity_tagger"} <= stages.keys()
+    assert sum(name.startswith("fill@") for name in stages) == 2 * techniques * fillers * methods
+    assert sum(name.startswith("fill_control@") for name in stages) == techniques * 2
+    assert {"corpus@wsj", "pretrain", "mask@train-wsj-entity_tagger"} <= stages.keys()
     for name, stage in stages.items():
         assert listed_sections(stage) == sections_of(stage), name
+
+
+OF_LISTS = ("nbest@", "references@", "mask@speech-", "rescore")
+"""Stages of a data set that has n-best lists of another recogniser instead of recordings."""
+
+
+def paths(parts):
+    """The paths of outputs or dependencies as ``dvc.yaml`` has them."""
+    return [part.def_path for part in parts]
+
+
+def test_with_lists_every_cell_is_rescored_none_is_recognised_and_no_reference_is_pushed(tmp_path, monkeypatch):
+    known = read_profile("real_speech", ROOT).compare.model_dump()["fills"]
+    fills = [*known, {"filler": "minilm_tuned", "methods": ["top_k"]}, {"methods": ["unigram"]}]
+    stages, cells = graph_in(tmp_path, "real_speech", seeds=[1], fills=fills)
+    monkeypatch.chdir(tmp_path)
+    expected = {stage_name(cell, "rescore"): word_error_report(cell) for cell in cells}
+    assert expected.keys() == {name for name in stages if name.startswith("rescore")}
+    assert not any(name.startswith(("recognise", "encode@", "speech@", "train_recogniser")) for name in stages)
+    for name, report in expected.items():
+        assert f"results/reports/{report}" in paths(stages[name].outs)
+    assert cells[0].method == NO_LANGUAGE_MODEL
+
+    # Options, parameters and files are those of the commands.
+    of_lists = {name: stage for name, stage in stages.items() if name.startswith(OF_LISTS)}
+    # Two imports, references, three techniques masked, no model, pretrained, Oracle, and five methods each.
+    assert len(of_lists) == 2 + 1 + 3 + 3 + 3 * 5
+    for name, stage in of_lists.items():
+        assert listed_sections(stage) == sections_of(stage), name
+        tracked = paths([*stage.outs, *stage.deps])
+        for option, value in vars(parsed(stage)[1]).items():
+            for path in value if isinstance(value, list) else [value]:
+                if isinstance(path, str) and "/" in path:
+                    assert any(path == known or path.startswith(known + "/") for known in tracked), (name, option)
+
+    written = [out for stage in of_lists.values() for out in stage.outs]
+    private = paths([out for out in written if not out.can_push])
+    assert "data/private/nbest/books/test.jsonl.gz" in private
+    assert all(path.startswith("results/reports/") for path in paths(written) if path not in private)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("rescored_datasets", "book", "compare.rescored_datasets: 'book' is no key of 'speech.nbest' that fits"),
+        ("speech_datasets", "books", "'books' is one of compare.speech_datasets too; a data set has one recogniser"),
+    ],
+)
+def test_data_sets_that_make_no_sense_are_named(tmp_path, key, value, message):
+    document = yaml.safe_load(profile_text("real_speech", ROOT))
+    document["compare"][key] = [value]
+    speech = {"kind": "manifest", "source": "data/raw/calls.jsonl"}
+    document["speech"]["corpora"] = {"books": {"dev": speech, "test": speech}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
+    with pytest.raises(ParameterError) as error:
+        read_parameters(tmp_path / "params.yaml")
+    assert message in str(error.value)
 
 
 @pytest.mark.slow
 def test_the_papers_language_model_is_built_and_learns():
     """At full size with random weights: 108 million parameters, and a loss that starts at the uniform one and falls."""
-    import math
-
     import torch
 
     from tasks.language_model.transformer.model import TransformerLanguageModel

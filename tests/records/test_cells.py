@@ -1,6 +1,7 @@
 import shutil
 from typing import get_args
 
+import pytest
 import yaml
 from dvc.repo import Repo
 from handmade_experiment import ROOT
@@ -51,35 +52,24 @@ def test_every_cell_once_in_the_order_of_the_table():
     assert [cell.path for cell in cells if cell.filler == "large"] == [
         f"{dataset}/entity_tagger/large-sample-{seed}" for dataset in ("chat", "mail") for seed in (1, 2)
     ]
-    assert [cell.path for cell in cells[:17]] == [
-        "chat/pretrained",
-        "chat/oracle-1",
-        "chat/oracle-2",
-        "chat/dp_sgd_8-1",
-        "chat/dp_sgd_8-2",
-        "chat/dp_sgd_document-1",
-        "chat/dp_sgd_document-2",
-        "chat/allow_list/baseline1-1",
-        "chat/allow_list/baseline1-2",
-        "chat/allow_list/minilm-top_k-1",
-        "chat/allow_list/minilm-top_k-2",
-        "chat/allow_list/other-top_k-1",
-        "chat/allow_list/other-top_k-2",
-        "chat/allow_list/again-top_1-1",
-        "chat/allow_list/again-top_1-2",
-        "chat/allow_list/unigram-1",
-        "chat/allow_list/unigram-2",
-    ]
+    masked = ("baseline1", "minilm-top_k", "other-top_k", "again-top_1", "unigram")
+    ordered = ["oracle", "dp_sgd_8", "dp_sgd_document", *(f"allow_list/{name}" for name in masked)]
+    paths = [f"chat/{name}-{seed}" for name in ordered for seed in (1, 2)]
+    assert [cell.path for cell in cells[:17]] == ["chat/pretrained", *paths]
 
 
-def test_stage_names_of_a_filled_cell_and_of_the_references():
-    filled = Cell("chat", "allow_list", "top_k", "minilm", 1)
-    assert stage_name(filled, "evaluate") == "evaluate@chat-allow_list-minilm-top_k-1"
-    assert stage_name(filled, "adapt") == "adapt@chat-allow_list-minilm-top_k-1"
-    assert stage_name(Cell("chat", None, "oracle", None, 1), "evaluate") == "evaluate@chat-oracle-1"
-    assert stage_name(Cell("chat", None, "pretrained"), "evaluate") == "evaluate@chat-pretrained"
-    assert stage_name(Cell("chat", None, "pretrained"), "adapt") == "pretrain"
-    assert stage_name(Cell("chat", None, "no_language_model"), "evaluate") == "recognise_alone@chat-no_language_model"
+@pytest.mark.parametrize(
+    ("cell", "step", "name"),
+    [
+        (Cell("chat", "allow_list", "top_k", "minilm", 1), "evaluate", "evaluate@chat-allow_list-minilm-top_k-1"),
+        (Cell("chat", None, "oracle", None, 1), "adapt", "adapt@chat-oracle-1"),
+        (Cell("chat", None, "pretrained"), "evaluate", "evaluate@chat-pretrained"),
+        (Cell("chat", None, "pretrained"), "adapt", "pretrain"),
+        (Cell("chat", None, "no_language_model"), "evaluate", "recognise_alone@chat-no_language_model"),
+    ],
+)
+def test_the_stage_of_a_cell_has_its_name(cell, step, name):
+    assert stage_name(cell, step) == name
 
 
 def test_every_cell_has_its_stages_in_the_graph(tmp_path):

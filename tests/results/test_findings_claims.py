@@ -1,5 +1,11 @@
-import pytest
+"""Verdicts on the paper's claims, and their page."""
 
+import re
+
+import pytest
+from handmade_experiment import write_forgetting
+
+from tasks.cli import main
 from tasks.language_model.settings import EvaluationSettings
 from tasks.results.findings.findings_claims import CONFIRMED, CONTRADICTED, NOT_CONFIRMED, findings
 from tasks.results.findings.findings_comparison import Experiment, Paired
@@ -12,9 +18,6 @@ BASES = {"roberta_tuned": "roberta", "llama_tuned": "llama"}
 class Sharp(Experiment):
     """An experiment whose ratios are known to one per cent, so that the numbers of the rows decide."""
 
-    def __init__(self, rows):
-        super().__init__(rows, None, EvaluationSettings())
-
     def compare(self, first, second, expected="below", limit=1.0, *, field="perplexity"):
         if second not in self.rows or field == "wer":
             return super().compare(first, second, expected, limit, field=field)
@@ -22,23 +25,15 @@ class Sharp(Experiment):
         return Paired(first, second, ratio, ratio * 0.99, ratio * 1.01, 1, expected)
 
 
-def claims(experiment):
+def claims(rows, kind=Experiment):
     """Findings by the number of their claim."""
-    return {finding.number: finding for finding in findings(experiment)}
+    return {finding.number: finding for finding in findings(kind(rows, None, EVALUATION))}
 
 
 def row(method, technique, perplexity, filler=None, seed=1, **more):
-    return {
-        "dataset": "chat",
-        "technique": technique,
-        "method": method,
-        "filler": filler,
-        "filler_base": BASES.get(filler),
-        "seed": seed,
-        "perplexity": perplexity,
-        "perplexity_known": perplexity,
-        **more,
-    }
+    known = {"dataset": "chat", "technique": technique, "method": method, "filler": filler, "seed": seed}
+    known |= {"filler_base": BASES.get(filler), "perplexity": perplexity, "perplexity_known": perplexity}
+    return known | more
 
 
 REFERENCES = [
@@ -46,10 +41,6 @@ REFERENCES = [
     *(row("baseline0", technique, 400.0) for technique in ("allow_list", "entity_tagger")),
     *(row("baseline1", technique, 200.0) for technique in ("allow_list", "entity_tagger")),
 ]
-
-
-def verdicts(*rows):
-    return {number: finding.verdict for number, finding in claims(Sharp([*REFERENCES, *rows])).items()}
 
 
 def fills(filler, allow, tagger, methods=("top_1", "top_k")):
@@ -60,29 +51,40 @@ def fills(filler, allow, tagger, methods=("top_1", "top_k")):
     ]
 
 
-def test_the_paper_as_it_was_and_the_contrary():
-    paper = [
-        *fills("bert", (190, 170), (130, 125)),
-        *fills("roberta", (180, 160), (120, 115)),
-        *fills("roberta_tuned", (170, 150), (115, 110)),
-        *fills("llama_tuned", (190,), (125,), methods=("top_1",)),
-    ]
-    contrary = [
-        *fills("bert", (210, 220), (310, 320)),
-        *fills("roberta", (230, 240), (330, 340)),
-        *fills("roberta_tuned", (250, 260), (350, 360)),
-        *fills("llama_tuned", (205,), (300,), methods=("top_1",)),
-    ]
-    # Methods of our own are not the paper's.
-    ours = [row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0)]
-    for rows, verdict in [(paper, CONFIRMED), (contrary, CONTRADICTED)]:
-        assert verdicts(*rows) == dict.fromkeys(range(1, 7), verdict)
-    assert verdicts(*ours) == verdicts() == {}
+PAPER = [
+    *fills("bert", (190, 170), (130, 125)),
+    *fills("roberta", (180, 160), (120, 115)),
+    *fills("roberta_tuned", (170, 150), (115, 110)),
+    *fills("llama_tuned", (190,), (125,), methods=("top_1",)),
+]
+CONTRARY = [
+    *fills("bert", (210, 220), (310, 320)),
+    *fills("roberta", (230, 240), (330, 340)),
+    *fills("roberta_tuned", (250, 260), (350, 360)),
+    *fills("llama_tuned", (205,), (300,), methods=("top_1",)),
+]
+# Methods of our own are not the paper's.
+OURS = [row("sample", "allow_list", 900.0, "bert"), row("unigram", "allow_list", 900.0)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdicts"),
+    [
+        (PAPER, dict.fromkeys(range(1, 7), CONFIRMED)),
+        (CONTRARY, dict.fromkeys(range(1, 7), CONTRADICTED)),
+        (OURS, {}),
+        ([], {}),
+    ],
+    ids=["as in the paper", "the contrary", "other methods", "no fills"],
+)
+def test_the_paper_as_it_was_and_the_contrary(rows, verdicts):
+    found = claims([*REFERENCES, *rows], Sharp)
+    assert {number: finding.verdict for number, finding in found.items()} == verdicts
 
 
 def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
     rows = [*fills("bert", (150, 140), (130, 210)), *fills("minilm", (150, 140), (150, 140))]
-    found = claims(Sharp([*REFERENCES, *rows]))
+    found = claims([*REFERENCES, *rows], Sharp)
     assert found[1].verdict == CONTRADICTED
     assert "Top-K fill with bert against Baseline1 (chat, entity tagger)" in found[1].evidence
     assert found[2].verdict == NOT_CONFIRMED
@@ -92,14 +94,11 @@ def test_one_fill_above_a_baseline_contradicts_every_but_not_a_tendency():
 def test_a_claim_that_is_compared_in_part_is_not_confirmed():
     """*Both* baselines: without one of them the claim stands for the other alone, and can still be contradicted."""
     one = [row for row in REFERENCES if row["method"] != "baseline1"]
-    (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (130, 125))]))
+    found = claims([*one, *fills("bert", (190, 170), (130, 125))], Sharp)[1]
     assert (found.verdict, len(found.comparisons), len(found.missing)) == (NOT_CONFIRMED, 4, 4)
-    assert (
-        "Not compared: Top-1 fill with bert against Baseline1 (chat, allow list): Baseline1 is not in the su"
-        in found.evidence
-    )
-    (found, *_) = findings(Sharp([*one, *fills("bert", (190, 170), (430, 125))]))
-    assert found.verdict == CONTRADICTED
+    missing = "Top-1 fill with bert against Baseline1 (chat, allow list): Baseline1 is not in the su"
+    assert f"Not compared: {missing}" in found.evidence
+    assert claims([*one, *fills("bert", (190, 170), (430, 125))], Sharp)[1].verdict == CONTRADICTED
 
 
 def test_numbers_of_another_protocol_are_not_compared():
@@ -107,7 +106,7 @@ def test_numbers_of_another_protocol_are_not_compared():
     fill = row("top_k", "allow_list", 150.0, "bert", signature="a")
     interval = {"ratio_to_baseline1": 0.75, "ratio_to_baseline1_ci": [0.7, 0.8]}
     tagger = row("top_k", "entity_tagger", 150.0, "bert", signature="b", **interval)
-    found = claims(Experiment([*references, fill, tagger], None, EVALUATION))[1]
+    found = claims([*references, fill, tagger])[1]
     assert found.verdict == NOT_CONFIRMED
     assert [(*each.place[1::2], each.reason) for each in found.missing] == [
         ("allow_list", "Baseline1", "their perplexities follow different protocols"),
@@ -115,16 +114,21 @@ def test_numbers_of_another_protocol_are_not_compared():
     ]
 
 
+def spoken(method, technique, rate, filler=None, seed=1, **differences):
+    """A row with a word error rate, and its differences from references with their intervals."""
+    columns = {"wer": rate, "wer_ci": None}
+    for reference, (difference, half) in differences.items():
+        columns[f"wer_difference_to_{reference}"] = difference
+        columns[f"wer_difference_to_{reference}_ci"] = [difference - half, difference + half]
+    return row(method, technique, 100.0, filler, seed, **columns)
+
+
 def test_word_error_rates():
     """Paper: 12.6 pretrained, 10.6 Oracle; a fill of 10.7 is 1 % above Oracle, 11.2 is 6 % above."""
 
     def speech(method, technique, rate, filler=None, seed=1):
-        columns = {"wer": rate / 100, "wer_ci": None}
-        for reference, other in (("pretrained", 12.6), ("oracle", 10.6)):
-            difference = (rate - other) / 100
-            columns[f"wer_difference_to_{reference}"] = difference
-            columns[f"wer_difference_to_{reference}_ci"] = [difference - 0.0005, difference + 0.0005]
-        return row(method, technique, 100.0, filler, seed, **columns)
+        differences = {"pretrained": (rate / 100 - 0.126, 0.0005), "oracle": (rate / 100 - 0.106, 0.0005)}
+        return spoken(method, technique, rate / 100, filler, seed, **differences)
 
     rows = [
         speech("pretrained", None, 12.6, seed=None),
@@ -132,7 +136,8 @@ def test_word_error_rates():
         speech("top_k", "vocabulary_threshold", 10.65, "bert"),
         speech("top_k", "entity_tagger", 11.3, "bert"),
     ]
-    cut, near = (claims(Experiment(rows, None, EVALUATION))[number] for number in (7, 8))
+    found = claims(rows)
+    cut, near = found[7], found[8]
     # Oracle cuts by 15.9 %, the fills by 15.5 and 10.3 %.
     assert (cut.verdict, [c.outcome for c in cut.comparisons]) == (NOT_CONFIRMED, ["for", "against", "for"])
     assert [c.outcome for c in near.comparisons] == ["for", "against"]
@@ -140,24 +145,56 @@ def test_word_error_rates():
     # 10.65 / 10.6, and half a tenth of a point to both sides.
     assert (near.comparisons[0].low, near.comparisons[0].high) == pytest.approx((1.0, 1.00943), abs=1e-5)
     # Without a rate for one of the two techniques half of the claim is open.
-    near = claims(Experiment(rows[:3], None, EVALUATION))[8]
+    near = claims(rows[:3])[8]
     assert (near.verdict, len(near.comparisons)) == (NOT_CONFIRMED, 1)
     assert near.missing[0].reason == "no fill of this technique has a rate"
 
 
 def test_the_range_of_seeds_is_no_interval_of_word_error_rates():
     """Two seeds that agree by chance say nothing of their utterances; only what the summary has for both counts."""
-
-    def speech(method, technique, rate, filler=None, seed=1, over_seeds=None):
-        columns = {"wer": rate, "wer_ci": [rate - 0.02, rate + 0.02], "over_seeds": over_seeds}
-        difference = {"wer_difference_to_pretrained": rate - 0.3, "wer_difference_to_pretrained_ci": [-0.1, 0.1]}
-        return row(method, technique, 100.0, filler, seed, **columns, **difference)
-
-    alone = speech("pretrained", None, 0.3, seed=None)
-    oracles = [speech("oracle", None, 0.25, seed=s) for s in (1, 2)]
-    assert 7 not in claims(Experiment([alone, *oracles], None, EVALUATION))
+    alone = spoken("pretrained", None, 0.3, seed=None)
+    oracles = [spoken("oracle", None, 0.25, seed=seed, pretrained=(-0.05, 0.1)) for seed in (1, 2)]
+    assert 7 not in claims([alone, *oracles])
     both = {"seeds": [1, 2], "wer": 0.25, "wer_ci": [0.24, 0.26]}
     both |= {"wer_difference_to_pretrained": -0.05, "wer_difference_to_pretrained_ci": [-0.06, -0.04]}
-    rows = [speech("oracle", None, rate, seed=seed, over_seeds=both) for seed, rate in ((1, 0.24), (2, 0.26))]
-    cut = claims(Experiment([alone, *rows], None, EVALUATION))[7]
+    rows = [oracle | {"wer": rate, "over_seeds": both} for oracle, rate in zip(oracles, (0.24, 0.26), strict=True)]
+    cut = claims([alone, *rows])[7]
     assert (cut.verdict, cut.comparisons[0].ratio) == (NOT_CONFIRMED, pytest.approx(0.25 / 0.3))
+
+
+def test_the_page_has_every_claim_and_number_and_those_on_unlearning(experiment, capsys):
+    """The handmade rows: the paper's methods are below Baseline0 and, on the lists, above Baseline1."""
+    write_forgetting(experiment)
+    assert main(["findings", "--output", "findings.md"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line[0] for line in said] == ["1", "2", "4", "f"]
+    assert said[0] == "1. contradicted   Every filling method beats both baselines."
+    page = (experiment / "findings.md").read_text(encoding="utf-8")
+    assert "| 4 | The gap to Oracle is largest for the allow list. | **confirmed** | confirmed |" in page
+    # 476 / 427.
+    assert "| chat | allow list | Top-1 fill with MiniLM | Baseline1 | 1 | 1.115 [" in page
+    assert "| steering | 1.010 [1.010, 1.010] | 20.0/20.0 | 20.0/20.0 |" in page
+    assert dict(re.findall(r"\| (It .*?) \| (.*?) \|", page)) == {
+        "It forgets more than LM-Steer within the budget.": "contradicted",
+        "It keeps the perplexity within the budget.": "contradicted",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no list of rows; run 'palimpsest summarise' again"),
+        ("[]", "is no list of rows; run 'palimpsest summarise' again"),
+        ('[{"dataset": "chat"}]', "is of another version: row 1 has no 'technique'"),
+        (None, "does not exist"),
+    ],
+)
+def test_a_broken_summary_is_one_line(tmp_path, monkeypatch, capsys, text, message):
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "results").mkdir()
+        (tmp_path / "results" / "summary.json").write_text(text, encoding="utf-8")
+    assert main(["findings"]) == 1
+    error = capsys.readouterr().err
+    assert f"summary 'results/summary.json' {message}" in error
+    assert error.count("\n") == 1

@@ -1,9 +1,10 @@
 """A measure of a stage that is there: what the stage writes, and one row of the table. Everything else follows."""
 
-import json
+import sys
 from textwrap import dedent
 
 import pytest
+from handmade_reports import change, rows_of
 
 from tasks.cli import main
 from tasks.errors import ParameterError
@@ -30,34 +31,28 @@ def install(tmp_path, monkeypatch):
     """Installs a package with measures, for as long as the test runs."""
 
     def install(module: str) -> None:
-        folder = tmp_path / "site-packages"
-        (folder / "outside-1.0.dist-info").mkdir(parents=True)
-        (folder / "outside-1.0.dist-info" / "METADATA").write_text("Name: outside\nVersion: 1.0\n")
-        (folder / "outside-1.0.dist-info" / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nx = outside:repeated\n")
-        (folder / "outside.py").write_text(dedent(module))
-        monkeypatch.syspath_prepend(folder)
-        monkeypatch.delitem(__import__("sys").modules, "outside", raising=False)
+        information = tmp_path / "site-packages" / "outside-1.0.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text("Name: outside\nVersion: 1.0\n")
+        (information / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nx = outside:repeated\n")
+        (information.parent / "outside.py").write_text(dedent(module))
+        monkeypatch.syspath_prepend(information.parent)
+        monkeypatch.delitem(sys.modules, "outside", raising=False)
         measures.cache_clear()
 
     yield install
     measures.cache_clear()
 
 
-def measure_in_the_stage(folder):
-    """What a changed stage would do: each fill's report has a share with its interval."""
-    for path in (folder / "results" / "reports" / "fill").rglob("*.json"):
-        report = json.loads(path.read_text(encoding="utf-8"))
-        report["measured"] |= {"repeated_fills": 0.25, "repeated_fills_ci": [0.2, 0.3125]}
-        path.write_text(json.dumps(report), encoding="utf-8")
-
-
 def test_a_measure_of_another_package_is_in_every_view(tracked, install, capsys):
     install(ROW)
-    measure_in_the_stage(tracked)
+    # As a changed stage would: each fill's report has a share with its interval.
+    for path in (tracked / "results" / "reports" / "fill").rglob("*.json"):
+        change(path, lambda report: report["measured"].update(repeated_fills=0.25, repeated_fills_ci=[0.2, 0.3125]))
     for command in (["summarise"], ["report"], ["publish"]):
         assert main(command) == 0
     results = tracked / "results"
-    rows = json.loads((results / "summary.json").read_text(encoding="utf-8"))
+    rows = rows_of()
     assert {row["method"]: row["repeated_fills"] for row in rows} == {
         "pretrained": None, "oracle": None, "baseline1": None, "top_k": 0.25,
     }  # fmt: skip

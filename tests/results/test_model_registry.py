@@ -1,12 +1,13 @@
+"""Language models of releases in MLflow's registry, and no others."""
+
 import hashlib
-import json
 import math
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
 import tracked_state
+from handmade_reports import TOP_K, change
 
 from tasks.cli import main
 from tasks.privacy.ledger import Release, append_to_ledger
@@ -14,20 +15,22 @@ from tasks.records.cell import Cell
 from tasks.records.stage_report import content_hash
 from tasks.results.tracking.model_registry import ReleasedModel, champions
 
-TOP_K = Cell("chat", "allow_list", "top_k", "minilm", 1)
 BASELINE1 = Cell("chat", "allow_list", "baseline1", None, 1)
 ORACLE = Cell("chat", method="oracle", seed=1)
 WORDS = ("a", "b", "c", "d")
 
 
-def released(cell, perplexity):
-    return ReleasedModel(cell, f"{cell.path}#0", "spring", "0" * 64, perplexity)
-
-
 def test_the_champion_is_the_best_on_validation_text_of_each_data_set():
     other, mail = (Cell(name, "allow_list", "top_1", "minilm", 1) for name in ("chat", "mail"))
-    models = [released(other, 240.0), released(TOP_K, 230.0), released(mail, 99.0), released(ORACLE, None)]
+    models = [
+        ReleasedModel(cell, f"{cell.path}#0", "spring", "0" * 64, perplexity)
+        for cell, perplexity in ((other, 240.0), (TOP_K, 230.0), (mail, 99.0), (ORACLE, None))
+    ]
     assert {dataset: model.cell for dataset, model in champions(models).items()} == {"chat": TOP_K, "mail": mail}
+
+
+def model_of(cell):
+    return Path("data/private/models" if cell == ORACLE else "models/adapted", cell.path)
 
 
 @pytest.fixture
@@ -40,27 +43,23 @@ def with_models(tracked):
     from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
     for cell, loss in ((TOP_K, 5.0), (BASELINE1, 5.5), (ORACLE, 4.0)):
-        folder = Path("data/private/models" if cell == ORACLE else "models/adapted", cell.path)
         words = Vocabulary((*SPECIAL_TOKENS, *WORDS, *(["zebrafinch"] if cell == ORACLE else [])))
         model = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=8), len(words))
         model.initialise(1)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.zero_()
-        save_model(tracked / folder, model, words)
-        report = tracked / "results" / "reports" / "adapt" / f"{cell.path}.json"
-        document = json.loads(report.read_text(encoding="utf-8"))
-        document["outputs"] = {str(folder): content_hash(tracked / folder)}
-        document["measured"]["curve"][-1]["valid_loss"] = loss
-        report.write_text(json.dumps(document), encoding="utf-8")
+        save_model(model_of(cell), model, words)
+        report = change(f"adapt/{cell.path}", outputs={str(model_of(cell)): content_hash(model_of(cell))})
+        report["measured"]["curve"][-1]["valid_loss"] = loss
+        change(f"adapt/{cell.path}", measured=report["measured"])
     return tracked
 
 
-def release(folder, cell, name, **changed):
+def release(cell, name, **changed):
     """Put a cell's model into ``releases/NAME``, and into the ledger as ``palimpsest release`` does."""
-    model = folder / ("data/private/models" if cell == ORACLE else "models/adapted") / cell.path
-    place = folder / "releases" / name / "model"
-    shutil.copytree(model, place)
+    place = Path("releases", name, "model")
+    shutil.copytree(model_of(cell), place)
     files = {f"model/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest() for path in place.iterdir()}
     public = {"name": name, "when": "2026-11-22T20:00:00+00:00", "cell": cell.path, "dataset": "chat"}
     private = {"technique": str(cell.technique), "corpus": "0" * 64, "key": "0" * 12, "lines": 8000}
@@ -68,37 +67,27 @@ def release(folder, cell, name, **changed):
     append_to_ledger(Release(**public, **private, **promised, files={"text.txt": "0" * 64, **files, **changed}))
 
 
-def registry(folder):
-    """Aliases, and cell of each version."""
-    with sqlite3.connect(folder / "mlflow.db") as store:
-        aliases = store.execute("select name, alias, version from registered_model_aliases").fetchall()
-        versions = store.execute("select name, version, value from model_version_tags where key = 'cell'").fetchall()
-    return aliases, versions
-
-
-def copied_models(folder):
-    """Cells whose runs have files."""
-    places = {
-        key.partition("#")[0]: tracked_state.artifacts(folder, run) for key, run in tracked_state.runs(folder).items()
-    }
-    return [cell for cell, place in places.items() if place.exists()]
+def registered(folder):
+    """Aliases, the cell of each version, and the cells whose runs have files."""
+    aliases = tracked_state.select(folder, "select name, alias, version from registered_model_aliases")
+    cells = "select name, version, value from model_version_tags where key = 'cell'"
+    versions = tracked_state.select(folder, cells)
+    runs = tracked_state.runs(folder).items()
+    places = {key.partition("#")[0]: tracked_state.artifacts(folder, run) for key, run in runs}
+    return aliases, versions, [cell for cell, place in places.items() if place.exists()]
 
 
 def test_a_released_model_is_registered_once_and_loads_as_champion(with_models, capsys, monkeypatch):
     """A model whose weights are all zero finds each of its ten tokens equally probable."""
-    release(with_models, TOP_K, "spring")
-    assert main(["publish"]) == 0
-    assert "1 language models copied" in capsys.readouterr().out
-    expected = [("palimpsest-chat", "champion", 1)], [("palimpsest-chat", 1, TOP_K.path)]
-    assert registry(with_models) == expected
-    assert copied_models(with_models) == [TOP_K.path]
-    with sqlite3.connect(with_models / "mlflow.db") as store:
-        said = "".join(map(str, store.execute("select description from model_versions").fetchall()))
+    release(TOP_K, "spring")
+    expected = [("palimpsest-chat", "champion", 1)], [("palimpsest-chat", 1, TOP_K.path)], [TOP_K.path]
+    for copied in (True, False):
+        assert main(["publish"]) == 0
+        assert ("1 language models copied" in capsys.readouterr().out) == copied
+        assert registered(with_models) == expected
+    said = str(tracked_state.select(with_models, "select description from model_versions"))
     assert "masked by allow_list and filled" in said
     assert "Released as spring" in said
-    assert main(["publish"]) == 0
-    assert "copied" not in capsys.readouterr().out
-    assert registry(with_models) == expected
 
     import mlflow
 
@@ -117,30 +106,25 @@ def test_a_released_model_is_registered_once_and_loads_as_champion(with_models, 
 
 
 def test_no_model_of_a_cell_that_was_not_released_is_in_the_store(with_models, capsys):
-    assert main(["publish"]) == 0
-    # What was never filled is no release, whatever a ledger says.
-    release(with_models, BASELINE1, "baseline")
-    release(with_models, ORACLE, "oracle")
+    # A text without fills is no release, even if a ledger has it.
+    release(BASELINE1, "baseline")
+    release(ORACLE, "oracle")
     assert main(["publish"]) == 0
     assert capsys.readouterr().err == ""
-    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
+    assert registered(with_models) == ([], [], [])
 
 
 @pytest.mark.parametrize("difference", ["hash", "one more", "nothing there", "trained again"])
 def test_files_that_are_not_the_ledgers_or_not_the_reports_are_no_released_model(with_models, capsys, difference):
-    place = with_models / "releases" / "spring" / "model"
-    release(with_models, TOP_K, "spring", **({"model/vocabulary.txt": "0" * 64} if difference == "hash" else {}))
+    release(TOP_K, "spring", **({"model/vocabulary.txt": "0" * 64} if difference == "hash" else {}))
     if difference == "one more":
-        (place / "more.txt").write_text("zebrafinch\n", encoding="utf-8")
+        Path("releases/spring/model/more.txt").write_text("zebrafinch\n", encoding="utf-8")
     elif difference == "nothing there":
-        shutil.rmtree(place)
+        shutil.rmtree("releases/spring/model")
     elif difference == "trained again":
-        report = with_models / "results" / "reports" / "adapt" / f"{TOP_K.path}.json"
-        document = json.loads(report.read_text(encoding="utf-8"))
-        document["outputs"] = dict.fromkeys(document["outputs"], "0" * 64)
-        report.write_text(json.dumps(document), encoding="utf-8")
+        change(f"adapt/{TOP_K.path}", outputs={str(model_of(TOP_K)): "0" * 64})
     assert main(["publish"]) == 0
     error = capsys.readouterr().err
     assert error.startswith("warning: the model of release 'spring' is ")
     assert error.count("\n") == 1
-    assert (copied_models(with_models), registry(with_models)) == ([], ([], []))
+    assert registered(with_models) == ([], [], [])

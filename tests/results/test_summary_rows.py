@@ -1,88 +1,91 @@
-import json
+"""Rows of the summary: numbers of the reports, and comparisons whose results follow from the handmade scores."""
+
 import math
+from pathlib import Path
 
 import pytest
-from handmade_experiment import FEW, MASKED, PERPLEXITIES, SIGNATURE, make_experiment
+from handmade_experiment import FEW, MASKED, SIGNATURE, make_experiment
+from handmade_reports import change, report_path, rows_of
 
 from tasks.cli import main
 
-TOP_K = "results/reports/perplexity/chat/allow_list/minilm-top_k-1.json"
+TOP_K = "perplexity/chat/allow_list/minilm-top_k-1"
+CELL = "chat/allow_list/minilm-top_k-1"
+CLOSED = math.log(389 / 294) / math.log(389 / 227)
 
 
-def rows_of(folder):
-    return json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def make(tmp_path_factory):
+    """Makes an experiment and summarises it: its rows, and its tables as Markdown."""
+
+    def make(**changes):
+        folder = make_experiment(tmp_path_factory.mktemp("made"), **changes)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            assert main(["summarise"]) == 0
+            return rows_of(), Path("results/summary.md").read_text(encoding="utf-8")
+
+    return make
 
 
-def change(path, edit):
-    document = json.loads(path.read_text(encoding="utf-8"))
-    edit(document)
-    path.write_text(json.dumps(document), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("technique", "method", "expected"),
+    [
+        (
+            "allow_list",
+            "top_k",
+            {"dataset": "chat", "filler": "minilm", "seed": 1, "masked_fraction": 0.169, "perplexity": 445.0}
+            | {"perplexity_known": 411.0, "oov_rate": 0.021, "words": 20_000, "sentences": 2000, "signature": SIGNATURE}
+            | {"restoration_rate": 0.034, "restoration_by_frequency": 0.0008}
+            | {"command": f"dvc repro evaluate@{CELL.replace('/', '-')}"}
+            | dict.fromkeys(("wer", "wer_ci", "insertions", "deletions", "substitutions")),
+        ),
+        (
+            "allow_list",
+            "sample",
+            {"ratio_to_oracle": 273.0 / 191.6, "ratio_to_baseline1": 273.0 / 427.0}
+            | {"ratio_to_baseline1_known": 294.0 / 389.0, "gap_closed_known": CLOSED, "perplexity_rest_known": 90}
+            | {"perplexity_masked_known": 10 * 294 * 1.169, "ratio_to_oracle_masked_known": 294 / 227}
+            # Six of seven known targets are left: they have less by what the masked one has more.
+            | {"ratio_to_baseline1_masked_known": 294 / 389, "ratio_to_oracle_rest_known": 294 / 227},
+        ),
+        ("vocabulary_threshold", "sample", {"ratio_to_baseline1": 249.0 / 353.0}),
+        ("allow_list", "baseline1", {"ratio_to_baseline1": None, "gap_closed_known": None}),
+        (None, "pretrained", {"ratio_to_oracle": 386.0 / 191.6}),
+        (None, "oracle", {"gap_closed_known": None, "ratio_to_oracle": None, "perplexity_masked_known": None}),
+    ],
+)
+def test_a_row_has_the_numbers_of_its_reports_and_comparisons(rows, technique, method, expected):
+    row = {name: rows[technique, method][name] for name in expected}
+    exact = {name: value for name, value in expected.items() if value is None or isinstance(value, str)}
+    assert exact.items() <= row.items()
+    numbers = expected.keys() - exact.keys()
+    assert {name: row[name] for name in numbers} == pytest.approx({name: expected[name] for name in numbers}, rel=1e-9)
 
 
-def test_rows_hold_what_the_reports_measured(summarised):
-    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+def test_numbers_have_intervals_and_oracle_the_masked_words_of_every_technique(rows):
     assert len(rows) == 2 + 3 * 6
-    row = rows["allow_list", "top_k"]
-    assert (row["dataset"], row["filler"]) == ("chat", "minilm")
-    assert row["seed"] == 1
-    assert row["masked_fraction"] == MASKED["allow_list"]
-    assert row["perplexity"] == 445.0
-    assert row["perplexity_ci"] == [445.0 * 0.97, 445.0 * 1.03]
-    assert row["perplexity_known"] == 411.0
-    assert (row["oov_rate"], row["words"], row["sentences"]) == (0.021, 20_000, 2000)
-    assert (row["restoration_rate"], row["restoration_by_frequency"]) == (0.034, 0.0008)
-    assert row["signature"] == SIGNATURE
-    assert row["command"] == "dvc repro evaluate@chat-allow_list-minilm-top_k-1"
-    assert row["key"].startswith("chat/allow_list/minilm-top_k-1#")
-    assert all(row[name] is None for name in ("wer", "wer_ci", "insertions", "deletions", "substitutions"))
-
-
-def test_ratios_are_those_of_the_perplexities(summarised):
-    """The handmade scores have exactly the perplexities of the reports."""
-    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
+    assert rows["allow_list", "top_k"]["perplexity_ci"] == [445.0 * 0.97, 445.0 * 1.03]
+    assert rows["allow_list", "top_k"]["key"].startswith(f"{CELL}#")
     sample = rows["allow_list", "sample"]
-    assert sample["ratio_to_oracle"] == pytest.approx(273.0 / 191.6, rel=1e-9)
-    assert sample["ratio_to_baseline1"] == pytest.approx(273.0 / 427.0, rel=1e-9)
-    assert sample["ratio_to_baseline1_known"] == pytest.approx(294.0 / 389.0, rel=1e-9)
-    low, high = sample["ratio_to_baseline1_ci"]
-    assert low < sample["ratio_to_baseline1"] < high < 1
-    threshold = rows["vocabulary_threshold", "sample"]
-    assert threshold["ratio_to_baseline1"] == pytest.approx(249.0 / 353.0, rel=1e-9)
-    assert rows[None, "pretrained"]["ratio_to_oracle"] == pytest.approx(386.0 / 191.6, rel=1e-9)
-
-
-def test_masked_words_apart_for_every_technique(summarised):
-    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
-    sample, oracle = rows["allow_list", "sample"], rows[None, "oracle"]
-    assert sample["perplexity_masked_known"] == pytest.approx(10 * 294 * 1.169)
     assert sample["perplexity_masked_known_ci"] == pytest.approx([9 * 294 * 1.169, 11 * 294 * 1.169])
-    assert sample["perplexity_rest_known"] == 90
-    assert sample["ratio_to_oracle_masked_known"] == pytest.approx(294 / 227, rel=1e-9)
-    assert sample["ratio_to_baseline1_masked_known"] == pytest.approx(294 / 389, rel=1e-9)
-    # Six of seven known targets are left: what the masked one has more than the others, they have less.
-    log_rest = (7 * math.log(294 / 227) - math.log(294 / 227)) / 6
-    assert sample["ratio_to_oracle_rest_known"] == pytest.approx(math.exp(log_rest), rel=1e-9)
-    assert oracle["perplexity_masked_known"] is None
-    assert {name: words["perplexity_known"] for name, words in oracle["masked_words"].items()} == pytest.approx(
+    for name in ("ratio_to_baseline1", "gap_closed_known"):
+        assert sample[f"{name}_ci"][0] < sample[name] < sample[f"{name}_ci"][1] < 1
+    masked = rows[None, "oracle"]["masked_words"]
+    assert {name: words["perplexity_known"] for name, words in masked.items()} == pytest.approx(
         {name: 10 * 227 * (1 + share) for name, share in MASKED.items()}
     )
 
 
-def test_the_share_of_the_gap_that_a_fill_closes(summarised):
-    rows = {(row["technique"], row["method"]): row for row in rows_of(summarised)}
-    sample = rows["allow_list", "sample"]
-    assert sample["gap_closed_known"] == pytest.approx(math.log(389 / 294) / math.log(389 / 227), rel=1e-9)
-    assert sample["gap_closed_known_ci"][0] < sample["gap_closed_known"] < sample["gap_closed_known_ci"][1]
-    oracle, baseline = rows[None, "oracle"], rows["allow_list", "baseline1"]
-    assert oracle["gap_closed_known"] is oracle["ratio_to_oracle"] is baseline["ratio_to_baseline1"] is None
-
-
-def test_every_missing_file_is_named_at_once(experiment, capsys):
-    missing = [
-        experiment / TOP_K,
-        experiment / "results/reports/mask/chat/entity_tagger.json",
-        experiment / "results/scores/chat/oracle-1.tsv",
-    ]
+def test_every_missing_file_and_every_missing_field_is_named_at_once(experiment, capsys):
+    change(TOP_K, lambda report: report["measured"].pop("oov_rate"))
+    change("fill/chat/allow_list/minilm-sample-1", lambda report: report["measured"].pop("markers"))
+    assert main(["summarise"]) == 1
+    error = capsys.readouterr().err
+    assert f"'results/reports/{TOP_K}.json' has no measured field 'oov_rate'" in error
+    assert "minilm-sample-1.json' has no measured field 'markers'" in error
+    (experiment / "results" / "summary.json").unlink()
+    missing = [report_path(TOP_K), report_path("mask/chat/entity_tagger"), Path("results/scores/chat/oracle-1.tsv")]
     for path in missing:
         path.unlink()
     assert main(["summarise"]) == 1
@@ -90,32 +93,22 @@ def test_every_missing_file_is_named_at_once(experiment, capsys):
     assert error.count("\n") == 1
     # 20 cells, each with an evaluation, its scores and a training; 3 maskings and 12 fillings, which are read at once.
     assert "3 of 76 files" in error
-    for path in missing:
-        assert path.relative_to(experiment).as_posix() in error
+    assert [path for path in missing if str(path) not in error] == []
     assert not (experiment / "results" / "summary.json").exists()
 
 
-def test_missing_fields_are_named_with_their_reports(experiment, capsys):
-    change(experiment / TOP_K, lambda report: report["measured"].pop("oov_rate"))
-    sample = experiment / "results/reports/fill/chat/allow_list/minilm-sample-1.json"
-    change(sample, lambda report: report["measured"].pop("markers"))
-    assert main(["summarise"]) == 1
-    error = capsys.readouterr().err
-    assert f"'{TOP_K}' has no measured field 'oov_rate'" in error
-    assert "minilm-sample-1.json' has no measured field 'markers'" in error
-
-
-def test_what_is_measured_by_language_is_in_the_tables(experiment):
+def test_measurements_by_language_are_in_the_tables(experiment):
     by_language = {"most_masked_language": 0.893, "least_masked_language": 0.061}
-    mask = experiment / "results/reports/mask/chat/allow_list.json"
-    change(mask, lambda report: report["measured"].update(by_language))
+    change("mask/chat/allow_list", lambda report: report["measured"].update(by_language))
     at_switches = {"targets": 30, "perplexity": 4321.0, "perplexity_ci": [3000.0, 5000.0]}
-    change(experiment / TOP_K, lambda report: report["measured"].update(by_language={"switch points": at_switches}))
+    change(TOP_K, lambda report: report["measured"].update(by_language={"switch points": at_switches}))
     behind = {"1 word": {"targets": 40, "perplexity": 876.0, "perplexity_ci": [654.0, 987.0]}}
-    oracle = experiment / "results/reports/perplexity/chat/oracle-1.json"
-    change(oracle, lambda report: report["measured"]["masked_words"]["allow_list"].update(behind=behind))
+    change(
+        "perplexity/chat/oracle-1",
+        lambda report: report["measured"]["masked_words"]["allow_list"].update(behind=behind),
+    )
     assert main(["summarise"]) == 0
-    assert [row["perplexity_at_switches"] for row in rows_of(experiment) if row["perplexity_at_switches"]] == [4321.0]
+    assert [row["perplexity_at_switches"] for row in rows_of() if row["perplexity_at_switches"]] == [4321.0]
     document = (experiment / "results" / "summary.md").read_text(encoding="utf-8")
     assert "4321.0 [3000, 5000]" in document
     assert "| Oracle | 876.0 [654, 987] | – | – |" in document
@@ -123,42 +116,31 @@ def test_what_is_measured_by_language_is_in_the_tables(experiment):
     assert "masked; 6.1% to 89.3% by language" in document
 
 
-def test_what_a_text_says_of_labels_stands_beside_its_perplexity(tmp_path, monkeypatch):
-    make_experiment(tmp_path, **FEW, conclusions={"chat": {"languages": ["en", "es"]}})
-    monkeypatch.chdir(tmp_path)
+def test_timings_commit_and_machine_are_not_in_the_rows(few):
+    before = rows_of()
+    for path in (few / "results" / "reports").rglob("*.json"):
+        change(path, wall_seconds=99.0, started="2027-01-01T00:00:00+00:00", code={"commit": None, "dirty": None})
     assert main(["summarise"]) == 0
-    found = {row["method"]: row["cramers_v"] for row in rows_of(tmp_path)}
+    assert rows_of() == before
+
+
+def test_dependence_between_labels_and_words_has_a_column(tmp_path, monkeypatch):
+    monkeypatch.chdir(make_experiment(tmp_path, **FEW, conclusions={"chat": {"languages": ["en", "es"]}}))
+    assert main(["summarise"]) == 0
+    found = {row["method"]: row["cramers_v"] for row in rows_of()}
     assert found == {"pretrained": None, "oracle": 0.1, "baseline1": 0.1 * 0.9, "top_k": 0.1 * 0.9**2}
-    (tmp_path / "results/reports/conclusion/chat.json").unlink()
+    report_path("conclusion/chat").unlink()
     assert main(["summarise"]) == 1
 
 
-def test_timings_commit_and_machine_are_not_in_the_rows(summarised):
-    before = rows_of(summarised)
-    for path in (summarised / "results" / "reports").rglob("*.json"):
-        change(
-            path,
-            lambda report: report.update(
-                wall_seconds=99.0, started="2027-01-01T00:00:00+00:00", code={"commit": None, "dirty": None}
-            ),
-        )
-    assert main(["summarise"]) == 0
-    assert rows_of(summarised) == before
-
-
-def test_several_datasets_and_seeds(tmp_path, monkeypatch):
-    folder = make_experiment(tmp_path, datasets=["chat", "mail"], seeds=[1, 2], techniques=["allow_list"])
-    monkeypatch.chdir(folder)
-    assert main(["summarise"]) == 0
-    rows = rows_of(folder)
-    assert len(rows) == 2 * (1 + 2 + 6 * 2)
-    second = next(row for row in rows if row["key"].startswith("mail/allow_list/minilm-sample-2#"))
+def test_several_datasets_and_seeds_are_put_together(make):
+    fills = [{"filler": "minilm", "methods": ["sample"]}]
+    rows, _ = make(datasets=["chat", "mail"], seeds=[1, 2], techniques=["allow_list"], fills=fills)
+    assert len(rows) == 2 * (1 + 2 + 3 * 2)
+    first, second = (row for row in rows if (row["dataset"], row["method"]) == ("mail", "sample"))
     # Both have seed 2, so the factor of the seed cancels.
-    assert second["perplexity"] == pytest.approx(273.0 * 1.01)
-    assert second["ratio_to_oracle"] == pytest.approx(273.0 / 191.6)
-    assert PERPLEXITIES["oracle"] == (191.6, 227.0)
+    assert (second["perplexity"], second["ratio_to_oracle"]) == pytest.approx((273.0 * 1.01, 273.0 / 191.6))
     # Every row of a condition says the same of all its seeds.
-    first = next(row for row in rows if row["key"].startswith("mail/allow_list/minilm-sample-1#"))
     together = second["over_seeds"]
     assert together == first["over_seeds"]
     assert together["seeds"] == [1, 2]
@@ -167,7 +149,68 @@ def test_several_datasets_and_seeds(tmp_path, monkeypatch):
     assert together["ratio_to_oracle"] == pytest.approx(273.0 / 191.6)
     assert together["ratio_to_oracle_ci"][0] < 273.0 / 191.6 < together["ratio_to_oracle_ci"][1]
     # The pretrained model has no seed: it is held against each Oracle.
-    pretrained = next(row for row in rows if row["key"].startswith("mail/pretrained#"))
+    pretrained = next(row for row in rows if (row["dataset"], row["method"]) == ("mail", "pretrained"))
     assert pretrained["ratio_to_oracle"] == pytest.approx(386 / 191.6)
     assert pretrained["over_seeds"]["ratio_to_oracle"] == pytest.approx(386 / 191.6 / 1.01**0.5)
     assert pretrained["over_seeds"]["perplexity_deviation"] is None
+
+
+def test_each_cell_has_its_word_error_rate_and_its_differences(make):
+    found, text = make(speech_datasets=["chat"], seeds=[1, 2], **FEW)
+    alone = next(row for row in found if row["method"] == "no_language_model")
+    expected = {"wer": 0.18, "command": "dvc repro recognise_alone@chat-no_language_model"}
+    absent = ("perplexity", "signature", "lm_weight", "insertion_bonus", "wer_difference_to_no_language_model")
+    assert {name: alone[name] for name in (*expected, *absent)} == expected | dict.fromkeys(absent)
+    top_k, _ = (row for row in found if row["method"] == "top_k")
+    assert (top_k["wer"], top_k["wer_ci"]) == (0.14, pytest.approx([0.13, 0.15]))
+    assert (top_k["substitutions"], top_k["utterances"], top_k["reference_words"]) == (140, 50, 1000)
+    # 140 errors against 180, 150 and 120 on 1,000 words.
+    for reference, difference in (("no_language_model", -0.04), ("pretrained", -0.01), ("oracle", 0.02)):
+        assert top_k[f"wer_difference_to_{reference}"] == pytest.approx(difference)
+        low, high = top_k[f"wer_difference_to_{reference}_ci"]
+        assert low <= difference <= high
+    assert (top_k["wer_masked"], top_k["synthetic_speech"]) == (pytest.approx(0.28), True)
+    # Over the seeds 140 and 141 errors, of Oracle 120 and 121, of the pretrained model 150 for both.
+    together = top_k["over_seeds"]
+    assert together["wer"] == together["wer_mean"] == pytest.approx(0.1405)
+    assert together["wer_difference_to_oracle"] == pytest.approx(0.02)
+    assert together["wer_difference_to_pretrained"] == pytest.approx(-0.0095)
+    table = text.partition("### Word error rate in per cent, synthetic speech")[2].partition("###")[0]
+    assert "| No language model | 18.0 [17.0, 19.0]" in table
+    assert "| Pretrained | 15.0 [14.0, 16.0]" in table
+    # The recogniser alone has no line in the tables of perplexities.
+    assert text.count("No language model") == 2
+
+
+def test_rates_of_lists_are_compared_with_an_insertion_bonus_alone(make):
+    found, text = make(rescored_datasets=["chat"], **FEW)
+    rows = {row["method"]: row for row in found}
+    alone = rows["no_language_model"]
+    assert alone["command"] == "dvc repro rescore_alone@chat-no_language_model"
+    assert (alone["wer"], alone["wer_insertion_bonus_alone"], alone["wer_best_of_lists"]) == (0.18, 0.175, 0.1)
+    assert {row["synthetic_speech"] for row in found} == {False}
+    # 140 errors in 1,000 words.
+    assert rows["top_k"]["wer_difference_to_insertion_bonus_alone"] == pytest.approx(-0.035)
+    assert rows["top_k"]["best_first_share"] == 0.4
+    assert "### Word error rate in per cent, recorded speech" in text
+    assert "an insertion bonus alone gives 17.5%, the best hypothesis of every list 10.0%; 40.0% of the lists" in text
+
+
+def test_models_of_raw_text_and_further_baselines_are_rows_and_never_recommended(tmp_path, monkeypatch, capsys):
+    baselines = ["baseline0", "baseline1", "redacted", "dropped"]
+    make_experiment(tmp_path, baselines=baselines, private={"dp_sgd_8": {"epsilon": 8.0}}, techniques=["allow_list"])
+    monkeypatch.chdir(tmp_path)
+    assert main(["summarise"]) == 0
+    rows = {row["method"]: row for row in rows_of()}
+    private = rows["dp_sgd_8"]
+    assert (private["masked_fraction"], private["ratio_to_baseline1"]) == (0.0, None)
+    assert private["ratio_to_oracle"] == pytest.approx(196.0 / 191.6, rel=1e-3)
+    assert rows["redacted"]["ratio_to_baseline1"] == pytest.approx(430 / 427, rel=1e-3)
+    table = (tmp_path / "results" / "summary.md").read_text(encoding="utf-8").split("\n### ")[1]
+    labels = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert labels[1:8] == ["Pretrained", "Oracle", "dp_sgd_8", "Baseline0", "Baseline1", "Redacted", "Lines dropped"]
+    assert main(["report"]) == 0
+    assert "dp_sgd_8" in (tmp_path / "results" / "report.html").read_text(encoding="utf-8")
+    # It is the lowest but Oracle; what is recommended is a text that may leave, and this is a model of raw text.
+    recommended = capsys.readouterr().out.rpartition("chat: Mask ")[2].partition("\n")[0]
+    assert recommended == "with the allow list, fill with the sample method (MiniLM)."

@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 import pytest
-from handmade_experiment import make_experiment
 
 from tasks.cli import main
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
 from tasks.privacy.gate import Outcome
 from tasks.results.choice import Limits
-from tasks.results.readings import readings, signal
+from tasks.results.default_run import found_by_full_audit, read_run
+from tasks.results.readings import readings, signal, stronger
 from tasks.results.report_index import ReportIndex
 from tasks.results.verdict import verdicts
 
@@ -38,36 +38,16 @@ class Made:
         file = self.folder / "scores" / path / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
         write_scores(file, SentenceScores(lines, targets, known - 10.0 * more, targets, known), "ppl")
-        self.rows.append(
-            {
-                "dataset": "mail",
-                "technique": technique,
-                "method": method,
-                "filler": filler,
-                "filler_base": None,
-                "seed": seed,
-                "perplexity": math.exp(nats + more),
-                "perplexity_known": math.exp(nats),
-                "masked_fraction": MASKED.get(technique),
-                "sentences": SENTENCES,
-                "oov_rate": 0.02,
-                "signature": "ppl",
-                "attackers": {},
-            }
-        )
+        row = {"dataset": "mail", "technique": technique, "method": method, "filler": filler, "filler_base": None}
+        row |= {"seed": seed, "perplexity": math.exp(nats + more), "perplexity_known": math.exp(nats)}
+        row |= {"masked_fraction": MASKED.get(technique), "sentences": SENTENCES, "oov_rate": 0.02}
+        self.rows.append(row | {"signature": "ppl", "attackers": {}})
 
     def report(self, name, stage, measured, **fields):
         path = self.folder / "reports" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        known = {
-            "version": 1,
-            "stage": stage,
-            "cell": {},
-            "parameters": {},
-            "measured": measured,
-            "outputs": {},
-            "inputs": {},
-        }
+        known = {"version": 1, "stage": stage, "measured": measured}
+        known |= {name: {} for name in ("cell", "parameters", "outputs", "inputs")}
         path.write_text(json.dumps(known | fields), encoding="utf-8")
 
     def leak(self, technique=None, method=None, **figures):
@@ -146,7 +126,6 @@ def test_the_rule(made, allow_list, entity_tagger, cell, reason):
 
 def test_of_those_that_do_not_differ_the_lowest_over_all_words(made):
     made.leak("allow_list", unmasked_direct=REVIEWED, reidentified=LITTLE)
-    assert made.said().cell.method == "surrogate"
     assert made.said().sections["Why this one"] == [
         "Its perplexity is significantly lower than that of Top-K fill with MiniLM.",
         "Not significantly different: log-linear fill with MiniLM; over all words it has 148.4.",
@@ -231,6 +210,21 @@ def test_how_a_figure_reads(name, value, interval, blind, reading):
     assert signal([row], name) == reading
 
 
+@pytest.mark.parametrize(
+    ("caught", "interval", "reading"),
+    [(0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")],
+)
+def test_few_lines_that_stand_out_are_a_strong_signal(caught, interval, reading):
+    row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
+    assert signal([row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}], "membership_auc") == reading
+
+
+def test_the_strongest_membership_attack_that_was_run_has_a_row():
+    row = {"membership_auc": 0.56, "membership_lira_auc": 0.76, "membership_neighbourhood_auc": 0.58}
+    (found,) = readings([row], 20.0)
+    assert (found.attack, found.reading) == ("Membership inference (shadow models, LiRA), AUC", "strong")
+
+
 def test_without_any_count_the_technique_that_masks_most_if_it_leaves_half_of_the_words(made):
     assert made.said().cell.technique == "allow_list"
     for row in made.rows:
@@ -253,18 +247,12 @@ def test_drawbacks(made):
     )
 
 
-def test_advice_asks_the_gate_and_knows_the_figures(tmp_path, monkeypatch, capsys):
-    make_experiment(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    assert main(["summarise"]) == 0
-    capsys.readouterr()
+def test_advice_asks_the_gate_and_knows_the_figures(experiment, capsys):
     # Its texts were never made, so that nothing can be released.
     assert main(["advise"]) == 0
     said = capsys.readouterr().out
-    reason = (
-        "No cell is within all limits of a release with its model; this technique masks the most direct identifiers"
-    )
-    assert f"{reason} whole" in " ".join(said.split())
+    reason = "No cell is within all limits of a release with its model; this technique masks the most direct"
+    assert f"{reason} identifiers whole" in " ".join(said.split())
     assert "Can it be released now? No." in said
     assert "palimpsest release" not in said
     for option, says in (("exposur=2", "did you mean 'exposure'"), ("exposure", "is not of the form FIGURE=NUMBER")):
@@ -284,35 +272,29 @@ def test_a_sample_is_called_one_and_the_command_for_the_whole_text_is_printed(ma
         assert [line for line in verdict.lines() if "apply" in line] == ([sentence] if whole else [])
 
 
-def test_a_command_that_would_be_refused_is_not_printed(made):
-    made.leak(unmasked_direct=REVIEWED, reidentified=LITTLE)
-    refused = made.said(passes=False)
-    assert refused.lines()[-2:] == ["Can it be released now? No.", "  - Review 80 more lines."]
-    assert "palimpsest release" not in "\n".join(refused.lines(details=True))
-
-
-def test_few_lines_that_stand_out_are_a_strong_signal():
-    row = {"membership_auc": 0.55, "membership_auc_ci": [0.53, 0.57], "membership_auc_blind": 0.5}
-    for caught, interval, reading in [(0.05, [0.03, 0.07], "strong"), (0.05, [0.0, 0.1], "some"), (0.04, None, "some")]:
-        assert (
-            signal([row | {"membership_tpr_1": caught, "membership_tpr_1_ci": interval}], "membership_auc") == reading
-        )
-
-
-def test_the_strongest_membership_attack_that_was_run_has_a_row():
-    row = {"membership_auc": 0.56, "membership_lira_auc": 0.76, "membership_neighbourhood_auc": 0.58}
-    (found,) = readings([row], 20.0)
-    assert (found.attack, found.reading) == ("Membership inference (shadow models, LiRA), AUC", "strong")
-
-
 def test_the_interval_of_a_technique_counts_with_several_seeds(made):
-    made.rows += [row | {"seed": 2} for row in made.rows if row["technique"] == "allow_list"]
-    for row in made.rows:
-        if row["seed"] == 2:
-            name = "-".join(part for part in (row["filler"], row["method"], "{}") if part)
-            folder = made.folder / "scores/mail/allow_list"
-            (folder / f"{name.format(2)}.tsv").write_bytes((folder / f"{name.format(1)}.tsv").read_bytes())
+    second = [row | {"seed": 2} for row in made.rows if row["technique"] == "allow_list"]
+    for row in second:
+        name = "-".join(part for part in (row["filler"], row["method"], "{}.tsv") if part)
+        folder = made.folder / "scores/mail/allow_list"
+        (folder / name.format(2)).write_bytes((folder / name.format(1)).read_bytes())
+    made.rows += second
     made.leak("allow_list", reidentified=LITTLE, unmasked_direct=WIDE)
     assert made.said().reason.startswith("No cell is within all limits")
     made.leak("allow_list", unmasked_direct=REVIEWED)
     assert made.said().reason.startswith("Of 3 cells within all limits")
+
+
+def test_a_quick_audit_names_the_stronger_attack_and_the_figures_of_the_stored_run():
+    row = {"dataset": "chat", "technique": "a", "filler": "b", "method": "top_k", "seed": 1}
+    figures = {"membership_auc": 0.578, "membership_auc_ci": [0.559, 0.595], "membership_tpr_1": 0.01}
+    full = {"membership_lira_auc": 0.7614, "membership_lira_tpr_1": 0.18, "reidentified": 0.08}
+    rows = [row | {"method": "sample"}, row | figures | {"reidentified": 0.031, "full": full}]
+    assert found_by_full_audit({"recommended": "chat/a/b-top_k-1", "rows": rows}) == (
+        "On the default experiment's corpus: masked words recovered, top-1, %, from 3.1 to 8.0; "
+        "membership inference, AUC, from 0.578 [0.559, 0.595] to 0.761; "
+        "membership inference, TPR at 1 % FPR, %, from 1.0 to 18.0."
+    )
+    (found,) = stronger({"effort": "quick"})
+    assert found.endswith(found_by_full_audit(read_run()))
+    assert stronger({"effort": "full"}) == []

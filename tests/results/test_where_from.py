@@ -1,31 +1,40 @@
+"""``palimpsest where-from``: the chain from a number back to its sources."""
+
 import json
 import re
 
 import pytest
 import tracked_state
-from handmade_experiment import COMMIT, make_experiment
+from handmade_experiment import COMMIT, FEW, make_experiment
+from handmade_reports import TOP_K, change, report_path
 
 from tasks.cli import main
 
-PATH = "chat/allow_list/minilm-top_k-1"
-STAGE = "evaluate@chat-allow_list-minilm-top_k-1"
+PATH = TOP_K.path
+CELL = PATH.replace("/", "-")
 
 
-def where_from(name, capsys):
-    capsys.readouterr()
-    assert main(["where-from", name]) == 0
-    return capsys.readouterr().out
+@pytest.fixture
+def where_from(capsys):
+    """The answer of the command on a name."""
+
+    def ask(name):
+        capsys.readouterr()
+        assert main(["where-from", name]) == 0
+        return capsys.readouterr().out
+
+    return ask
 
 
-def test_cell_key_stage_and_report_name_are_one_origin(few, capsys):
-    by_path = where_from(PATH, capsys)
+def test_cell_key_stage_and_report_name_are_one_origin(few, where_from):
+    by_path = where_from(PATH)
     key = by_path.splitlines()[0]
     assert key.startswith(f"{PATH}#")
-    for name in (key, STAGE, f"perplexity/{PATH}"):
-        assert where_from(name, capsys) == by_path
+    for name in (key, f"evaluate@{CELL}", f"perplexity/{PATH}"):
+        assert where_from(name) == by_path
     for part in (
         f"commit                      {COMMIT}\n",
-        f"make again                  palimpsest restore {STAGE}\n",
+        f"make again                  palimpsest restore evaluate@{CELL}\n",
         "perplexity                  445\n",
         "language_model.adaptation.epochs",
         "machine: A Processor, 2 cores, Linux",
@@ -34,21 +43,12 @@ def test_cell_key_stage_and_report_name_are_one_origin(few, capsys):
         assert part in by_path
 
 
-def test_the_chain_goes_back_to_the_sources(few, capsys):
-    output = where_from(PATH, capsys)
-    stages = re.findall(r"^\d+\. (.*)$", output, re.MULTILINE)
-    assert stages[0] == STAGE
-    assert set(stages[1:]) == {
-        "adapt@chat-allow_list-minilm-top_k-1",
-        "fill@chat-allow_list-minilm-top_k-1",
-        "mask@train-chat-allow_list",
-        "corpus@chat",
-        "train_filler@minilm",
-        "pretrain",
-        "vocabulary",
-        "word_counts",
-        "generic",
-    }
+def test_the_chain_goes_back_to_the_sources(few, where_from):
+    output = where_from(PATH)
+    first, *stages = re.findall(r"^\d+\. (.*)$", output, re.MULTILINE)
+    assert first == f"evaluate@{CELL}"
+    shared = {"corpus@chat", "train_filler@minilm", "pretrain", "vocabulary", "word_counts", "generic"}
+    assert set(stages) == {f"adapt@{CELL}", f"fill@{CELL}", "mask@train-chat-allow_list", *shared}
     for path, origin in (
         ("data/private/masked/chat/train/allow_list/text.txt", "made by mask@train-chat-allow_list"),
         ("data/private/corpora/chat/train.txt", "in a folder made by corpus@chat"),
@@ -57,39 +57,33 @@ def test_the_chain_goes_back_to_the_sources(few, capsys):
         assert re.search(rf"from {path} \(keyed hash [0-9a-f]{{12}}…\), {origin}\n", output)
 
 
-def test_the_chain_follows_a_folder_above_several_outputs(few, capsys):
+def test_the_chain_follows_a_folder_above_several_outputs(few, where_from):
     """Evaluation reads a folder; each technique's own stage wrote one part of it."""
-    folder, made = "data/private/masked/chat/test", []
-    mask = json.loads((few / "results/reports/mask/chat/allow_list.json").read_text(encoding="utf-8"))
-    for technique in ("allow_list", "entity_tagger"):
-        made.append(f"mask@test-chat-{technique}")
-        text = f"{folder}/{technique}/text.txt"
-        report = {**mask, "dvc_stage": made[-1], "inputs": {}, "outputs": {text: "0" * 64}}
-        path = few / f"results/reports/mask_test/chat/{technique}.json"
+    folder, mask = "data/private/masked/chat/test", change("mask/chat/allow_list")
+    made = {name: f"mask@test-chat-{name}" for name in ("allow_list", "entity_tagger")}
+    for technique, stage in made.items():
+        path = report_path(f"mask_test/chat/{technique}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(report), encoding="utf-8")
-    path = few / "results/reports/perplexity" / f"{PATH}.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    report["inputs"][folder] = "1" * 64
-    path.write_text(json.dumps(report), encoding="utf-8")
-    output = where_from(PATH, capsys)
-    for stage in made:
+        outputs = {f"{folder}/{technique}/text.txt": "0" * 64}
+        path.write_text(json.dumps({**mask, "dvc_stage": stage, "inputs": {}, "outputs": outputs}), encoding="utf-8")
+    change(f"perplexity/{PATH}", lambda report: report["inputs"].update({folder: "1" * 64}))
+    output = where_from(PATH)
+    for stage in made.values():
         assert f"from {folder} (keyed hash 111111111111…), with files made by {stage}\n" in output
         assert f". {stage}\n" in output
     assert f"from {folder} (keyed hash 111111111111…), a source" not in output
 
 
-def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path, monkeypatch, capsys):
-    assert main(["publish"]) == 0
-    by_path = where_from(PATH, capsys)
+def test_a_run_of_an_earlier_state_is_answered_from_the_store(published, tmp_path, monkeypatch, where_from):
+    by_path = where_from(PATH)
     old = by_path.splitlines()[0]
-    run = tracked_state.runs(tracked)[old]
-    assert where_from(run, capsys) == by_path
-    other = make_experiment(tmp_path / "other", k=20)
-    (tracked / "mlflow.db").rename(other / "mlflow.db")
+    run = tracked_state.runs(published)[old]
+    assert where_from(run) == by_path
+    other = make_experiment(tmp_path / "other", k=20, **FEW)
+    (published / "mlflow.db").rename(other / "mlflow.db")
     monkeypatch.chdir(other)
     for name in (old, run):
-        output = where_from(name, capsys)
+        output = where_from(name)
         assert output.startswith(f"{old}\n  a run of an earlier state")
         assert re.search(r"fill\.k +10\n", output)
         assert re.search(r"perplexity +445\n", output)
@@ -97,23 +91,16 @@ def test_a_run_of_an_earlier_state_is_answered_from_the_store(tracked, tmp_path,
         assert f"from data/obfuscated/{PATH}.txt" in output
 
 
-def test_uncommitted_changes_and_changed_inputs_are_said(few, capsys):
-    path = few / "results" / "reports" / "fill" / f"{PATH}.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    report["outputs"] = dict.fromkeys(report["outputs"], "0" * 64)
-    report["code"]["dirty"] = True
-    path.write_text(json.dumps(report), encoding="utf-8")
-    output = where_from(PATH, capsys)
-    assert "CHANGED SINCE: fill@chat-allow_list-minilm-top_k-1 has made it again" in output
+def test_uncommitted_changes_and_changed_inputs_are_said(few, where_from):
+    outputs = dict.fromkeys(change(f"fill/{PATH}")["outputs"], "0" * 64)
+    change(f"fill/{PATH}", outputs=outputs, code={"commit": COMMIT, "dirty": True})
+    output = where_from(PATH)
+    assert f"CHANGED SINCE: fill@{CELL} has made it again" in output
     assert f"{COMMIT} with uncommitted changes" in output
-
-
-def test_hashes_of_another_clone_are_not_compared(few, capsys):
-    path = few / "results" / "reports" / "fill" / f"{PATH}.json"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**report, "hash_key": "0123456789ab"}), encoding="utf-8")
-    output = where_from(PATH, capsys)
-    assert "made by fill@chat-allow_list-minilm-top_k-1 in another clone, whose hashes have another key" in output
+    # Hashes of another clone are not compared.
+    change(f"fill/{PATH}", hash_key="0123456789ab")
+    output = where_from(PATH)
+    assert f"made by fill@{CELL} in another clone, whose hashes have another key" in output
     assert "CHANGED SINCE" not in output
 
 
