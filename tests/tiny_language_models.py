@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -21,12 +20,12 @@ WORDS = ("the", "cat", "dog", "sat", "saw", "on", "a", "mat", "anna's")
 TEXT = ["the cat sat on the mat", "a dog saw the cat", "the dog sat on a mat and bob saw anna's cat"]
 
 
-def save_transformer(folder: Path, *, context: str = "sentence", positions: int = 12, seed: int = 1) -> str:
+def save_transformer(folder: Path, *, positions: int = 12) -> str:
     """A word-level Transformer of two layers."""
-    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=positions, context=context)
+    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=positions)
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     model = TransformerLanguageModel(architecture, len(vocabulary))
-    model.initialise(seed)
+    model.initialise(1)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(8)  # scores that differ
@@ -77,19 +76,3 @@ def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -
     transformers.AutoModelForCausalLM.from_config(configuration).save_pretrained(folder)
     fast.save_pretrained(folder)
     return str(folder)
-
-
-def some_hypotheses(groups: int, seed: int = 1) -> list[list[tuple[str, ...]]]:
-    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; some are empty."""
-    generator = np.random.default_rng(seed)
-    found = []
-    for _ in range(groups):
-        first = list(generator.choice([*WORDS, "bob", "zed"], size=int(generator.integers(0, 9))))
-        variants = {tuple(map(str, first))}
-        for _ in range(6):
-            variant = list(first)
-            for place in generator.integers(0, max(1, len(variant)), size=2).tolist():
-                variant[place : place + int(generator.integers(0, 2))] = [str(generator.choice([*WORDS, "bob"]))]
-            variants.add(tuple(map(str, variant)))
-        found.append(sorted(variants))
-    return found

@@ -14,21 +14,16 @@ from tasks.language_model.adapt import COMMAND
 ROOT = Path(__file__).parents[2]
 
 
-def graph_of_kind(folder: Path, kind: str) -> dict[str, object]:
-    """The stages of the project's graph with another kind in the parameter file."""
-    for name in ("dvc.yaml", "cells.yaml"):
-        shutil.copy(ROOT / name, folder)
-    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["language_model"]["kind"] = kind
-    (folder / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    with Repo.init(str(folder), no_scm=True) as repository:
-        return {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
-
-
 @pytest.mark.parametrize("kind", ["ngram", "causal_lm"])
 def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
-    stages = graph_of_kind(tmp_path, kind)
+    for name in ("dvc.yaml", "cells.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["kind"] = kind
+    Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Repo.init(str(tmp_path), no_scm=True) as repository:
+        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
     trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}
     assert len(trained) > 5
     for name, stage in trained.items():
