@@ -5,20 +5,26 @@ import math
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import yaml
+from dvc.repo import Repo
 from pretrained_folder import SMALL, perplexity, write
-from stage_commands import make_vocabulary, settings
+from stage_commands import listed_sections, make_vocabulary, sections_of, settings
 from tiny_language_models import causal_tokenizer, save_causal
 
 from tasks.cli import main
+from tasks.errors import ModelError
+from tasks.language_model.adapt import COMMAND
 from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.scoring import CausalScorer
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.records.stage_report import read_report
 
+ROOT = Path(__file__).parents[2]
 PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
 TEXTS = {
     "generic": ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30,
@@ -287,3 +293,30 @@ def test_what_needs_no_torch_imports_none(tmp_path):
     finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
+
+
+@pytest.mark.parametrize("kind", ["ngram", "causal_lm"])
+def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    for name in ("dvc.yaml", "cells.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["kind"] = kind
+    Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Repo.init(str(tmp_path), no_scm=True) as repository:
+        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
+    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}
+    assert len(trained) > 5
+    for name, stage in trained.items():
+        listed = listed_sections(stage)
+        assert sections_of(stage) == listed, name
+        kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
+        assert kinds == {f"language_model.{kind}"}, name
+
+
+def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(folder):
+    arguments = ["--model", str(folder / "causal_lm"), "--input", "text.txt", "--output", "model"]
+    parser = COMMAND.parser("adapt", None)
+    with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and language_model\.kind is 'transformer'"):
+        COMMAND.parse(parser.parse_args([*arguments, "--params", str(ROOT / "params.yaml")])).run()
+    assert COMMAND.parse(parser.parse_args(arguments)).settings.kind == "causal_lm"

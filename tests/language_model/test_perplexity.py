@@ -1,4 +1,4 @@
-"""Perplexities with answers known by hand, against an independent computation, and by the command."""
+"""Perplexities with answers known by hand, and by the command."""
 
 import math
 from types import SimpleNamespace
@@ -9,7 +9,6 @@ import pytest
 import torch
 from pretrained_folder import perplexity, write
 from stage_commands import settings
-from test_transformer import as_gpt2
 
 from tasks.cli import main
 from tasks.corpora.sidecar import MaskedSpan, write_sidecar
@@ -118,29 +117,6 @@ def test_masked_words_and_the_rest_by_hand(text, bigram):
         "2 words": (1, pytest.approx(1))
     }
     assert behind["1 word"]["perplexity"] is None
-
-
-def test_parity_with_a_computation_through_hugging_face(text, small_model):
-    model = small_model(seed=4, maximum_tokens=16)
-    with torch.no_grad():
-        model.embedding.weight.mul_(20)
-    read = text(["a b c d", "b unheard a", "d d d a b c a b c d a", "c"], {"list": [[(2, 3)], [(2, 9)], [], [(0, 1)]]})
-    peer, total, count, masked = as_gpt2(model), 0.0, 0, []
-    encoded = read.encoded
-    for number, (begin, end) in enumerate(zip(encoded.offsets[:-1], encoded.offsets[1:], strict=True)):
-        tokens = torch.from_numpy(encoded.tokens[begin:end].astype(np.int64))[None]
-        # Hugging Face's own loss: the mean over the targets, which are the tokens shifted by one.
-        answer = peer(tokens, labels=tokens)
-        total += answer.loss.item() * (tokens.shape[1] - 1)
-        count += tokens.shape[1] - 1
-        # b of the first line and c of the last one are masked and known: words 2 and 1 of their lines.
-        if number in (0, 3):
-            place = {0: 2, 3: 1}[number]
-            masked.append(torch.log_softmax(answer.logits[0, place - 1], dim=-1)[tokens[0, place]].item())
-    values, _ = measured(model, read)
-    assert values["perplexity"] == pytest.approx(math.exp(total / count), rel=1e-4)
-    assert values["masked_words"]["list"]["words"] == 3
-    assert values["masked_words"]["list"]["perplexity_known"] == pytest.approx(math.exp(-sum(masked) / 2), rel=1e-4)
 
 
 def test_all_numbers_and_those_by_sentence(tmp_path, small_model, vocabulary):

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.opening import open_language_model
+from tasks.language_model.prefix_trees import batches_by_size, prefix_tree, score_sequences
 from tasks.language_model.vocabulary import END_ID
 
 
@@ -104,3 +107,36 @@ def test_whole_words_of_causal_models(causal):
         history = words.extend(history, "dog")
     ends = words.sentence_ends(np.array([history]))
     assert np.isfinite(words.values(np.array([history])) + ends)
+
+
+END = 9
+SEQUENCES = st.lists(
+    st.lists(st.integers(1, 4), max_size=7).map(lambda inner: (0, *inner, END)), min_size=1, max_size=12, unique=True
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(SEQUENCES, min_size=1, max_size=4), st.integers(1, 12))
+def test_sums_over_prefix_trees_are_those_of_single_sequences_however_trees_are_divided(groups, most_nodes):
+    """Every node sees the prefix that it stands for."""
+
+    def score(prefix, token):
+        # Any function of the whole prefix and the next token.
+        return float((sum((place + 1) * part for place, part in enumerate(prefix)) * 31 + token) % 101)
+
+    def scores_of(batch):
+        width, visible = batch.tokens.shape[1], batch.visible
+        places = [divmod(place, width) for place in batch.edge_place.tolist()]
+        prefixes = [batch.tokens[row][visible[row, place]].tolist() for row, place in places]
+        return np.array([score(*edge) for edge in zip(prefixes, batch.edge_token.tolist(), strict=True)])
+
+    found = score_sequences(groups, scores_of, batch_nodes=8, most_nodes=most_nodes)
+    for group, sums in zip(groups, found, strict=True):
+        assert sums.tolist() == [sum(score(one[:n], one[n]) for n in range(1, len(one))) for one in group]
+        prefixes = {one[:length] for one in group for length in range(1, len(one))}
+        assert len(prefix_tree(group)) == len(prefixes), "each prefix is computed once"
+
+
+def test_batches_hold_every_tree_once_and_little_padding():
+    trees = [prefix_tree([(0, *range(1, size), END)]) for size in (3, 8, 5, 2)]
+    assert batches_by_size(trees, 10) == [[1], [2, 0], [3]]

@@ -1,11 +1,13 @@
-"""The model and its loss against Hugging Face's and the ordinary ones with the same weights."""
+"""The Transformer against Hugging Face's with the same weights, its loss against the ordinary one, and its folder."""
 
 import pytest
 import torch
 from torch.nn import functional
 
+from tasks.errors import ModelError
 from tasks.language_model.transformer import chunked_cross_entropy as module
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
+from tasks.language_model.transformer.model import load_model, save_model
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 
@@ -82,13 +84,62 @@ def test_loss_and_gradients_equal_the_ordinary_ones(example):
     torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
-    hidden, projection, targets, _ = example
-    kept = torch.arange(11) != 2
-    weights = kept.to(torch.float64)
-    whole = chunked_cross_entropy(hidden, projection, targets, weights)
-    part = chunked_cross_entropy(hidden[kept], projection, targets[kept])
-    torch.testing.assert_close(whole, part, rtol=1e-12, atol=1e-12)
-    gradient = torch.autograd.grad(whole, hidden)[0]
-    assert gradient[2].eq(0).all()
-    assert gradient[1].ne(0).all()
+@pytest.fixture
+def folder(tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "model", small_model(), vocabulary)
+    return tmp_path / "model"
+
+
+def test_a_model_reads_back_as_it_was_written_and_gives_the_same_bytes(folder, tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "again", small_model(), vocabulary)
+    for name in (names := ["model.safetensors", "settings.json", "vocabulary.txt"]):
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert sorted(file.name for file in folder.iterdir()) == names
+    (model, read), written = load_model(folder), small_model()
+    assert (read.tokens, model.architecture, model.training) == (vocabulary.tokens, written.architecture, False)
+    for (name, one), (_, other) in zip(model.named_parameters(), written.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+        assert one.requires_grad
+
+
+def test_a_folder_with_something_else_is_not_overwritten(tmp_path, small_model, vocabulary):
+    diary = tmp_path / "notes" / "diary.txt"
+    diary.parent.mkdir()
+    diary.write_text("kept", encoding="utf-8")
+    for path, message in ((diary.parent, r"holds 'diary.txt', which is no part of a model"), (diary, "is a file")):
+        with pytest.raises(ModelError, match=message):
+            save_model(path, small_model(), vocabulary)
+    assert diary.read_text(encoding="utf-8") == "kept"
+
+
+DAMAGED = r"is damaged .* its hash is [0-9a-f]{12}, .* saved with [0-9a-f]{12}"
+NEXT_FORMAT = b'{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}'
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("model.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1]), DAMAGED),
+        ("model.safetensors", lambda content: content[: len(content) // 2], "is damaged"),
+        ("model.safetensors", None, r"holds no 'model.safetensors'"),
+        ("settings.json", None, r"holds no 'settings.json'"),
+        ("settings.json", lambda content: b"{", "is not JSON"),
+        ("settings.json", lambda content: b"{}", "of kind None"),
+        (
+            "settings.json",
+            lambda content: b'{"kind": "transformer"}',
+            "lacks architecture, format, vocabulary, weights",
+        ),
+        ("settings.json", lambda content: NEXT_FORMAT, "format 9"),
+        ("settings.json", lambda content: b'{"kind": "ngram"}', r"is of kind 'ngram'; give one of kind 'transformer'"),
+    ],
+)
+def test_what_is_damaged_or_no_model_is_refused(folder, name, change, message):
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    if change:
+        (folder / name).write_bytes(change(content))
+    with pytest.raises(ModelError, match=message):
+        load_model(folder)
+    with pytest.raises(ModelError, match="'palimpsest pretrain' or 'adapt' makes one"):
+        load_model(folder / "nowhere")

@@ -10,7 +10,6 @@ import pytest
 import torch
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
-from tasks.audit.canaries import make_canaries
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
@@ -115,12 +114,12 @@ def test_what_was_forgotten_behind_attacks_comes_back_less(known):
     gained = []
     for seed in range(1, 4):
         left = []
-        for attack in ({}, {"attack_steps": 4, "attack_rate": 0.01}):
-            own = method("negative_preference", batch_tokens=24, steps=[40], learning_rate=0.005, **attack)
+        for attack in ({}, {"attack_steps": 4, "attack_rate": 0.008}):
+            own = method("negative_preference", batch_tokens=24, steps=[60], learning_rate=0.003, **attack)
             found = forget(own, replace(known, seed=seed), known.retain, budget=1.0)
             left.append(secret_loss(trained_on(found.model, given, 12, 0.005, 64, 1), others))
         gained.append(left[1] - left[0])
-    assert median(gained) > 2, "4 to 5 nats"
+    assert median(gained) > 2, "3 to 7 nats"
 
 
 def test_the_strength_is_the_last_within_the_budget(known):
@@ -154,20 +153,6 @@ def test_a_name_that_is_none_is_refused_with_the_nearest():
     with pytest.raises(ParameterError, match=r"'stearing' is not known \(did you mean 'steering'"):
         settings_named("stearing")
     assert {each.title for each in METHODS.values()} >= {"NPO", "LM-Steer"}
-
-
-def test_secrets_of_any_form_are_planted_so_often():
-    ranks = dict(zip(COMMON_WORDS, range(300, 364), strict=True))
-    forms = {
-        "template": ["my code is {common} {common}", "it is {common} {common}"],
-        "ordinary": ["we saw {common} {common}"],
-    }
-    found = make_canaries(ranks, 5, [1, 4], 300, None, 1, forms)
-    planted = [(canary.family, canary.repetitions) for canary in found.planted]
-    assert sorted(planted) == sorted([(kind, times) for kind in forms for times in (1, 4)] * 5)
-    texts = {canary.text for canary in found.planted}
-    assert len(texts) == 20
-    assert all(texts.isdisjoint(lines) for lines in found.references.values())
 
 
 def test_documents_are_forgotten_as_a_whole():
