@@ -6,10 +6,10 @@ from pathlib import Path
 from random import Random
 
 import yaml
+from made_up_words import made_up_words
 from marked_text import MaskedText
 
 from tasks.cli import main
-from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.text_lines import write_lines
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
@@ -37,14 +37,13 @@ def fill(folder, lines, words):
 
 def parameters():
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    document["compare"] |= {"techniques": ["allow_list"], "fills": [], "unlearned": ["ours", "arithmetic", "distilled"]}
+    document["compare"] |= {"techniques": ["allow_list"], "fills": [], "unlearned": ["ours", "arithmetic"]}
     document["compare"] |= {"speech_datasets": [], "recognisers": []}
     document["language_model"]["adaptation"] |= {"epochs": 0.2}
     document["unlearning"] = {
         "methods": {
             "ours": {"kind": "negative_preference", "steps": [2], "refilled_weight": 0.5},
             "arithmetic": {"kind": "task_arithmetic", "strengths": [0.1, 0.2], "steps": 1},
-            "distilled": {"kind": "inverse_distillation", "texts": 10, "steps": [1]},
             "unused": {"kind": "steering"},
         },
         "unit": "document",
@@ -55,8 +54,7 @@ def parameters():
 
 def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_any(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    words = [word for word, _ in published_counts() if word.isascii() and word.isalpha()][:3000]
-    chance = Random(1)
+    words, chance = made_up_words(3000), Random(1)
     fill(tmp_path, [" ".join(chance.choices(words[:400], k=9)) for _ in range(300)], words)
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(parameters()), encoding="utf-8")
     files = ["--corpus", "corpus", "--masked", "masked", "--base", "base", "--word-counts", "counts.tsv"]
@@ -65,7 +63,7 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
     report, printed = json.loads((tmp_path / "report.json").read_text(encoding="utf-8")), capsys.readouterr()
 
     rows = report["measured"]["by_method"]
-    assert list(rows) == ["retrained", "start", "ours", "arithmetic", "distilled"]
+    assert list(rows) == ["retrained", "start", "ours", "arithmetic"]
     assert [each["strength"] for each in rows["arithmetic"]["sweep"]] == [0.1, 0.2]
     assert rows["start"]["ratio_to_start"] == 1
     assert all(0 <= row[f"{kind}membership"] <= 1 for row in rows.values() for kind in ("", "retained_"))
@@ -75,14 +73,12 @@ def test_every_way_has_a_row_in_report_and_page_and_no_word_of_the_text_is_in_an
             for kind in ("template_1", "template_2", "ordinary_1", "ordinary_2"):
                 assert 0 <= row[f"{attack}exposure_{kind}"] <= 33
     private = set((tmp_path / "corpus" / "train.txt").read_text().split())
-    measured = json.dumps(report["measured"]).replace("_", " ")
-    assert "secretly" not in json.dumps(report) + printed.out + printed.err
-    assert not {word for word in private if len(word) > 8 and word in measured}
+    assert not [word for word in private if word in json.dumps(report) + printed.out + printed.err]
     assert not list((tmp_path / ".palimpsest" / "audits").iterdir()), "models and texts are thrown away"
     # The page: one row a way, means over seeds.
     mine = by_dataset([report, {"stage": "fill", "cell": {"dataset": "chat"}}])["chat"]
     assert mine == [report]
     ways = [line.split("|")[1].strip() for line in markdown(forgetting_grid(mine)).splitlines()[2:]]
-    assert ways == ["Retrained without it", "Before", "ours", "arithmetic", "distilled"]
+    assert ways == ["Retrained without it", "Before", "ours", "arithmetic"]
     assert "means over 2 seeds" in forgetting_grid([report, report]).caption
     assert "10 steps on the 10%" in forgetting_legend(report)
