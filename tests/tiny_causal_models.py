@@ -60,7 +60,7 @@ def random_gpt2(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, see
 
 
 def random_causal_model(
-    tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int = 256, seed: int = 0, **options: Any
+    tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int | None = 256, seed: int = 0, **options: Any
 ) -> torch.nn.Module:
     """A model of any architecture with random weights; ``options`` are those of its configuration."""
     torch.manual_seed(seed)

@@ -14,7 +14,8 @@ from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 stand_in_for_torchaudio_extension()
-import transformers  # noqa: E402 (behind the stand-in)
+from tiny_causal_models import random_causal_model, save  # noqa: E402 (behind the stand-in)
+from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 WORDS = ("the", "cat", "dog", "sat", "saw", "on", "a", "mat", "anna's")
 TEXT = ["the cat sat on the mat", "a dog saw the cat", "the dog sat on a mat and bob saw anna's cat"]
@@ -41,17 +42,15 @@ def save_ngram(folder: Path) -> str:
     return str(folder)
 
 
-def causal_tokenizer() -> transformers.PreTrainedTokenizerFast:
+def causal_tokenizer() -> PreTrainedTokenizerFast:
     """Byte pairs in which words of ``TEXT`` are one piece behind a space, and other words several."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=320, special_tokens=["<start>", "<end>"], show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    special, letters = ["<start>", "<end>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=special, initial_alphabet=letters, show_progress=False)
     tokenizer.train_from_iterator([f" {line}" for line in TEXT] * 3, trainer)
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
 
 
 def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -> str:
@@ -59,20 +58,8 @@ def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -
 
     ``tied``: the head of a LLaMA is its embeddings.
     """
-    fast = causal_tokenizer()
-    common = {
-        "vocab_size": len(fast), "bos_token_id": fast.bos_token_id, "eos_token_id": fast.eos_token_id,
-        "initializer_range": 0.3,
-    }  # fmt: skip
-    configuration = {
-        "llama": lambda: transformers.LlamaConfig(
-            hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
-            max_position_embeddings=64, tie_word_embeddings=tied, **common,
-        ),
-        "gpt2": lambda: transformers.GPT2Config(n_positions=64, n_embd=16, n_layer=2, n_head=2, **common),
-        "bloom": lambda: transformers.BloomConfig(hidden_size=16, n_layer=2, n_head=2, **common),
-    }[kind]()  # fmt: skip
-    torch.manual_seed(seed)
-    transformers.AutoModelForCausalLM.from_config(configuration).save_pretrained(folder)
-    fast.save_pretrained(folder)
-    return str(folder)
+    fast, sizes = causal_tokenizer(), {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": None}
+    if kind == "llama":
+        sizes |= {"intermediate_size": 24, "num_key_value_heads": 1, "tie_word_embeddings": tied}
+    positions = 64 if kind != "bloom" else None
+    return save(random_causal_model(fast, kind, positions=positions, seed=seed, **sizes), fast, folder)
