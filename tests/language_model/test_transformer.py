@@ -8,6 +8,7 @@ from tasks.errors import ModelError
 from tasks.language_model.transformer import chunked_cross_entropy as module
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
 from tasks.language_model.transformer.model import load_model, save_model
+from tasks.language_model.transformer.processor_products import EXACT_WORDS, blockwise_log_probabilities
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 
@@ -82,6 +83,18 @@ def test_loss_and_gradients_equal_the_ordinary_ones(example):
     scores = chunked_log_probabilities(hidden, projection, targets)
     expected = torch.log_softmax(hidden @ projection.t(), dim=1)[torch.arange(11), targets]
     torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("words", [5000, 25_000])
+def test_scores_by_blocks_of_words_are_the_ordinary_ones(words):
+    """Of a large vocabulary the many rare words are rounded, which have little of the probability."""
+    generator = torch.Generator().manual_seed(2)
+    hidden, projection = (torch.randn(count, 16, generator=generator) for count in (40, words))
+    projection[EXACT_WORDS:] *= 0.2
+    expected = (hidden @ projection.t()).log_softmax(1)
+    for targets in (expected.argmax(1), torch.randint(0, words, (40,), generator=generator)):
+        found = blockwise_log_probabilities(hidden, projection, targets)
+        torch.testing.assert_close(found, expected[torch.arange(40), targets], rtol=0, atol=1e-4)
 
 
 @pytest.fixture
