@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from pretrained_folder import adapt_options, fill_with_pretrained, write
+from scipy.optimize import brentq
 from scipy.stats import kstest
 from stage_commands import settings as keys
 
@@ -14,7 +15,7 @@ from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.language_model.adapt import TransformerAdaptation
 from tasks.language_model.dp_sgd import gradients as dp_gradients
-from tasks.language_model.dp_sgd.accountant import epsilon_spent, noise_multiplier_for
+from tasks.language_model.dp_sgd.accountant import ORDERS, epsilon_spent, noise_multiplier_for
 from tasks.language_model.dp_sgd.gradients import ClippedGradients
 from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately, units_of
 from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
@@ -45,10 +46,16 @@ def test_epsilon_is_that_of_another_accountant(rate, noise, steps, epsilon):
 
 
 def test_the_noise_is_the_least_that_is_enough():
-    epsilon, rate, steps, noise = 8.0, 0.128, 31, 0.8680741
-    found = noise_multiplier_for(epsilon, 1e-5, rate, steps)
-    assert found == pytest.approx(noise, rel=1e-7)
-    assert epsilon_spent(rate, found, steps, 1e-5) <= epsilon < epsilon_spent(rate, found / 1.002, steps, 1e-5)
+    """Against the closed form of a Gaussian mechanism that samples every unit, solved for the noise."""
+    epsilon, steps = 8.0, 31
+
+    def spent(noise):
+        divergences = ((order, order * steps / (2 * noise**2)) for order in ORDERS)
+        return min(d + math.log1p(-1 / a) - (math.log(1e-5) + math.log(a)) / (a - 1) for a, d in divergences)
+
+    found = noise_multiplier_for(epsilon, 1e-5, 1.0, steps)
+    assert 1 - 1e-9 < found / brentq(lambda noise: spent(noise) - epsilon, 0.5, 20) < 1.001 + 1e-9
+    assert epsilon_spent(1.0, found, steps, 1e-5) <= epsilon < epsilon_spent(1.0, found / 1.002, steps, 1e-5)
     assert noise_multiplier_for(100.0, 1e-5, 0.5, 3) == 0.25
     with pytest.raises(ParameterError, match=r"epsilon 0\.1 at delta 1e-05 cannot be reached in 100000000 steps"):
         noise_multiplier_for(0.1, 1e-5, 1.0, 100_000_000)

@@ -30,6 +30,7 @@ def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
         alone = expected * next_one(word)[END_ID]
         assert found.count((word,)) / NUMBER == pytest.approx(alone, abs=4 * (alone / NUMBER) ** 0.5 + 1e-3)
     assert max(map(len, found)) == 14
+    assert {word for words in found for word in words} == set(WORDS)
 
 
 def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(tmp_path):
