@@ -25,11 +25,8 @@ def run(device: str, folder: Path, *command: object) -> dict:
     """What the command measures, run in a new folder; ``device``: the number of a card, or nothing."""
     folder.mkdir()
     words = [sys.executable, "-m", "tasks.cli", *map(str, command), "--report", "report.json"]
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": device,
-        "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
-    }
+    path = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": device, "PYTHONPATH": path}
     finished = subprocess.run(words, env=environment, cwd=folder, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     return read_report(folder / "report.json")["measured"]
@@ -58,14 +55,13 @@ def test_a_language_model_learns_and_scores_the_same(tmp_path):
         assert mine == pytest.approx(other, rel=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["masked", "causal"])
-def test_a_filler_writes_the_same(kind, tmp_path):
-    if kind == "masked":
-        tokenizer = word_piece_tokenizer()
-        model = save(random_bert(tokenizer), tokenizer, tmp_path / "model")
-    else:
-        tokenizer = causal_tokenizer()
-        model = save(random_llama(tokenizer), tokenizer, tmp_path / "model")
+@pytest.mark.parametrize(
+    ("make", "pieces"),
+    [(random_bert, word_piece_tokenizer), (random_llama, causal_tokenizer)],
+    ids=["masked", "causal"],
+)
+def test_a_filler_writes_the_same(make, pieces, tmp_path):
+    model = save(make(pieces()), pieces(), tmp_path / "model")
     masked = tmp_path / "masked.txt"
     masked.write_text("the [MASK] cat sat on [MASK]\nTom [MASK] in the [MASK] house\n" * 40, encoding="utf-8")
     filled = []

@@ -9,7 +9,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
@@ -52,27 +51,16 @@ def sentence_piece_tokenizer() -> PreTrainedTokenizerFast:
 
 def random_llama(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> LlamaForCausalLM:
     """A LLaMA with random weights, large enough that its answers depend on the sentence."""
-    torch.manual_seed(seed)
-    configuration = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.3, tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    return LlamaForCausalLM(configuration).eval()
+    return random_causal_model(tokenizer, "llama", positions=positions, seed=seed, tie_word_embeddings=True)
 
 
 def random_gpt2(tokenizer: PreTrainedTokenizerFast, *, positions: int = 256, seed: int = 0) -> GPT2LMHeadModel:
     """A GPT-2 with random weights."""
-    torch.manual_seed(seed)
-    configuration = GPT2Config(
-        vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=positions, initializer_range=0.3,
-        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
-    return GPT2LMHeadModel(configuration).eval()
+    return random_causal_model(tokenizer, "gpt2", positions=positions, seed=seed, num_key_value_heads=None)
 
 
 def random_causal_model(
-    tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int = 256, seed: int = 0, **options: Any
+    tokenizer: PreTrainedTokenizerFast, model_type: str, *, positions: int | None = 256, seed: int = 0, **options: Any
 ) -> torch.nn.Module:
     """A model of any architecture with random weights; ``options`` are those of its configuration."""
     torch.manual_seed(seed)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -15,18 +14,19 @@ from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
 stand_in_for_torchaudio_extension()
-import transformers  # noqa: E402 (behind the stand-in)
+from tiny_causal_models import random_causal_model, save  # noqa: E402 (behind the stand-in)
+from transformers import PreTrainedTokenizerFast  # noqa: E402
 
 WORDS = ("the", "cat", "dog", "sat", "saw", "on", "a", "mat", "anna's")
 TEXT = ["the cat sat on the mat", "a dog saw the cat", "the dog sat on a mat and bob saw anna's cat"]
 
 
-def save_transformer(folder: Path, *, context: str = "sentence", positions: int = 12, seed: int = 1) -> str:
+def save_transformer(folder: Path, *, positions: int = 12) -> str:
     """A word-level Transformer of two layers."""
-    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=positions, context=context)
+    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=positions)
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     model = TransformerLanguageModel(architecture, len(vocabulary))
-    model.initialise(seed)
+    model.initialise(1)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(8)  # scores that differ
@@ -42,17 +42,15 @@ def save_ngram(folder: Path) -> str:
     return str(folder)
 
 
-def causal_tokenizer() -> transformers.PreTrainedTokenizerFast:
+def causal_tokenizer() -> PreTrainedTokenizerFast:
     """Byte pairs in which words of ``TEXT`` are one piece behind a space, and other words several."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=320, special_tokens=["<start>", "<end>"], show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    special, letters = ["<start>", "<end>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=special, initial_alphabet=letters, show_progress=False)
     tokenizer.train_from_iterator([f" {line}" for line in TEXT] * 3, trainer)
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<start>", eos_token="<end>")
 
 
 def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -> str:
@@ -60,36 +58,8 @@ def save_causal(folder: Path, kind: str, *, tied: bool = False, seed: int = 0) -
 
     ``tied``: the head of a LLaMA is its embeddings.
     """
-    fast = causal_tokenizer()
-    common = {
-        "vocab_size": len(fast), "bos_token_id": fast.bos_token_id, "eos_token_id": fast.eos_token_id,
-        "initializer_range": 0.3,
-    }  # fmt: skip
-    configuration = {
-        "llama": lambda: transformers.LlamaConfig(
-            hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
-            max_position_embeddings=64, tie_word_embeddings=tied, **common,
-        ),
-        "gpt2": lambda: transformers.GPT2Config(n_positions=64, n_embd=16, n_layer=2, n_head=2, **common),
-        "bloom": lambda: transformers.BloomConfig(hidden_size=16, n_layer=2, n_head=2, **common),
-    }[kind]()  # fmt: skip
-    torch.manual_seed(seed)
-    transformers.AutoModelForCausalLM.from_config(configuration).save_pretrained(folder)
-    fast.save_pretrained(folder)
-    return str(folder)
-
-
-def some_hypotheses(groups: int, seed: int = 1) -> list[list[tuple[str, ...]]]:
-    """Distinct hypotheses as a recogniser makes them: of each sentence, variants in a word or two; some are empty."""
-    generator = np.random.default_rng(seed)
-    found = []
-    for _ in range(groups):
-        first = list(generator.choice([*WORDS, "bob", "zed"], size=int(generator.integers(0, 9))))
-        variants = {tuple(map(str, first))}
-        for _ in range(6):
-            variant = list(first)
-            for place in generator.integers(0, max(1, len(variant)), size=2).tolist():
-                variant[place : place + int(generator.integers(0, 2))] = [str(generator.choice([*WORDS, "bob"]))]
-            variants.add(tuple(map(str, variant)))
-        found.append(sorted(variants))
-    return found
+    fast, sizes = causal_tokenizer(), {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": None}
+    if kind == "llama":
+        sizes |= {"intermediate_size": 24, "num_key_value_heads": 1, "tie_word_embeddings": tied}
+    positions = 64 if kind != "bloom" else None
+    return save(random_causal_model(fast, kind, positions=positions, seed=seed, **sizes), fast, folder)

@@ -4,30 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-WORDS = (
-    "the",
-    "cat",
-    "dog",
-    "sat",
-    "ran",
-    "on",
-    "mat",
-    "tom",
-    "paris",
-    "red",
-    "'",
-    "s",
-    "-",
-    ",",
-    ".",
-    "re",
-    "##ing",
-    "##s",
-)
+WORDS = tuple("the cat dog sat ran on mat tom paris red ' s - , . re ##ing ##s".split())
 
 
 def word_piece_tokenizer(words: Sequence[str] = WORDS) -> PreTrainedTokenizerFast:
@@ -40,14 +21,8 @@ def word_piece_tokenizer(words: Sequence[str] = WORDS) -> PreTrainedTokenizerFas
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
+    named = {f"{name.lower()[1:-1]}_token": name for name in SPECIAL}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named)
 
 
 def byte_pair_tokenizer(text: str) -> PreTrainedTokenizerFast:
@@ -55,19 +30,15 @@ def byte_pair_tokenizer(text: str) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    special, letters = ["<s>", "<pad>", "</s>", "<unk>"], pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
-        vocab_size=2000,
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
+        vocab_size=2000, special_tokens=special, initial_alphabet=letters, show_progress=False
     )
     tokenizer.train_from_iterator([text] * 3, trainer)
     wrapped = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", cls_token="<s>", sep_token="</s>",
         pad_token="<pad>", unk_token="<unk>",
     )  # fmt: skip
-    from tokenizers import AddedToken
-
     wrapped.add_special_tokens({"mask_token": AddedToken("<mask>", lstrip=True, special=True)})
     wrapped.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]

@@ -1,45 +1,35 @@
 """Small texts and models that the tests of the language model share."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
 import pytest
 
-from tasks.language_model.encoded_text import EncodedText, MarkerUse, encode_text
+from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.torch_setup import set_up_torch
 
 set_up_torch(1)
-WORDS = ("a", "b", "c", "d")
 
 
-@pytest.fixture
-def vocabulary() -> Vocabulary:
+@pytest.fixture(scope="session")
+def vocabulary():
     """Four words: a, b, c and d."""
-    return Vocabulary((*SPECIAL_TOKENS, *WORDS))
+    return Vocabulary((*SPECIAL_TOKENS, *"abcd"))
 
 
-@pytest.fixture
-def encoded(tmp_path: Path, vocabulary: Vocabulary) -> Callable[..., EncodedText]:
+@pytest.fixture(scope="session")
+def encoded(vocabulary):
     """Makes an encoded text of lines."""
-
-    def encode(lines: Sequence[str], markers: MarkerUse = "none") -> EncodedText:
-        path = tmp_path / "encoded.txt"
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return encode_text(path, vocabulary, markers)
-
-    return encode
+    return lambda lines, markers="none": encode_text(lines, vocabulary, markers)
 
 
-@pytest.fixture
-def small_model(vocabulary: Vocabulary) -> Callable[..., TransformerLanguageModel]:
-    """Makes a model of one layer."""
+@pytest.fixture(scope="session")
+def small_model(vocabulary):
+    """Makes a model of one layer, or of another architecture."""
 
-    def make(seed: int = 1, maximum_tokens: int = 8, size: int | None = None) -> TransformerLanguageModel:
-        architecture = ArchitectureSettings(layers=1, heads=2, width=8, maximum_tokens=maximum_tokens)
-        model = TransformerLanguageModel(architecture, size or len(vocabulary))
+    def make(seed=1, **sizes):
+        architecture = ArchitectureSettings(**{"layers": 1, "heads": 2, "width": 8, "maximum_tokens": 8} | sizes)
+        model = TransformerLanguageModel(architecture, len(vocabulary))
         model.initialise(seed)
         return model
 

@@ -2,12 +2,12 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from pretrained_folder import fill_with_pretrained, write
+from pretrained_folder import adapt_options, fill_with_pretrained, write
+from scipy.optimize import brentq
 from scipy.stats import kstest
 from stage_commands import settings as keys
 
@@ -15,15 +15,13 @@ from tasks.cli import main
 from tasks.errors import ParameterError
 from tasks.language_model.adapt import TransformerAdaptation
 from tasks.language_model.dp_sgd import gradients as dp_gradients
-from tasks.language_model.dp_sgd.accountant import epsilon_spent, noise_multiplier_for
+from tasks.language_model.dp_sgd.accountant import ORDERS, epsilon_spent, noise_multiplier_for
 from tasks.language_model.dp_sgd.gradients import ClippedGradients
 from tasks.language_model.dp_sgd.training import SecretNumbers, train_privately, units_of
-from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.settings import AdaptationSettings, ArchitectureSettings, DifferentialPrivacy
+from tasks.language_model.settings import AdaptationSettings, DifferentialPrivacy
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.joined import joined, steered
-from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
-from tasks.language_model.vocabulary import Vocabulary
+from tasks.language_model.transformer.model import load_model, save_model
 from tasks.records.stage_report import read_report
 from tasks.training.stage import trains_in_ranks
 
@@ -31,56 +29,51 @@ LINES = ["a b c", "d", "a a d b", "c b", "b b b b b b c d a b c", "unknown a", "
 DOCUMENTS = ["one", "two", "one", "three", "two", "two", "two"]
 
 
-# The accountant ------------------------------------------------------------------------------------------------------
-
-
-# By the integral of Mironov et al. 2019 and the same orders, computed here without Opacus.
-SPENT = [
-    (0.001, 4.0, 10000, 1e-5, 0.08622744109),
-    (0.128, 0.6, 31, 1e-5, 16.97266962),
-    (1.0, 0.6, 31, 1e-5, 85.69964176),
-    (1.0, 4.0, 10000, 1e-5, 429.8612601),
-    # Opacus, tests/accountants_test.py: 90 epochs at a rate of 0.04.
-    (0.04, 1.5, 2250, 1e-5, 7.32911117143),
-]
-
-
-@pytest.mark.parametrize(("rate", "noise", "steps", "delta", "epsilon"), SPENT)
-def test_epsilon_is_that_of_another_accountant(rate, noise, steps, delta, epsilon):
-    assert epsilon_spent(rate, noise, steps, delta) == pytest.approx(epsilon, rel=1e-8)
+@pytest.mark.parametrize(
+    ("rate", "noise", "steps", "epsilon"),
+    [
+        # By the integral of Mironov et al. 2019 and the same orders, computed here without Opacus.
+        (0.001, 4.0, 10000, 0.08622744109),
+        (0.128, 0.6, 31, 16.97266962),
+        (1.0, 0.6, 31, 85.69964176),
+        (1.0, 4.0, 10000, 429.8612601),
+        # Opacus, tests/accountants_test.py: 90 epochs at a rate of 0.04.
+        (0.04, 1.5, 2250, 7.32911117143),
+    ],
+)
+def test_epsilon_is_that_of_another_accountant(rate, noise, steps, epsilon):
+    assert epsilon_spent(rate, noise, steps, 1e-5) == pytest.approx(epsilon, rel=1e-8)
 
 
 def test_the_noise_is_the_least_that_is_enough():
-    epsilon, rate, steps, noise = 8.0, 0.128, 31, 0.8680741
-    found = noise_multiplier_for(epsilon, 1e-5, rate, steps)
-    assert found == pytest.approx(noise, rel=1e-7)
-    assert epsilon_spent(rate, found, steps, 1e-5) <= epsilon < epsilon_spent(rate, found / 1.002, steps, 1e-5)
+    """Against the closed form of a Gaussian mechanism that samples every unit, solved for the noise."""
+    epsilon, steps = 8.0, 31
+
+    def spent(noise):
+        divergences = ((order, order * steps / (2 * noise**2)) for order in ORDERS)
+        return min(d + math.log1p(-1 / a) - (math.log(1e-5) + math.log(a)) / (a - 1) for a, d in divergences)
+
+    found = noise_multiplier_for(epsilon, 1e-5, 1.0, steps)
+    assert 1 - 1e-9 < found / brentq(lambda noise: spent(noise) - epsilon, 0.5, 20) < 1.001 + 1e-9
+    assert epsilon_spent(1.0, found, steps, 1e-5) <= epsilon < epsilon_spent(1.0, found / 1.002, steps, 1e-5)
     assert noise_multiplier_for(100.0, 1e-5, 0.5, 3) == 0.25
     with pytest.raises(ParameterError, match=r"epsilon 0\.1 at delta 1e-05 cannot be reached in 100000000 steps"):
         noise_multiplier_for(0.1, 1e-5, 1.0, 100_000_000)
 
 
-# Gradients -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
-def model(vocabulary: Vocabulary) -> TransformerLanguageModel:
+def model(small_model):
     """Two layers of random weights, larger than a beginning has, so that no gradient is near 0."""
-    architecture = ArchitectureSettings(layers=2, heads=2, width=8, maximum_tokens=8)
-    model = TransformerLanguageModel(architecture, len(vocabulary))
-    generator = torch.Generator().manual_seed(5)
+    model, generator = small_model(layers=2), torch.Generator().manual_seed(5)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5, generator=generator)
     return model
 
 
-def plain(
-    model: TransformerLanguageModel, text: EncodedText, units: list[np.ndarray], clip: float
-) -> tuple[dict[str, torch.Tensor], list[float]]:
+def plain(model, text, units, clip):
     """The definition: unit by unit, the gradient of the summed loss by autograd, cut to the norm, and added up."""
-    windows = divide(text, model.architecture.maximum_tokens)
+    windows, norms = divide(text, model.architecture.maximum_tokens), []
     total = {name: torch.zeros_like(weight) for name, weight in model.named_parameters()}
-    norms = []
     for unit in units:
         model.zero_grad()
         for window in unit.tolist():
@@ -88,10 +81,9 @@ def plain(
             scores = model.logits(batch.tokens).flatten(0, 1)[batch.positions]
             torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum").backward()
         found = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
-        norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in found.values()))
-        norms.append(norm)
+        norms.append(math.sqrt(sum(float(gradient.square().sum()) for gradient in found.values())))
         for name, gradient in found.items():
-            total[name] += gradient * min(1.0, clip / norm)
+            total[name] += gradient * min(1.0, clip / norms[-1])
     return total, norms
 
 
@@ -130,34 +122,27 @@ def test_no_unit_adds_more_than_the_clipping_norm(model, encoded):
         assert moved == pytest.approx(0.7, rel=1e-4)
 
 
-# Noise and sampling --------------------------------------------------------------------------------------------------
-
-
 def test_noise_is_normal_and_a_function_of_the_key():
-    like = torch.empty(101, 99)
-    numbers = SecretNumbers(b"key")
-    first, second = numbers.normal(like).numpy().ravel(), numbers.normal(like).numpy().ravel()
+    numbers = [SecretNumbers(key) for key in (b"key", b"key", b"other")]
+    first, again, other = (each.normal(torch.empty(101, 99)).numpy().ravel() for each in numbers)
     assert kstest(first, "norm").pvalue > 1e-3
-    assert abs(np.corrcoef(first, second)[0, 1]) < 0.05
-    assert (SecretNumbers(b"key").normal(like).numpy().ravel() == first).all()
-    assert (SecretNumbers(b"other").normal(like).numpy().ravel() != first).any()
+    assert abs(np.corrcoef(first, numbers[0].normal(torch.empty(101, 99)).numpy().ravel())[0, 1]) < 0.05
+    assert ((again == first).all(), (other != first).any()) == (True, True)
 
 
 def test_noise_has_the_stated_deviation_and_units_are_taken_at_the_stated_rate(small_model, encoded, monkeypatch):
     """With Adam's step replaced by plain descent, weights move by (sum + noise) / expected units."""
-    taken: list[np.ndarray] = []
-    added: list[torch.Tensor] = []
+    taken, added = [], []
 
-    def nothing(self: ClippedGradients, chosen: np.ndarray) -> tuple[dict[str, torch.Tensor], np.ndarray]:
-        taken.append(chosen)
+    def nothing(self, chosen):
+        taken.append(len(chosen))
         return {name: torch.zeros_like(weight) for name, weight in self._model.named_parameters()}, np.ones(len(chosen))
 
+    def descent(self):
+        added.append(torch.cat([weight.grad.flatten() for weight in self.param_groups[0]["params"]]))
+
     monkeypatch.setattr(ClippedGradients, "of", nothing)
-    monkeypatch.setattr(
-        torch.optim.Adam,
-        "step",
-        lambda self: added.append(torch.cat([w.grad.flatten() for w in self.param_groups[0]["params"]])),
-    )
+    monkeypatch.setattr(torch.optim.Adam, "step", descent)
     settings = DifferentialPrivacy(epsilon=1.0, clipping_norm=3.0, batch_units=25, epochs=10.0)
     record = train_privately(small_model(), encoded(["a b"] * 100), settings, SecretNumbers(b"key"))
     assert (record.steps, record.sampling_rate, len(added)) == (40, 0.25, 40)
@@ -165,30 +150,27 @@ def test_noise_has_the_stated_deviation_and_units_are_taken_at_the_stated_rate(s
     assert kstest(noise, "norm").pvalue > 1e-3
     # Standard error of the share over 40 x 100 coins: 0.007.
     assert record.units_taken / 4000 == pytest.approx(0.25, abs=0.028)
-    assert np.std([len(chosen) for chosen in taken]) == pytest.approx(math.sqrt(100 * 0.25 * 0.75), rel=0.4)
-
-
-# The command ---------------------------------------------------------------------------------------------------------
+    assert np.std(taken) == pytest.approx(math.sqrt(100 * 0.25 * 0.75), rel=0.4)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Texts and a pretrained model, and the document of each line."""
     folder = fill_with_pretrained(tmp_path_factory.mktemp("private"), 60)
     write(folder / "documents.txt", [str(line // 3) for line in range(60)])
     return folder
 
 
-def adapted(folder: Path, *options: str, output: str = "adapted") -> int:
-    files = ["--model", "pretrained", "--input", "text.txt", "--valid", "valid.txt", "--documents", "documents.txt"]
-    files = [str(folder / word) if not word.startswith("--") else word for word in files]
-    written = ["--output", str(folder / output), "--report", str(folder / f"{output}.json"), "--threads", "1"]
-    return main(["adapt", *files, *written, *options])
+def adapted(folder, private, *options, output="adapted"):
+    documents = ["--documents", str(folder / "documents.txt")]
+    return main(
+        [*adapt_options(folder, output), *documents, *keys(f"adaptation.private={json.dumps(private)}"), *options]
+    )
 
 
 def test_the_report_says_what_was_spent_and_weights_move(folder):
-    private = json.dumps({"epsilon": 3.0, "unit": "document", "batch_units": 20, "epochs": 3.0})
-    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
+    private = {"epsilon": 3.0, "unit": "document", "batch_units": 20, "epochs": 3.0}
+    assert adapted(folder, private) == 0
     measured = read_report(folder / "adapted.json")["measured"]
     found = measured["differential_privacy"]
     assert (found["unit"], found["units"], found["delta"]) == ("document", 20, 1e-5)
@@ -204,24 +186,23 @@ def test_the_report_says_what_was_spent_and_weights_move(folder):
     assert 0 < found["clipped_share"] <= 1
     first = (folder / "adapted" / "model.safetensors").read_bytes()
     for seed in ("1", "2"):
-        assert adapted(folder, "--seed", seed, *keys(f"adaptation.private={private}")) == 0
+        assert adapted(folder, private, "--seed", seed) == 0
         assert ((folder / "adapted" / "model.safetensors").read_bytes() == first) == (seed == "1")
 
 
 def test_with_little_noise_it_learns_the_text(folder):
-    private = json.dumps({"epsilon": 100.0, "unit": "line", "batch_units": 60, "epochs": 30.0, "learning_rate": 0.02})
-    assert adapted(folder, *keys(f"adaptation.private={private}")) == 0
+    private = {"epsilon": 100.0, "unit": "line", "batch_units": 60, "epochs": 30.0, "learning_rate": 0.02}
+    assert adapted(folder, private) == 0
     measured = read_report(folder / "adapted.json")["measured"]
-    found = measured["differential_privacy"]
-    assert (found["units"], found["sampling_rate"]) == (60, 1.0)
+    assert measured["differential_privacy"]["units"] == 60
     assert measured["curve"][-1]["valid_loss"] < measured["curve"][0]["valid_loss"] - 0.1
 
 
 def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
     numbers = write(folder / "numbers.txt", map(str, range(60)))
     model, vocabulary = load_model(folder / "pretrained")
-    save_model(folder / "joined", joined([(model, 1.5), (model, -0.5)]), vocabulary)
     width = model.architecture.width
+    save_model(folder / "joined", joined([(model, 1.5), (model, -0.5)]), vocabulary)
     save_model(folder / "steered", steered(model, torch.zeros(width, 1), torch.zeros(1, width)), vocabulary)
     for unit, options, said in (
         ("line", keys("adaptation.patience=2"), "does not stop early"),
@@ -230,8 +211,7 @@ def test_what_epsilon_would_not_hold_for_is_refused(folder, capsys):
         ("line", ["--model", str(folder / "joined")], "joins several models or is steered"),
         ("line", ["--model", str(folder / "steered")], "joins several models or is steered"),
     ):
-        private = keys("adaptation.private.epsilon=8", f"adaptation.private.unit={unit}")
-        assert adapted(folder, *private, *options, output="refused") == 1
+        assert adapted(folder, {"epsilon": 8, "unit": unit}, *options, output="refused") == 1
         assert said in capsys.readouterr().err
         assert not (folder / "refused").exists()
 

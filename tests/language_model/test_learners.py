@@ -1,20 +1,14 @@
-"""Models as ways to forget see them: joined and steered by their formulas, and the command on causal models."""
-
-import json
+"""Models as ways to forget see them: joined and steered by their formulas, of words and of pieces."""
 
 import numpy as np
 import pytest
 import torch
 from tiny_causal_models import TEXT, causal_tokenizer, random_llama
 
-from tasks.cli import main
-from tasks.corpora.text_lines import write_lines
 from tasks.errors import ModelError
-from tasks.language_model.causal_lm.folder import load
 from tasks.language_model.causal_lm.learner import PieceLearner
 from tasks.language_model.causal_lm.model import CausalModel, WordPieces
 from tasks.language_model.learners import batches
-from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
@@ -24,8 +18,9 @@ WORDS = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(TEXT.lower().split())])
 LINES = ["the cat sat on the mat", "tom ran to paris", "ann sat in the red house of rome", "the dog saw the cat"]
 
 
-def word_learner(seed):
-    made = TransformerLanguageModel(ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=16), len(WORDS))
+def word_learner(seed, layers=2):
+    architecture = ArchitectureSettings(layers=layers, heads=2, width=16, maximum_tokens=16)
+    made = TransformerLanguageModel(architecture, len(WORDS))
     made.initialise(seed)
     made.embedding.weight.data *= 20
     return WordLearner(made, WORDS)
@@ -59,29 +54,6 @@ def test_joined_and_steered_models_say_what_their_formulas_say(make):
     torch.testing.assert_close(said(one.steered(down, up)), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, capsys):
-    tokenizer = causal_tokenizer()
-    for name, seed in (("base", 1), ("start", 2)):
-        random_llama(tokenizer, seed=seed).save_pretrained(tmp_path / name)
-        tokenizer.save_pretrained(tmp_path / name)
-    for name, lines in (("forget", LINES[:2]), ("retain", LINES[2:])):
-        write_lines(tmp_path / f"{name}.txt", lines)
-    paths = {"model": "start", "base": "base", "forget": "forget.txt", "retain": "retain.txt", "valid": "retain.txt"}
-    options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
-    ends = ["--output", str(tmp_path / "new"), "--report", str(tmp_path / "report.json"), "--budget", "5"]
-    steps = ["--set", "steps=[3]", "--set", "learning_rate=0.01"]
-    assert main(["unlearn", "--method", "negative_preference", *steps, *options, *ends]) == 0
-    known = json.loads((tmp_path / "report.json").read_text())["measured"]["forget_perplexity"]
-    assert known["after"] > known["before"]
-    scores, _ = open_language_model(tmp_path / "new").score_text(LINES[:2])
-    assert np.exp(-scores.log_probability.mean()) == pytest.approx(known["after"], rel=1e-3)
-    assert load(tmp_path / "new")[1].adapted == "model"
-    expert = ["--set", "steps=5", "--set", "learning_rate=0.01", "--set", "strengths=[0.5]"]
-    assert main(["unlearn", "--method", "contrasting_expert", *expert, *options, *ends]) == 0
-    known = json.loads((tmp_path / "report.json").read_text())["measured"]["forget_perplexity"]
-    scores, _ = open_language_model(tmp_path / "new").score_text(LINES[:2])
-    assert np.exp(-scores.log_probability.mean()) == pytest.approx(known["after"], rel=1e-3)
-    assert known["after"] != pytest.approx(known["before"])
-    shallow = TransformerLanguageModel(ArchitectureSettings(layers=1, heads=2, width=16), len(WORDS))
+def test_models_of_other_sizes_cannot_be_joined():
     with pytest.raises(ModelError, match="cannot be joined"):
-        word_learner(1).joined([(WordLearner(shallow, WORDS), 1.0)], 1.0)
+        word_learner(1).joined([(word_learner(1, layers=1), 1.0)], 1.0)

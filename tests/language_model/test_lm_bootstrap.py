@@ -2,27 +2,22 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.language_model.evaluation.bootstrap import (
-    paired_perplexity_ratio,
-    paired_ratios,
-    perplexity_intervals,
-)
+from tasks.language_model.evaluation.bootstrap import paired_perplexity_ratio, paired_ratios, perplexity_intervals
 from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, read_scores, write_scores
 
 SIGNATURE = "ppl|unit=word|vocab=ab12cd34"
 
 
-def scores(log_probabilities: list[float], targets: list[int], known: list[int] | None = None) -> SentenceScores:
-    counts = np.array(targets)
-    known_counts = counts if known is None else np.array(known)
-    sums = np.array(log_probabilities)
-    return SentenceScores(np.arange(1, len(counts) + 1), counts, sums, known_counts, sums / 2)
+def scores(log_probabilities, targets, known=None):
+    counts, sums = np.array(targets), np.array(log_probabilities)
+    return SentenceScores(
+        np.arange(1, len(counts) + 1), counts, sums, counts if known is None else np.array(known), sums / 2
+    )
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -32,9 +27,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     for text in range(200):
         targets = generator.integers(3, 12, size=150)
         sums = -generator.normal(5.0, 1.0, size=150) * targets
-        ((low, high),) = perplexity_intervals([SentenceSums(targets, sums)], 400, 0.9, seed=text)
+        ((low, high),) = perplexity_intervals([SentenceSums(targets, sums)], 200, 0.9, seed=text)
         misses += not low <= math.exp(5.0) <= high
-    assert 8 <= misses <= 36  # three standard deviations of a binomial (200, 0.1), and a little for 400 resamples
+    assert 8 <= misses <= 36  # three standard deviations of a binomial (200, 0.1), and a little for 200 resamples
 
 
 def test_scores_read_back_as_written_and_only_their_owner_can(tmp_path):
@@ -51,21 +46,19 @@ def test_scores_read_back_as_written_and_only_their_owner_can(tmp_path):
     assert read.of("masked:list").log_probability.tolist() == [-1.25, 0.0]
 
 
-def several_seeds(folder: Path, losses: list[np.ndarray], targets: np.ndarray) -> list[tuple[Path, Path]]:
-    """Scores of a model for each seed, and of a reference with a loss of 3 nats a target."""
+def ratio_over_seeds(folder, losses, targets, samples, confidence):
+    """Of models with these losses by seed, in nats a target, and a reference with a loss of 3."""
     pairs = []
     for number, loss in enumerate(losses):
         pair = folder / f"a{number}.tsv", folder / f"b{number}.tsv"
-        write_scores(pair[0], scores((-loss * targets).tolist(), targets.tolist()), SIGNATURE)
-        write_scores(pair[1], scores((-3.0 * targets).tolist(), targets.tolist()), SIGNATURE)
+        for path, own in zip(pair, (loss, 3.0), strict=True):
+            write_scores(path, scores((-own * targets).tolist(), targets.tolist()), SIGNATURE)
         pairs.append(pair)
-    return pairs
+    return paired_ratios(pairs, ["all"], samples, confidence, 1)[0]
 
 
 def test_the_ratio_over_seeds_is_the_geometric_mean(tmp_path):
-    targets = np.full(10, 4)
-    pairs = several_seeds(tmp_path, [np.full(10, 3.1), np.full(10, 3.3)], targets)
-    ratio, low, high = paired_ratios(pairs, ["all"], 400, 0.95, 1)[0]
+    ratio, low, high = ratio_over_seeds(tmp_path, [3.1, 3.3], np.full(10, 4), 400, 0.95)
     assert ratio == pytest.approx(math.exp(0.2), rel=1e-6)
     # The sentences say nothing, the seeds 0.1 or 0.3: resampled means 0.1, 0.2, 0.3, stretched from 0.2 by sqrt(2) and
     # by Student's quantile for one degree of freedom over the normal one.
@@ -78,19 +71,18 @@ def test_with_the_seeds_in_it_an_interval_covers_what_other_seeds_give(tmp_path)
 
     Without the seeds in it every one would miss.
     """
-    generator = np.random.default_rng(5)
-    targets, misses = np.full(4, 5), 0
+    generator, misses = np.random.default_rng(5), 0
     for _ in range(60):
-        losses = [np.full(4, 3.0 + generator.normal(0, 0.05)) for _ in range(3)]
-        _, low, high = paired_ratios(several_seeds(tmp_path, losses, targets), ["all"], 200, 0.9, 1)[0]
+        losses = 3.0 + generator.normal(0, 0.05, size=3)
+        _, low, high = ratio_over_seeds(tmp_path, losses.tolist(), np.full(4, 5), 200, 0.9)
         misses += not low <= 1 <= high
     assert 1 <= misses <= 14  # three standard deviations of a binomial (60, 0.1), and a little for 200 resamples
 
 
-def ratio_of(folder: Path, first: SentenceScores, second: SentenceScores, known: bool = False):
+def ratio_of(folder, first, second, **options):
     write_scores(folder / "a.tsv", first, SIGNATURE)
-    write_scores(folder / "b.tsv", second, SIGNATURE)
-    return paired_perplexity_ratio(folder / "a.tsv", folder / "b.tsv", 500, 0.95, 1, known=known)
+    write_scores(folder / "b.tsv", second, options.pop("signature", SIGNATURE))
+    return paired_perplexity_ratio(folder / "a.tsv", folder / "b.tsv", 500, 0.95, 1, **options)
 
 
 def test_the_ratio_of_two_perplexities_by_hand(tmp_path):
@@ -104,18 +96,13 @@ def test_what_sentences_have_in_common_cancels(tmp_path):
     generator = np.random.default_rng(1)
     targets = generator.integers(2, 30, size=100)
     sums = -generator.normal(5, 2, size=100) * targets
-    ratio, low, high = ratio_of(
-        tmp_path,
-        scores((sums - math.log(1.1) * targets).tolist(), targets.tolist()),
-        scores(sums.tolist(), targets.tolist()),
-    )
-    assert (ratio, low, high) == pytest.approx((1.1, 1.1, 1.1))
+    found = ratio_of(tmp_path, *(scores(each, targets) for each in (sums - math.log(1.1) * targets, sums)))
+    assert found == pytest.approx((1.1, 1.1, 1.1))
 
 
 def test_scores_of_other_sentences_or_protocols_do_not_compare(tmp_path):
     first = scores([-3.0, -5.0], [2, 3])
     with pytest.raises(CorpusError, match="do not score the same sentences"):
         ratio_of(tmp_path, first, scores([-3.0, -5.0], [2, 4]))
-    write_scores(tmp_path / "b.tsv", first, SIGNATURE.replace("ab12", "cd12"))
     with pytest.raises(CorpusError, match=r"follow different protocols .*vocab=ab12cd34 and .*vocab=cd12cd34"):
-        paired_perplexity_ratio(tmp_path / "a.tsv", tmp_path / "b.tsv", 100, 0.95, 1)
+        ratio_of(tmp_path, first, first, signature=SIGNATURE.replace("ab12", "cd12"))

@@ -1,34 +1,145 @@
-"""Training: the same seed the same bytes, accumulation, and what a position attends to."""
+"""Training of the word Transformer: the same bytes when it is resumed, the same steps in parts and by processes."""
 
-from collections.abc import Callable
+import math
+import multiprocessing
+import os
+import signal
+import time
+from itertools import chain
 
 import numpy as np
 import pytest
 import torch
 
-from tasks.language_model.encoded_text import EncodedText
+from tasks.errors import ModelError
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
-from tasks.language_model.training import train
+from tasks.language_model.training import TextBatches, summed_loss, train
 from tasks.language_model.transformer.batching import divide, make_batch
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_log_probabilities
-from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.packing import make_packed_batch, pack
-from tasks.language_model.vocabulary import Vocabulary
+from tasks.training.ranks import RankPlan
+from tasks.training.stage import Checkpoints
 
-LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 24
-SETTINGS = TrainingSettings(epochs=2.0, batch_tokens=64, learning_rate=0.02, dropout=0.0, precision="float32")
-Model = TransformerLanguageModel
+LINES = ["a b c d", "d c", "b a a", "c d b a c", "a"] * 15
+SETTINGS = TrainingSettings(epochs=2.5, batch_tokens=64, learning_rate=0.02, dropout=0.3, precision="float32")
+KINDS = {
+    "patience": {"patience": 3, "validate_every_steps": 2, "learning_rate": 0.1, "accumulate": 2, "epochs": 5.0},
+    "plain": {},
+    "packed in parts": {"accumulate": 3},
+    "bfloat16": {"precision": "bfloat16"},
+}
+KILLS = [("patience", 0.55), ("plain", 0.05), ("plain", 0.7), ("packed in parts", 0.95), ("bfloat16", 0.4)]
+FORK = multiprocessing.get_context("fork")
 
 
-def weights(model: Model) -> torch.Tensor:
+@pytest.fixture
+def runs(encoded, small_model, tmp_path):
+    """Trains the same model on the same text; returns it and its record."""
+    text, valid = encoded(LINES), encoded(["a b", "c d c"])
+
+    def run(kind="plain", kill_at=0, every=0, seed=1, seconds=0.0):
+        model = small_model(context="packed" if kind.startswith("packed") else "sentence")
+        last = tmp_path / "work" / "last.ckpt"
+        checkpoints = Checkpoints(last, str(seed), every, seconds, str(last) if last.exists() else None)
+
+        def log(step, values):
+            if 0 < kill_at <= step and "train_loss" in values:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        settings, state = SETTINGS.model_copy(update=KINDS[kind]), torch.random.get_rng_state()
+        record = train(model, text, settings, seed, valid=valid, checkpoints=checkpoints, log_every_steps=2, on_log=log)
+        assert torch.equal(torch.random.get_rng_state(), state), "of the caller"
+        return model, record
+
+    return run
+
+
+def weights(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def killed(run, *arguments):
+    process = FORK.Process(target=run, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("kind", "share"), KILLS)
+def test_a_run_killed_at_any_step_goes_on_to_the_same_curve_and_the_same_bytes(runs, kind, share):
+    whole, record = runs(kind)
+    torch.manual_seed(7)  # the state around the training does not count
+    step = math.ceil(share * record.steps)
+    every = 1 if kind == "patience" else 3
+    killed(runs, kind, step, every)
+    step = min(step + step % 2, record.steps)  # every other one is logged
+    # Then as if it were killed after the last checkpoint, before the model was written.
+    for resumed in ((step - 1) // every * every or None, record.steps // every * every):
+        model, second = runs(kind, every=every)
+        assert second.resumed_step == resumed
+        for name in ("curve", "steps", "tokens", "best_step", "stopped_early"):
+            assert getattr(second, name) == getattr(record, name)
+        assert torch.equal(weights(model), weights(whole))
+
+
+def test_patience_ends_a_run_and_gives_the_weights_of_the_smallest_loss(runs, encoded):
+    model, record = runs("patience")
+    losses = [point["valid_loss"] for point in record.curve if "valid_loss" in point]
+    best = losses.index(min(losses))
+    assert (record.stopped_early, record.best_step, len(losses)) == (True, 2 * best, best + 1 + 3)
+    loss, targets = summed_loss(model, encoded(["a b", "c d c"]))
+    assert loss / targets == pytest.approx(losses[best], abs=1e-6) != losses[-1]
+
+
+def test_checkpoints_by_time_lie_between_steps(runs, monkeypatch):
+    """The second part of each step is late: a checkpoint then would lack the gradients of the first two."""
+    whole, record = runs("packed in parts")
+    batch = TextBatches._batch
+
+    def late(self, number):
+        time.sleep(0.2 * (number % 3 == 1))
+        return batch(self, number)
+
+    monkeypatch.setattr(TextBatches, "_batch", late)
+    killed(runs, "packed in parts", 5, 0, 1, 0.1)
+    monkeypatch.undo()
+    model, second = runs("packed in parts")
+    assert second.resumed_step == 5
+    assert second.curve == record.curve
+    assert torch.equal(weights(model), weights(whole))
+
+
+def test_a_checkpoint_has_to_be_whole_and_to_belong_to_the_run(runs, tmp_path):
+    killed(runs, "plain", 6, 4)
+    with pytest.raises(ModelError, match="of another vocabulary, architecture, text"):
+        runs(seed=2)
+    (tmp_path / "work" / "last.ckpt").write_bytes(b"torn")
+    with pytest.raises(ModelError, match="is missing, damaged, or"):
+        runs()
+
+
+@pytest.mark.parametrize("context", ["sentence", "packed"])
+def test_the_parts_of_a_step_are_its_targets_once(encoded, context):
+    text = encoded(LINES)
+    architecture = ArchitectureSettings(layers=1, heads=1, width=8, maximum_tokens=16, context=context)
+
+    def steps(plan, accumulate):
+        settings = SETTINGS.model_copy(update={"epochs": 1.0, "batch_tokens": 40, "accumulate": accumulate})
+        parts = [batch.targets.tolist() for batch, _ in TextBatches(text, architecture, settings, 1, plan)]
+        return [list(chain(*parts[begin : begin + accumulate])) for begin in range(0, len(parts), accumulate)]
+
+    whole = [sorted(targets) for targets in steps(RankPlan(), 1)]
+    for ranks in (1, 2, 5):
+        for accumulate in (1, 4):
+            divided = [steps(RankPlan(rank, ranks, ranks, strategy="ddp"), accumulate) for rank in range(ranks)]
+            assert [sorted(chain(*parts)) for parts in zip(*divided, strict=True)] == whole
 
 
 def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
     text, results = encoded(LINES), []
     for parts in (1, 3, 50):  # fifty: more parts than a batch has sentences
-        model = small_model()
-        settings = SETTINGS.model_copy(update={"accumulate": parts})
+        model, changes = small_model(), {"accumulate": parts, "dropout": 0.0, "epochs": 1.0}
+        settings = SETTINGS.model_copy(update=changes)
         results.append((train(model, text, settings, 1, valid=text, log_every_steps=1), weights(model)))
     (whole, whole_weights), *others = results
     for divided, divided_weights in others:
@@ -41,77 +152,28 @@ def test_a_batch_in_parts_is_the_whole_batch(encoded, small_model):
 def test_the_gradient_is_clipped(encoded, small_model):
     lengths = []
     for longest in (1e6, 1e-3):
-        model, changes = small_model(), {"gradient_clip": longest, "batch_tokens": 4000, "epochs": 1.0}
+        model, changes = small_model(), {"gradient_clip": longest, "batch_tokens": 4000, "epochs": 1.0, "dropout": 0.0}
         train(model, encoded(LINES), SETTINGS.model_copy(update=changes), 1)
         lengths.append(float(torch.cat([weight.grad.flatten() for weight in model.parameters()]).norm()))
     assert lengths[0] > 0.01
     assert lengths[1] == pytest.approx(1e-3, rel=1e-3)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_same_seed_gives_the_same_weights(encoded, small_model, precision):
-    settings = SETTINGS.model_copy(update={"dropout": 0.3, "precision": precision, "epochs": 1.5})
-    text = encoded(["a b c", "d d", "b c d a", "c"] * 20)
-    results = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(len(results))  # the state around the training does not count
-        model = small_model()
-        before = torch.random.get_rng_state()
-        train(model, text, settings, seed)
-        assert torch.equal(torch.random.get_rng_state(), before)
-        results.append(weights(model))
-    assert torch.equal(results[0], results[1])
-    assert not torch.equal(results[0], results[2])
-
-
-PACKED_LINES = ["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5
-
-
-@pytest.fixture
-def model_of(vocabulary: Vocabulary) -> Callable[..., Model]:
-    def make(context: str, seed: int = 1, maximum_tokens: int = 16) -> Model:
-        architecture = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=maximum_tokens, context=context)
-        model = Model(architecture, len(vocabulary))
-        model.initialise(seed)
-        return model
-
-    return make
-
-
-def losses_by_target(model: Model, text: EncodedText, packed: bool, gradients: bool) -> torch.Tensor:
-    """Negative log-probability of each target, in the order of the text."""
+@pytest.mark.parametrize("markers", ["token", "ignore"])
+@pytest.mark.parametrize("gradients", [True, False])  # two ways to compute attention
+def test_packed_sentences_have_the_losses_of_sentences_alone(encoded, small_model, markers, gradients):
+    model = small_model(layers=2, width=16, maximum_tokens=16, context="packed")
+    text = encoded([*["a b c d", "d c", "b", "a a a b c d a", "c d b a c", "a b"] * 5, "a [MASK] b", "[MASK]"], markers)
     windows, is_target = divide(text, 16), text.is_target()
-    everything = np.arange(len(windows))
-    if packed:
-        rows = pack(everything, windows.length, 16)
-        batch, chosen = make_packed_batch(text, is_target, windows, rows), np.concatenate(rows)
-    else:
-        batch, chosen = make_batch(text, is_target, windows, everything), everything
-    with torch.set_grad_enabled(gradients):
-        hidden = model(batch.tokens, batch.places, batch.segments).flatten(0, 1).index_select(0, batch.positions)
-    scores = chunked_log_probabilities(hidden.detach(), model.embedding.weight, batch.targets)
-    return torch.cat([-scores[batch.rows == number] for number in np.argsort(chosen).tolist()])
-
-
-def test_packed_sentences_have_the_losses_of_sentences_alone(encoded, model_of):
-    model = model_of("packed")
-    for markers in ("token", "ignore"):
-        text = encoded([*PACKED_LINES, "a [MASK] b", "[MASK]"], markers)
-        for gradients in (True, False):  # two ways to compute attention
-            alone, packed = (losses_by_target(model, text, way, gradients) for way in (False, True))
-            assert len(alone) == text.is_target().sum()
-            assert torch.allclose(alone, packed, atol=1e-5, rtol=0)
-
-
-def test_packed_gradients_are_those_of_sentences_alone(encoded, model_of):
-    """One step with all sentences in one batch: the same loss and the same weights after it."""
-    settings = TrainingSettings(epochs=1.0, batch_tokens=4000, learning_rate=0.01, dropout=0.0, precision="float32")
-    text, results = encoded(PACKED_LINES), []
-    for context in ("sentence", "packed"):
-        model = model_of(context)
-        record = train(model, text, settings, 1)
-        assert record.steps == 1
-        gradients = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
-        results.append((record.curve[-1]["train_loss"], gradients))
-    assert results[0][0] == pytest.approx(results[1][0], abs=1e-5)
-    assert torch.allclose(results[0][1], results[1][1], atol=1e-6)
+    rows = pack(np.arange(len(windows)), windows.length, 16)
+    losses = []
+    for batch, chosen in (
+        (make_packed_batch(text, is_target, windows, rows), np.concatenate(rows)),
+        (make_batch(text, is_target, windows, np.arange(len(windows))), np.arange(len(windows))),
+    ):
+        with torch.set_grad_enabled(gradients):
+            hidden = model(batch.tokens, batch.places, batch.segments).flatten(0, 1).index_select(0, batch.positions)
+        scores = chunked_log_probabilities(hidden.detach(), model.embedding.weight, batch.targets)
+        losses.append(torch.cat([-scores[batch.rows == number] for number in np.argsort(chosen).tolist()]))
+    assert len(losses[0]) == is_target.sum()
+    assert torch.allclose(*losses, atol=1e-5, rtol=0)

@@ -1,4 +1,4 @@
-"""Trainings as a user or DVC runs them: interrupted, on several devices, with settings that cannot be."""
+"""Trainings as a user or DVC runs them: ended and started again, and in several processes."""
 
 import os
 import signal
@@ -10,47 +10,30 @@ import yaml
 from pretrained_folder import adapt_options, fill_with_pretrained, start, wait_for_checkpoint
 from stage_commands import settings
 
-from tasks.cli import main
 from tasks.records.stage_report import read_report
 
 PRIVATE_WORD = "xylophonecanary"
 TWO_CORES = pytest.mark.skipif(
     hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2, reason="needs two processor cores"
 )
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with text.txt, valid.txt, vocabulary.txt and a model folder pretrained."""
-    made = fill_with_pretrained(tmp_path_factory.mktemp("trainings"), 1000, [PRIVATE_WORD])
-    assert not any((made / "work").iterdir())  # nothing is left of a run that succeeded
-    return made
+    return fill_with_pretrained(tmp_path_factory.mktemp("trainings"), 1000, [PRIVATE_WORD])
 
 
-def options(folder: Path, name: str, *more: str) -> list[str]:
+def options(folder, name, *more):
     work = f"resources.work_folder={folder / 'work' / name}"
     return adapt_options(folder, name, *settings(work, "adaptation.batch_tokens=64", *more))
 
 
-def measured(folder: Path, name: str) -> dict:
+def measured(folder, name):
     return read_report(folder / f"{name}.json")["measured"]
 
 
-def test_what_a_user_gets_wrong_about_training_is_one_line(folder, capsys):
-    for wrong, message in (
-        ("resources.checkpoint_steps=-1", "checkpoint_steps: Input should be greater than or equal to 0 (got -1)"),
-        ("resources.devices=5000", "devices is 5000 and this machine has"),
-        ("resources.nodes=2", "nodes is 2: start the command on each machine with torchrun"),
-        ("resources.resume_from=nowhere.json", "checkpoint 'nowhere.json' is missing"),
-        ("adaptation.learning_rate=1e30", "training loss is not a number at step"),
-    ):
-        assert main(options(folder, "wrong", wrong, "adaptation.precision=float32")) == 1
-        shown = capsys.readouterr().err
-        assert message in shown
-        assert shown.count("\n") == 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "status"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_command_that_was_ended_goes_on_to_the_same_bytes(folder, kind, status):
     own = ["resources.checkpoint_steps=5", "adaptation.dropout=0.2"]
@@ -76,7 +59,6 @@ def test_a_command_that_was_ended_goes_on_to_the_same_bytes(folder, kind, status
 
 
 @TWO_CORES
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
     document = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text(encoding="utf-8"))
@@ -108,15 +90,10 @@ def test_two_processes_train_the_model_of_one(folder, tmp_path, strategy):
 
 
 @TWO_CORES
-@pytest.mark.slow
 def test_a_killed_process_ends_the_others(folder):
-    own = [
-        "resources.devices=2",
-        "resources.checkpoint_steps=3",
-        "adaptation.epochs=20",
-        "adaptation.precision=float32",
-    ]
-    process = start(options(folder, "killed", *own))
+    own = "devices=2", "checkpoint_steps=3"
+    more = "adaptation.epochs=20", "adaptation.precision=float32"
+    process = start(options(folder, "killed", *(f"resources.{each}" for each in own), *more))
     wait_for_checkpoint(folder / "work" / "killed", process)
     children = psutil.Process(process.pid).children()
     ranks = [child for child in children if "spawn_main" in " ".join(child.cmdline())]

@@ -2,14 +2,12 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tasks.language_model.encoded_text import EncodedText, encode_text
+from tasks.language_model.encoded_text import encode_text
 from tasks.language_model.ngram.backoff_model import NgramMixture, weight_of_first
 from tasks.language_model.ngram.folder import read_arpa, write_arpa
 from tasks.language_model.ngram.kneser_ney import FALLBACK_DISCOUNTS, discounts_of, estimate
@@ -17,39 +15,24 @@ from tasks.language_model.vocabulary import END_ID, MASK_ID, SPECIAL_TOKENS, STA
 
 A, B, C, D = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + 4)
 SIZE = len(SPECIAL_TOKENS) + 4
-PREDICTED = [token for token in range(SIZE) if token not in (0, START_ID)]
-"""All tokens but padding and the sentence's start."""
 
 
-def random_lines(seed: int, sentences: int, words: str = "abcdabca") -> list[str]:
+def random_lines(seed, sentences, words="abcdabca"):
     generator = np.random.default_rng(seed)
     return [" ".join(generator.choice(list(words), size=generator.integers(1, 9))) for _ in range(sentences)]
 
 
-def probability(model, context: Sequence[int], word: int) -> float:
-    """p(word | context) of a sentence that begins with ``context``."""
-    tokens = np.array([*context, word])
-    return float(np.exp(model.log_probabilities(tokens, np.array([0, len(tokens)]))[-1]))
+@pytest.mark.parametrize("numbers", [(10, 4, 2, 0), (0, 4, 2, 1), (2, 9, 1, 9), (9, 1, 9, 1)])
+def test_counts_that_give_no_discount_take_fixed_ones(numbers):
+    found = discounts_of(np.repeat([1, 2, 3, 4], numbers))
+    assert (found.values, found.estimated) == (FALLBACK_DISCOUNTS, False)
 
 
-def test_the_discounts_by_hand():
-    counts = np.repeat([1, 2, 3, 4, 7], [10, 4, 2, 1, 3])
-    # Y = 10 / (10 + 2 * 4) = 5/9
-    assert discounts_of(counts).values == pytest.approx((1 - 2 * 5 / 9 * 0.4, 2 - 3 * 5 / 9 * 0.5, 3 - 4 * 5 / 9 * 0.5))
-    assert discounts_of(counts).estimated
-    # Counts that give no discount take fixed ones.
-    for numbers in ((10, 4, 2, 0), (0, 4, 2, 1), (2, 9, 1, 9), (9, 1, 9, 1)):
-        found = discounts_of(np.repeat([1, 2, 3, 4], numbers))
-        assert (found.values, found.estimated) == (FALLBACK_DISCOUNTS, False)
-
-
-def naive_probability(lines: Sequence[str], order: int, vocabulary: Vocabulary) -> Callable[[tuple, int], float]:
+def naive_probability(lines, order, vocabulary):
     """Chen and Goodman's formulas with dictionaries, one n-gram at a time."""
     sentences = [(START_ID, *vocabulary.encode(line.split()), END_ID) for line in lines]
-    raw: dict[int, Counter] = {
-        n: Counter(s[i : i + n] for s in sentences for i in range(len(s) - n + 1)) for n in range(1, order + 1)
-    }
-    counts: dict[int, Counter] = {order: raw[order]}
+    raw = {n: Counter(s[i : i + n] for s in sentences for i in range(len(s) - n + 1)) for n in range(1, order + 1)}
+    counts = {order: raw[order]}
     for n in range(1, order):
         before = defaultdict(set)
         for ngram in raw[n + 1]:
@@ -62,7 +45,7 @@ def naive_probability(lines: Sequence[str], order: int, vocabulary: Vocabulary) 
         y = n1 / (n1 + 2 * n2)
         discounts[n] = [0, 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3]
 
-    def p(context: tuple, word: int) -> float:
+    def p(context, word):
         n = len(context) + 1
         lower = p(context[1:], word) if context else 1 / (len(vocabulary) - 2)
         following = {g: value for g, value in counts[n].items() if g[:-1] == context}
@@ -76,30 +59,20 @@ def naive_probability(lines: Sequence[str], order: int, vocabulary: Vocabulary) 
     return p
 
 
-def zipf_lines(seed: int, sentences: int) -> list[str]:
+def zipf_lines(seed, sentences):
     """Sentences of 80 words, some frequent and many rare, so that every order has counts of 1, 2, 3 and 4."""
     generator = np.random.default_rng(seed)
     shares = 1 / np.arange(1, 81) ** 1.6
-    words = [f"w{index}" for index in range(80)]
-    return [
-        " ".join(generator.choice(words, size=generator.integers(1, 12), p=shares / shares.sum()))
-        for _ in range(sentences)
-    ]
+    words, chances = [f"w{index}" for index in range(80)], shares / shares.sum()
+    return [" ".join(generator.choice(words, size=generator.integers(1, 12), p=chances)) for _ in range(sentences)]
 
 
-@pytest.mark.parametrize("order", [2, 4])
-def test_all_probabilities_equal_those_of_a_naive_implementation(tmp_path, order):
+def test_all_probabilities_equal_those_of_a_naive_implementation():
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *(f"w{index}" for index in range(70))))
-
-    def encode(lines: list[str]) -> EncodedText:
-        (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return encode_text(tmp_path / "text.txt", vocabulary)
-
-    lines = zipf_lines(1, 400)
-    model, discounts = estimate(encode(lines), order, len(vocabulary))
+    lines, order = zipf_lines(1, 400), 4
+    model, discounts = estimate(encode_text(lines, vocabulary), order, len(vocabulary))
     assert all(found.estimated for found in discounts)
-    naive = naive_probability(lines, order, vocabulary)
-    test = encode(zipf_lines(2, 12))
+    naive, test = naive_probability(lines, order, vocabulary), encode_text(zipf_lines(2, 12), vocabulary)
     found = model.log_probabilities(test.tokens, test.offsets)
     for begin, end in pairwise(test.offsets.tolist()):
         assert found[begin] == 0.0
@@ -110,13 +83,13 @@ def test_all_probabilities_equal_those_of_a_naive_implementation(tmp_path, order
 
 @pytest.mark.parametrize(("order", "markers"), [(1, "token"), (3, "ignore"), (5, "token")])
 def test_probabilities_sum_to_one_behind_every_context(encoded, order, markers):
-    lines = [line.replace("d", "[MASK]") for line in random_lines(3, 30)]
-    text = encoded(lines, markers)
-    model, _ = estimate(text, order, SIZE)
+    model, _ = estimate(encoded([line.replace("d", "[MASK]") for line in random_lines(3, 30)], markers), order, SIZE)
     for context in ([], [A], [A, B], [MASK_ID, A], [A, MASK_ID], [MASK_ID, MASK_ID], [C, D], [D, D, D], [A, B, C, A]):
-        total = sum(probability(model, [START_ID, *context], word) for word in PREDICTED)
-        assert total == pytest.approx(1.0, abs=1e-12)
-    assert probability(model, [START_ID, A], START_ID) == 0.0
+        # Of all tokens but padding.
+        sentences = [np.array([START_ID, *context, word]) for word in range(1, SIZE)]
+        found = [math.exp(model.log_probabilities(each, np.array([0, len(each)]))[-1]) for each in sentences]
+        assert found.pop(START_ID - 1) == 0.0
+        assert sum(found) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded):
@@ -125,7 +98,7 @@ def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded):
     text = encoded(random_lines(7, 50, "aabbc"))
     weight, rounds = weight_of_first(first, NgramMixture([second], [1.0]), text)
 
-    def loss(value: float) -> float:
+    def loss(value):
         return NgramMixture([first, second], [value, 1 - value]).mean_loss(text)
 
     assert 0.1 < weight < 0.9
@@ -133,20 +106,8 @@ def test_the_weight_of_a_mixture_is_the_best_for_the_text(encoded):
     assert loss(weight) < min(loss(weight - 0.02), loss(weight + 0.02), loss(0.0), loss(1.0))
 
 
-LINES = ["a b c", "a b", "[MASK] b c a", "b [MASK] a", "c c a b [PERSON]", "a"] * 3
-TEST = ["a b c d", "c b a", "[MASK] a", "unheard b", "a [PERSON] c c"]
-
-
-@pytest.fixture
-def arpa(tmp_path: Path, encoded: Callable[..., EncodedText], vocabulary: Vocabulary) -> Path:
-    """A trigram model of masked text, with markers as contexts only."""
-    model, _ = estimate(encoded(LINES, "ignore"), 3, len(vocabulary))
-    write_arpa(tmp_path / "model.arpa", model, vocabulary)
-    return tmp_path / "model.arpa"
-
-
 def test_a_bigram_file_by_hand(tmp_path, encoded, vocabulary):
-    model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, len(vocabulary))
+    model, _ = estimate(encoded(["a b", "a b", "a c"]), 2, SIZE)
     write_arpa(tmp_path / "model.arpa", model, vocabulary)
     lines = (tmp_path / "model.arpa").read_text(encoding="utf-8").split("\n")
     assert lines[:5] == ["\\data\\", "ngram 1=19", "ngram 2=5", "", "\\1-grams:"]
@@ -162,11 +123,17 @@ def test_a_bigram_file_by_hand(tmp_path, encoded, vocabulary):
     assert (tmp_path / "model.arpa").stat().st_mode & 0o777 == 0o600
 
 
-def test_kenlm_gives_the_same_probabilities(arpa, encoded, vocabulary):
-    kenlm = pytest.importorskip("kenlm")
-    model, ours = kenlm.Model(str(arpa)), read_arpa(arpa, vocabulary)
-    text = encoded(TEST, "token")
-    found = ours.log_probabilities(text.tokens, text.offsets) / math.log(10)
-    for begin, end in zip(text.offsets, text.offsets[1:], strict=False):
+def test_a_file_has_the_probabilities_of_its_model_and_kenlm_reads_them(tmp_path, encoded, vocabulary):
+    """Of masked text, with markers as contexts only."""
+    path = tmp_path / "model.arpa"
+    lines = ["a b c", "a b", "[MASK] b c a", "b [MASK] a", "c c a b [PERSON]", "a"] * 3
+    model, _ = estimate(encoded(lines, "ignore"), 3, SIZE)
+    write_arpa(path, model, vocabulary)
+    text = encoded(["a b c d", "c b a", "[MASK] a", "unheard b", "a [PERSON] c c"], "token")
+    found = read_arpa(path, vocabulary).log_probabilities(text.tokens, text.offsets)
+    np.testing.assert_allclose(found, model.log_probabilities(text.tokens, text.offsets), atol=1e-6)
+    kenlm = pytest.importorskip("kenlm").Model(str(path))
+    for begin, end in pairwise(text.offsets):
         words = " ".join(vocabulary.tokens[token] for token in text.tokens[begin + 1 : end - 1])
-        assert [score for score, _, _ in model.full_scores(words)] == pytest.approx(found[begin + 1 : end], abs=1e-5)
+        expected = pytest.approx(found[begin + 1 : end] / math.log(10), abs=1e-5)
+        assert [score for score, _, _ in kenlm.full_scores(words)] == expected

@@ -24,59 +24,53 @@ def test_a_transformer_writes_what_a_plain_forward_pass_says(tmp_path):
 
     first = next_one()
     for word in WORDS:
-        of_word = sum(words[:1] == (word,) for words in found)
         expected = first[vocabulary.ids[word]]
-        assert of_word / NUMBER == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
+        share = sum(words[:1] == (word,) for words in found) / NUMBER
+        assert share == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
         alone = expected * next_one(word)[END_ID]
         assert found.count((word,)) / NUMBER == pytest.approx(alone, abs=4 * (alone / NUMBER) ** 0.5 + 1e-3)
     assert max(map(len, found)) == 14
+    assert {word for words in found for word in words} == set(WORDS)
 
 
 def test_a_causal_model_writes_pieces_up_to_the_end_of_a_line(tmp_path):
     model = open_language_model(save_causal(tmp_path, "llama"))
-    causal = model.causal
-    (line_end,) = causal.pieces.end
-    assert line_end in causal.pieces.line_ends
-    wanted = [line_end, *(piece for (piece,) in causal.pieces.of_words(["the", "cat", "dog"]))]
+    causal, pieces = model.causal, model.causal.pieces
+    (line_end,) = pieces.end
+    assert line_end in pieces.line_ends
+    wanted = [line_end, *(piece for (piece,) in pieces.of_words(["the", "cat", "dog"]))]
 
     def write_nothing_else(module, given, output):
-        output.logits = torch.full_like(output.logits, -torch.inf).index_copy(
-            2, torch.tensor(wanted), output.logits[..., wanted]
-        )
+        nothing = torch.full_like(output.logits, -torch.inf)
+        output.logits = nothing.index_copy(2, torch.tensor(wanted), output.logits[..., wanted])
 
     causal.model.register_forward_hook(write_nothing_else)
 
     def next_one(*words):
-        pieces = [*causal.pieces.start, *(piece for (piece,) in causal.pieces.of_words(list(words)))]
-        return causal.model(input_ids=torch.tensor([pieces])).logits[0, -1, wanted].softmax(0).tolist()
+        read = torch.tensor([[*pieces.start, *(piece for (piece,) in pieces.of_words(list(words)))]])
+        return causal.model(input_ids=read).logits[0, -1, wanted].softmax(0).tolist()
 
     found = model.sample(Drawing(NUMBER, ALL, 10, seed=1))
-    shares = {words: found.count(words) / NUMBER for words in [(), ("the",), ("the", "cat"), ("the", "cat", "dog")]}
-    first, second, third = next_one(), next_one("the"), next_one("the", "cat")
-    expected = {
-        (): first[0],
-        ("the",): first[1] * second[0],
-        ("the", "cat"): first[1] * second[2] * third[0],
-        ("the", "cat", "dog"): first[1] * second[2] * third[3] * next_one("the", "cat", "dog")[0],
-    }
+    sentence, chance, expected = ("the", "cat", "dog"), 1.0, {}
+    for length in range(4):
+        following = next_one(*sentence[:length])
+        expected[sentence[:length]] = chance * following[0]
+        chance *= following[min(length, 2) + 1]
+    shares = {words: found.count(words) / NUMBER for words in expected}
     assert shares == pytest.approx(expected, abs=4 * 0.5 / NUMBER**0.5)
     assert {word for words in found for word in words} == {"the", "cat", "dog"}
     assert max(map(len, found)) <= 10
     assert len(set(model.sample(Drawing(100, 1, 10, seed=1)))) == 1
 
 
-def test_models_of_every_kind_go_on_from_a_prompt(tmp_path):
-    prompts = [("a", "dog"), ("the", "cat", "sat", "on")]
-    for kind, folder in {
-        "ngram": save_ngram(tmp_path / "ngram"),
-        "transformer": save_transformer(tmp_path / "transformer"),
-        "llama": save_causal(tmp_path / "llama", "llama"),
-    }.items():
-        model = open_language_model(folder)
-        both = model.sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
-        assert len(both) == 100, kind
-        assert both == open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
-    # The only words of the n-gram model's text behind these.
-    found = open_language_model(tmp_path / "ngram").sample(Drawing(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5))
-    assert {words[:1] for words in found[:200]} == {("saw",)}
-    assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}
+@pytest.mark.parametrize("make", [save_ngram, save_transformer, lambda folder: save_causal(folder, "llama")])
+def test_models_of_every_kind_go_on_from_a_prompt(tmp_path, make):
+    folder, prompts = make(tmp_path), [("a", "dog"), ("the", "cat", "sat", "on")]
+    both = open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
+    assert len(both) == 100
+    assert both == open_language_model(folder).sample(Drawing(50, ALL, 4, seed=1, prompts=prompts, nucleus=0.9))
+    if make == save_ngram:
+        # The only words of the model's text behind these.
+        found = open_language_model(folder).sample(Drawing(200, ALL, 4, seed=1, prompts=prompts, nucleus=0.5))
+        assert {words[:1] for words in found[:200]} == {("saw",)}
+        assert {words[:1] for words in found[200:]} <= {("the",), ("a",)}

@@ -1,43 +1,27 @@
-"""The model and its loss against Hugging Face's and the ordinary ones with the same weights."""
+"""The Transformer against Hugging Face's with the same weights, its loss against the ordinary one, and its folder."""
 
 import pytest
 import torch
 from torch.nn import functional
 
-from tasks.language_model.settings import ArchitectureSettings
+from tasks.errors import ModelError
 from tasks.language_model.transformer import chunked_cross_entropy as module
 from tasks.language_model.transformer.chunked_cross_entropy import chunked_cross_entropy, chunked_log_probabilities
-from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.model import load_model, save_model
+from tasks.language_model.transformer.processor_products import EXACT_WORDS, blockwise_log_probabilities
 from tasks.torch_setup import stand_in_for_torchaudio_extension
 
-ARCHITECTURE = ArchitectureSettings(layers=2, heads=2, width=16, maximum_tokens=12)
-WORDS = 31
 
-
-@pytest.fixture
-def model() -> TransformerLanguageModel:
-    model = TransformerLanguageModel(ARCHITECTURE, WORDS)
-    model.initialise(3)
-    generator = torch.Generator().manual_seed(5)
-    with torch.no_grad():  # biases and norms away from 0 and 1, so that each of them counts
-        for parameter in model.parameters():
-            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
-    return model.eval()
-
-
-def as_gpt2(model: TransformerLanguageModel):
+def as_gpt2(model):
     """The same weights as a Hugging Face GPT-2."""
     stand_in_for_torchaudio_extension()
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    architecture = model.architecture
+    own = model.architecture
+    sizes = {"n_positions": own.maximum_tokens, "n_embd": own.width, "n_layer": own.layers, "n_head": own.heads}
     peer = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=model.embedding.num_embeddings, n_positions=architecture.maximum_tokens,
-            n_embd=architecture.width, n_layer=architecture.layers, n_head=architecture.heads, resid_pdrop=0.0,
-            embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=2, eos_token_id=3,
-        )
-    )  # fmt: skip
+        GPT2Config(vocab_size=model.embedding.num_embeddings, **sizes, bos_token_id=2, eos_token_id=3)
+    )
     names = {
         "attention_norm": "ln_1", "attention_input": "attn.c_attn", "attention_output": "attn.c_proj",
         "feed_forward_norm": "ln_2", "feed_forward_input": "mlp.c_fc", "feed_forward_output": "mlp.c_proj",
@@ -51,16 +35,18 @@ def as_gpt2(model: TransformerLanguageModel):
             # GPT-2 keeps its matrices transposed.
             tensor = parameter.t() if parameter.dim() == 2 else parameter
             weights[f"transformer.h.{index}.{names[part]}.{kind}"] = tensor
-    weights = {name: tensor.detach().clone() for name, tensor in weights.items()}
-    missing, unexpected = peer.load_state_dict(weights, strict=False)
-    assert not unexpected
-    assert set(missing) <= {"lm_head.weight"}  # tied
+    peer.load_state_dict({name: tensor.detach().clone() for name, tensor in weights.items()}, strict=False)
     return peer.eval()
 
 
-def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(model):
-    tokens = torch.randint(0, WORDS, (3, 12), generator=torch.Generator().manual_seed(1))
-    peer = as_gpt2(model)
+def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(small_model):
+    model = small_model(seed=3, layers=2, width=16, maximum_tokens=12)
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():  # biases and norms away from 0 and 1, so that each of them counts
+        for parameter in model.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape, generator=generator)
+    tokens = torch.randint(0, model.embedding.num_embeddings, (3, 12), generator=torch.Generator().manual_seed(1))
+    peer = as_gpt2(model.eval())
     ours, theirs = model.logits(tokens), peer(tokens).logits
     torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
     (ours**2).mean().backward()
@@ -71,7 +57,7 @@ def test_scores_and_gradients_equal_those_of_gpt2_with_the_same_weights(model):
 
 
 @pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ...]:
+def example(monkeypatch):
     """Hidden states (11, 6), projection (23, 6), targets (11,), weights (11,), in chunks of 4 and rows of 3."""
     monkeypatch.setattr(module, "CHUNK_POSITIONS", 4)
     monkeypatch.setattr(module, "ROWS_IN_CACHE", 3)
@@ -99,13 +85,74 @@ def test_loss_and_gradients_equal_the_ordinary_ones(example):
     torch.testing.assert_close(scores, expected.detach(), rtol=1e-12, atol=1e-12)
 
 
-def test_a_weight_of_zero_is_as_if_the_position_were_not_there(example):
-    hidden, projection, targets, _ = example
-    kept = torch.arange(11) != 2
-    weights = kept.to(torch.float64)
-    whole = chunked_cross_entropy(hidden, projection, targets, weights)
-    part = chunked_cross_entropy(hidden[kept], projection, targets[kept])
-    torch.testing.assert_close(whole, part, rtol=1e-12, atol=1e-12)
-    gradient = torch.autograd.grad(whole, hidden)[0]
-    assert gradient[2].eq(0).all()
-    assert gradient[1].ne(0).all()
+@pytest.mark.parametrize("words", [5000, 25_000])
+def test_scores_by_blocks_of_words_are_the_ordinary_ones(words):
+    """Of a large vocabulary the many rare words are rounded, which have little of the probability."""
+    generator = torch.Generator().manual_seed(2)
+    hidden, projection = (torch.randn(count, 16, generator=generator) for count in (40, words))
+    projection[EXACT_WORDS:] *= 0.2
+    expected = (hidden @ projection.t()).log_softmax(1)
+    for targets in (expected.argmax(1), torch.randint(0, words, (40,), generator=generator)):
+        found = blockwise_log_probabilities(hidden, projection, targets)
+        torch.testing.assert_close(found, expected[torch.arange(40), targets], rtol=0, atol=1e-4)
+
+
+@pytest.fixture
+def folder(tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "model", small_model(), vocabulary)
+    return tmp_path / "model"
+
+
+def test_a_model_reads_back_as_it_was_written_and_gives_the_same_bytes(folder, tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "again", small_model(), vocabulary)
+    for name in (names := ["model.safetensors", "settings.json", "vocabulary.txt"]):
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert sorted(file.name for file in folder.iterdir()) == names
+    (model, read), written = load_model(folder), small_model()
+    assert (read.tokens, model.architecture, model.training) == (vocabulary.tokens, written.architecture, False)
+    for (name, one), (_, other) in zip(model.named_parameters(), written.named_parameters(), strict=True):
+        assert torch.equal(one, other), name
+        assert one.requires_grad
+
+
+def test_a_folder_with_something_else_is_not_overwritten(tmp_path, small_model, vocabulary):
+    diary = tmp_path / "notes" / "diary.txt"
+    diary.parent.mkdir()
+    diary.write_text("kept", encoding="utf-8")
+    for path, message in ((diary.parent, r"holds 'diary.txt', which is no part of a model"), (diary, "is a file")):
+        with pytest.raises(ModelError, match=message):
+            save_model(path, small_model(), vocabulary)
+    assert diary.read_text(encoding="utf-8") == "kept"
+
+
+DAMAGED = r"is damaged .* its hash is [0-9a-f]{12}, .* saved with [0-9a-f]{12}"
+NEXT_FORMAT = b'{"format": 9, "kind": "transformer", "architecture": {}, "vocabulary": "", "weights": ""}'
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("model.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1]), DAMAGED),
+        ("model.safetensors", lambda content: content[: len(content) // 2], "is damaged"),
+        ("model.safetensors", None, r"holds no 'model.safetensors'"),
+        ("settings.json", None, r"holds no 'settings.json'"),
+        ("settings.json", lambda content: b"{", "is not JSON"),
+        ("settings.json", lambda content: b"{}", "of kind None"),
+        (
+            "settings.json",
+            lambda content: b'{"kind": "transformer"}',
+            "lacks architecture, format, vocabulary, weights",
+        ),
+        ("settings.json", lambda content: NEXT_FORMAT, "format 9"),
+        ("settings.json", lambda content: b'{"kind": "ngram"}', r"is of kind 'ngram'; give one of kind 'transformer'"),
+    ],
+)
+def test_what_is_damaged_or_no_model_is_refused(folder, name, change, message):
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    if change:
+        (folder / name).write_bytes(change(content))
+    with pytest.raises(ModelError, match=message):
+        load_model(folder)
+    with pytest.raises(ModelError, match="'palimpsest pretrain' or 'adapt' makes one"):
+        load_model(folder / "nowhere")

@@ -1,30 +1,26 @@
-"""Facts about invented persons: rates and k computed by hand, attackers, and what a user hands in."""
+"""Facts about invented persons: rates and k computed by hand, and attackers."""
 
-import json
+from random import Random
 
 import pytest
 from tiny_causal_models import causal_tokenizer, llama_of_last_piece, random_llama, save
 
-from tasks.cli import main
 from tasks.persons.attackers import frequency, language_model, verbatim
 from tasks.persons.facts import Document
 from tasks.persons.questions import LONGEST, passage_about, questions
 from tasks.persons.risk import collective, individual, measured, sizes
 
-ADA, OTTO = "Ada Quill, a baker of Ulm. ", "Otto Zwick is a baker who lives in Graz. "
-
 
 def person(description, **facts):
-    return {
-        "description": description,
-        "PIIs": [{"tag": tag, "keyword": keyword, "certainty": 5, "hardness": 1} for tag, keyword in facts.items()],
-    }
+    found = [{"tag": tag, "keyword": keyword, "certainty": 5, "hardness": 1} for tag, keyword in facts.items()]
+    return {"description": description, "PIIs": found}
 
 
 def document(text, *persons):
     return Document.model_validate({"text": text, "subjects": list(persons)})
 
 
+ADA, OTTO = "Ada Quill, a baker of Ulm. ", "Otto Zwick is a baker who lives in Graz. "
 DOCUMENTS = [
     document(
         ADA + OTTO,
@@ -72,6 +68,28 @@ def test_the_same_person_in_all_documents_is_never_alone():
     assert (sizes(answers, documents), collective(answers).value, individual(answers).value) == ([3, 3, 3], 0, 0)
 
 
+def test_many_persons_have_the_k_and_the_values_of_a_plain_count():
+    draw, documents = Random(1), []
+    for number in range(1000):
+        facts = {"NAME": f"N{number}", "LOCATION": f"L{draw.randrange(100)}", "SEX": "fm"[number % 2]}
+        documents.append(document("", person("", **facts)))
+    asked = asked_of(documents)
+    most = {"NAME": 20, "LOCATION": 20, "SEX": 2}
+    assert [len(set(one.candidates)) for one in asked] == [most[one.fact.attribute] for one in asked]
+    own = [{fact.value for fact in one.persons[0].facts[1:]} for one in documents]
+    assert sizes([(one, True) for one in asked], documents) == [sum(mine <= each for each in own) for mine in own]
+
+
+def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
+    documents = [document("x", person("", NAME=f"Person {number}")) for number in range(40)]
+    asked, again = asked_of(documents), asked_of(documents, ["y"] * 40)
+    assert [one.candidates for one in asked] == [one.candidates for one in again]
+    assert {len(set(one.candidates)) for one in asked} == {20}
+    assert [one.candidates[one.answer] for one in asked] == [f"Person {number}" for number in range(40)]
+    assert len({one.answer for one in asked}) > 10
+    assert [one.candidates for one in asked_of(documents, seed=2)] != [one.candidates for one in asked]
+
+
 def test_verbatim_finds_planted_facts_and_no_masked_ones():
     masked = ["[MASK], a [MASK] of [MASK]. [MASK] is a [MASK]", "", "[MASK], [MASK]"]
     assert names(verbatim, asked_of(DOCUMENTS)) == [True] * 8
@@ -91,23 +109,12 @@ def test_verbatim_finds_planted_facts_and_no_masked_ones():
     ],
 )
 def test_numbers_and_names_of_other_scripts(keyword, text, found):
-    documents = [document(text, person("", NAME=keyword))]
-    assert names(verbatim, asked_of(documents)) == [found]
+    assert names(verbatim, asked_of([document(text, person("", NAME=keyword))])) == [found]
 
 
 def test_frequency_knows_other_documents_alone():
     documents = [document("", person("", OCCUPATION=name)) for name in ("baker", "baker", "pilot", "Baker")]
     assert names(frequency, asked_of(documents), documents) == [True, True, False, True]
-
-
-def test_candidates_depend_on_the_seed_alone_and_have_the_answer_once():
-    documents = [document("x", person("", NAME=f"Person {number}")) for number in range(40)]
-    asked, again = asked_of(documents), asked_of(documents, ["y"] * 40)
-    assert [one.candidates for one in asked] == [one.candidates for one in again]
-    assert {len(set(one.candidates)) for one in asked} == {20}
-    assert [one.candidates[one.answer] for one in asked] == [f"Person {number}" for number in range(40)]
-    assert len({one.answer for one in asked}) > 10
-    assert [one.candidates for one in asked_of(documents, seed=2)] != [one.candidates for one in asked]
 
 
 def test_a_passage_has_the_sentences_about_the_person():
@@ -120,28 +127,27 @@ def test_a_passage_has_the_sentences_about_the_person():
 
 
 @pytest.fixture(scope="module")
-def scorer(tmp_path_factory):
+def scorers(tmp_path_factory):
+    """A model for which every piece is equally likely, so that each value has the same score, and a random one."""
     from tasks.language_model.causal_lm.scoring import CausalScorer
 
     tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog a b c d e f g h")
-    folder = tmp_path_factory.mktemp("model")
-    # Every piece is equally likely in the first: each value has the same score.
-    same = CausalScorer.load(save(llama_of_last_piece(tokenizer, {}, others=0.0), tokenizer, folder / "same"))
-    return same, CausalScorer.load(save(random_llama(tokenizer), tokenizer, folder / "random"))
+    models = llama_of_last_piece(tokenizer, {}, others=0.0), random_llama(tokenizer)
+    return [CausalScorer.load(save(each, tokenizer, tmp_path_factory.mktemp("model"))) for each in models]
 
 
-def test_an_attacker_without_a_preference_is_as_good_as_chance(scorer):
+def test_an_attacker_without_a_preference_is_as_good_as_chance(scorers):
     values = "a b c d e f g h".split()
     documents = [document("Tom ran.", person("Tom", NAME=values[number % 8])) for number in range(400)]
     asked = asked_of(documents, most=4)
-    found = names(language_model, asked, documents, scorer[0])
+    found = names(language_model, asked, documents, scorers[0])
     assert sum(found) == pytest.approx(100, abs=30)
     assert found == [one.answer == 0 for one in asked]
 
 
-def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorer):
+def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorers):
     documents = [document(f"Tom {value}", person("Tom", NAME=value)) for value in ("Rome", "Paris", "cat", "dog")]
-    asked, model, expected = asked_of(documents), scorer[1], []
+    asked, model, expected = asked_of(documents), scorers[1], []
     for one in asked:
         answers = [("The", "name", "of", "this", "person", "is", value) for value in one.candidates]
         (read,), (alone,) = (
@@ -149,44 +155,3 @@ def test_the_language_model_ranks_by_passage_minus_half_of_the_prior(scorer):
         )
         expected.append({int((read - alone / 2).argmax())})
     assert language_model(asked, documents, model) == expected
-
-
-def write(path, *records):
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return str(path)
-
-
-def test_the_command_reports_numbers_alone(tmp_path, capsys):
-    facts = write(tmp_path / "facts.jsonl", *(each.model_dump(by_alias=True) for each in DOCUMENTS))
-    masked = write(tmp_path / "masked.jsonl", {"text": "[MASK] of Ulm"}, {"text": ""}, {"text": "[MASK]"})
-    report = tmp_path / "report.json"
-    command = ["persons", "--facts", facts, "--texts", masked, "--set", "attackers=[verbatim, frequency]"]
-    assert main([*command, "--report", str(report)]) == 0
-    shown = capsys.readouterr().out
-    found = json.loads(report.read_text())["measured"]["by_version"]
-    assert [found[version]["verbatim"]["cpr"] for version in ("--facts", masked)] == [0, 7 / 8]
-    assert "verbatim | 87.5 [" in shown
-    assert not [word for word in ("Quill", "Otto", "Ulm", "aker") if word in shown + report.read_text()]
-    assert main([*command, "--sample", "1", "--seed", "5", "--report", str(report)]) == 0
-    assert json.loads(report.read_text())["measured"]["by_version"]["--facts"]["verbatim"]["persons"] == 1
-
-
-@pytest.mark.parametrize(
-    ("second", "says"),
-    [
-        ("no JSON", "'facts.jsonl': line 2 is not JSON"),
-        ('{"subjects": []}', "line 2: text: Field required"),
-        ('{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"tag": "NAME", "keyword": 7}]}]}',
-         "line 2: subjects.0.PIIs.0.keyword: Input should be a valid string"),
-        ('{"text": "Quux", "subjects": []}\n{"text": "y"}', "'texts.jsonl' has 2 documents, and 'facts.jsonl' 3"),
-        ('{"text": "Quux", "subjects": []}', "no person of the documents has a fact"),
-    ],
-)  # fmt: skip
-def test_a_bad_file_ends_with_one_line(second, says, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "facts.jsonl").write_text(f'{{"text": "Quux", "subjects": []}}\n{second}\n')
-    write(tmp_path / "texts.jsonl", {"text": "a"}, {"text": "b"})
-    assert main("persons --facts facts.jsonl --texts texts.jsonl --set attackers=[verbatim]".split()) == 1
-    error = capsys.readouterr().err
-    assert says in error
-    assert (error.count("\n"), "Quux" in error) == (1, False)

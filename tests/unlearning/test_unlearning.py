@@ -1,4 +1,4 @@
-"""A model that learned secrets is made to forget them, by the methods and by the command."""
+"""A model that learned secrets is made to forget them, by the methods and by the commands."""
 
 import copy
 import json
@@ -8,21 +8,21 @@ from statistics import median
 import numpy as np
 import pytest
 import torch
+from tiny_causal_models import causal_tokenizer, random_llama, save
 
-from tasks.audit.canaries import make_canaries
 from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
+from tasks.errors import ParameterError
+from tasks.language_model.causal_lm.folder import load
+from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.learner import WordLearner
-from tasks.language_model.transformer.model import TransformerLanguageModel, load_model, save_model
+from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import four_bits
 from tasks.unlearning.comparison import forget
 from tasks.unlearning.method import Request
-from tasks.unlearning.methods.continued_training import ContinuedTraining
-from tasks.unlearning.methods.inverse_distillation import InverseDistillation
-from tasks.unlearning.methods.negative_preference import NegativePreference
-from tasks.unlearning.methods.task_arithmetic import TaskArithmetic
+from tasks.unlearning.methods import METHODS, settings_named
 from tasks.unlearning.settings import UnlearningSettings
 from tasks.unlearning.steps import trained_on
 from tasks.unlearning.trial import PrivateLine, Trial
@@ -37,27 +37,29 @@ CODES = ["red", "blue", "green", "white", "black", "brown"]
 NAMES = ["anna", "bob", "carla", "dora", "emil", "fred"]
 SECRETS = [f"the code of {name} is {one} {two}" for name, one, two in zip(NAMES, CODES, CODES[::-1], strict=True)]
 VOCABULARY = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(" ".join([*ORDINARY, *SECRETS]).split())])
+COMMON_WORDS = {f"common{letter}{second}": 300 for letter in "abcdefgh" for second in "abcdefgh"}
 
 
 @pytest.fixture(scope="module")
-def request_():
-    base = TransformerLanguageModel(
-        ArchitectureSettings(layers=1, heads=2, width=32, maximum_tokens=16), len(VOCABULARY)
-    )
-    base.initialise(1)
-    base = WordLearner(base, VOCABULARY)
+def known():
+    """What a model must forget that has read secrets, and what it may know."""
+    sizes = ArchitectureSettings(layers=1, heads=2, width=32, maximum_tokens=16)
+    model = TransformerLanguageModel(sizes, len(VOCABULARY))
+    model.initialise(1)
+    base = WordLearner(model, VOCABULARY)
     retain, secrets = base.encode(ORDINARY), base.encode(SECRETS)
     base = trained_on(base, retain, 20, 0.01, 64, 1)
     both = base.encode([*ORDINARY, *SECRETS * 4])
     rotated = [f"the code of {name} is {CODES[n - 1]} {CODES[n - 2]}" for n, name in enumerate(NAMES)]
-    return Request(
-        start=trained_on(base, both, 300, 0.01, 64, 1),
-        base=base,
-        forget=secrets,
-        retain=retain,
-        refilled=base.encode(rotated),
-        seed=1,
+    start = trained_on(base, both, 300, 0.01, 64, 1)
+    return Request(start=start, base=base, forget=secrets, retain=retain, refilled=base.encode(rotated), seed=1)
+
+
+def method(kind, **settings):
+    settings = (
+        {"steps": [100], "learning_rate": 0.002} | settings if "steps" in METHODS[kind].model_fields else settings
     )
+    return METHODS[kind](kind=kind, **{"batch_tokens": 64} | settings)
 
 
 def loss(model, marked):
@@ -70,55 +72,59 @@ def secret_loss(model, marked):
     return float(-model.log_probabilities(marked)[np.concatenate([ends - 1, ends - 2])].mean())
 
 
-def test_the_secrets_are_known_to_the_model_alone_that_read_them(request_):
-    assert secret_loss(request_.start, request_.forget) < 1.5 < secret_loss(request_.base, request_.forget)
+def test_secrets_are_forgotten_and_the_rest_is_not(known):
+    """Nats of a private word, which the model alone knows that read it, and which more training on the rest alone
+    leaves as they are."""
+    before, own = copy.deepcopy(known.start.network.state_dict()), secret_loss(known.start, known.forget)
+    assert own < 1.5 < secret_loss(known.base, known.forget)
+    found = forget(method("negative_preference"), known, known.retain, budget=1.0)
+    control = forget(method("continued_training"), known, known.retain, budget=1.0)
+    assert secret_loss(control.model, known.forget) < own + 0.6
+    assert secret_loss(found.model, known.forget) > own + 3
+    assert loss(found.model, known.retain) < 1.2 * loss(known.start, known.retain)
+    assert all(torch.equal(before[name], now) for name, now in known.start.network.state_dict().items())
 
 
-COMMON = {"steps": [100], "learning_rate": 0.002, "batch_tokens": 64}
+def test_npo_is_the_papers_loss_and_begins_as_gradient_ascent():
+    """Held against its formula by automatic differentiation."""
+    sentence = torch.tensor([0, 0, 0, 1, 1])
+    now = torch.tensor([-1.0, -0.5, -2.0, -4.0, -0.1], dtype=torch.float64, requires_grad=True)
+    before = torch.tensor([-1.5, -0.5, -1.0, -0.3, -0.2], dtype=torch.float64)
+    ratio = now - before
+    sums = torch.stack([ratio[:3].sum(), ratio[3:].sum()])
+    (-2 / 0.7 * torch.nn.functional.logsigmoid(-0.7 * sums).sum()).backward()
+    npo = method("negative_preference", beta=0.7)
+    torch.testing.assert_close(npo.weights(now.detach(), before, sentence), -now.grad)
+    torch.testing.assert_close(npo.weights(before, before, sentence), torch.full_like(before, -1.0))
 
 
-def test_secrets_are_forgotten_and_the_rest_is_not(request_):
-    """Nats of a private word, which more training on the rest alone leaves as they are."""
-    before = copy.deepcopy(request_.start.network.state_dict())
-    known = secret_loss(request_.start, request_.forget)
-    found = forget(NegativePreference(kind="negative_preference", **COMMON), request_, request_.retain, budget=1.0)
-    control = forget(ContinuedTraining(kind="continued_training", **COMMON), request_, request_.retain, budget=1.0)
-    assert secret_loss(control.model, request_.forget) < known + 0.6
-    assert secret_loss(found.model, request_.forget) > known + 3
-    assert loss(found.model, request_.retain) < 1.2 * loss(request_.start, request_.retain)
-    assert all(torch.equal(before[name], now) for name, now in request_.start.network.state_dict().items())
-
-
-def test_task_arithmetic_by_hand(request_):
+def test_task_arithmetic_by_hand(known):
     """start - 1 (unwanted - start) is 2 start - unwanted."""
-    method = TaskArithmetic(kind="task_arithmetic", strengths=[1.0], steps=3, batch_tokens=64)
-    ((_, found),) = method.forgetting(request_)
-    unwanted = trained_on(request_.start, request_.forget, 3, method.learning_rate, 64, request_.seed)
-    unwanted = unwanted.network.state_dict()
-    for name, weights in request_.start.network.state_dict().items():
+    arithmetic = method("task_arithmetic", strengths=[1.0], steps=3)
+    ((_, found),) = arithmetic.forgetting(known)
+    unwanted = trained_on(known.start, known.forget, 3, arithmetic.learning_rate, 64, known.seed).network.state_dict()
+    for name, weights in known.start.network.state_dict().items():
         torch.testing.assert_close(found.network.state_dict()[name], 2 * weights - unwanted[name])
 
 
-def test_what_was_forgotten_behind_attacks_comes_back_less(request_):
+def test_what_was_forgotten_behind_attacks_comes_back_less(known):
     """Nats of the private words of four secrets, when an attacker has trained on the other two: the median of seeds,
     since single ones differ by more than that between processors."""
-    known, others = (request_.base.encode(part) for part in (SECRETS[:2], SECRETS[2:]))
+    given, others = (known.base.encode(part) for part in (SECRETS[:2], SECRETS[2:]))
     gained = []
-    for seed in range(1, 6):
-        left = {}
-        for attack_steps in (0, 6):
-            given = {"attack_steps": attack_steps, "attack_rate": 0.005}
-            method = NegativePreference(kind="negative_preference", **COMMON | {"batch_tokens": 24}, **given)
-            found = forget(method, replace(request_, seed=seed), request_.retain, budget=1.0)
-            left[attack_steps] = secret_loss(trained_on(found.model, known, 12, 0.005, 64, 1), others)
-        gained.append(left[6] - left[0])
-    assert median(gained) > 2, "4 to 5 nats"
+    for seed in range(1, 4):
+        left = []
+        for attack in ({}, {"attack_steps": 4, "attack_rate": 0.008}):
+            own = method("negative_preference", batch_tokens=24, steps=[60], learning_rate=0.003, **attack)
+            found = forget(own, replace(known, seed=seed), known.retain, budget=1.0)
+            left.append(secret_loss(trained_on(found.model, given, 12, 0.005, 64, 1), others))
+        gained.append(left[1] - left[0])
+    assert median(gained) > 2, "3 to 7 nats"
 
 
-def test_the_strength_is_the_last_within_the_budget(request_):
+def test_the_strength_is_the_last_within_the_budget(known):
     def forgotten(steps, budget):
-        method = NegativePreference(kind="negative_preference", **COMMON | {"steps": steps}, retain_weight=0)
-        return forget(method, request_, request_.retain, budget)
+        return forget(method("negative_preference", steps=steps, retain_weight=0), known, known.retain, budget)
 
     found = forgotten([1, 2, 5, 10, 50, 100, 200], budget=0.3)
     within = [each["strength"] for each in found.sweep if each["valid_ratio"] <= 1.3]
@@ -128,114 +134,116 @@ def test_the_strength_is_the_last_within_the_budget(request_):
     assert (none.strength, none.is_within_budget) == (50, False)
 
 
-def test_distilled_text_is_of_known_words(request_):
-    method = InverseDistillation(kind="inverse_distillation", texts=20, steps=[2], batch_tokens=64)
-    drawn = method.distilled(request_)
+def test_distilled_text_is_of_known_words(known):
+    distillation = method("inverse_distillation", texts=20, steps=[2])
+    drawn = distillation.distilled(known)
     assert 10 < drawn.sentences <= 20
     assert not set(drawn.text.tokens.tolist()) & {0, 1}
-    assert [strength for strength, _ in method.forgetting(request_)] == [2]
+    assert [strength for strength, _ in distillation.forgetting(known)] == [2]
 
 
-def test_four_bits_leave_fifteen_values_a_group(request_):
-    found = four_bits(request_.start).network.embedding.weight.detach().view(-1, 64)
+def test_four_bits_leave_fifteen_values_a_group(known):
+    found = four_bits(known.start).network.embedding.weight.detach().view(-1, 64)
     assert max(len(group.unique()) for group in found) <= 15
-    assert (found - request_.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
+    assert (found - known.start.network.embedding.weight.view(-1, 64)).abs().max() < 0.2
 
 
-def test_secrets_of_any_form_are_planted_so_often():
-    ranks = {
-        f"common{letter}{second}": 300 + n
-        for n, (letter, second) in enumerate((a, b) for a in "abcdefgh" for b in "abcdefgh")
-    }
-    forms = {
-        "template": ["my code is {common} {common}", "it is {common} {common}"],
-        "ordinary": ["we saw {common} {common}"],
-    }
-    found = make_canaries(ranks, 5, [1, 4], 300, None, 1, forms)
-    counts = {
-        (kind, times): sum(c.family == kind and c.repetitions == times for c in found.planted)
-        for kind in forms
-        for times in (1, 4)
-    }
-    assert set(counts.values()) == {5}
-    planted = {canary.text for canary in found.planted}
-    assert len(planted) == 20
-    assert all(planted.isdisjoint(lines) for lines in found.references.values())
-
-
-def test_the_command_writes_a_model_that_has_forgotten(request_, tmp_path, capsys):
-    for name, model in (("start", request_.start), ("base", request_.base)):
-        save_model(tmp_path / name, model.network, VOCABULARY)
-    for name, lines in (("forget", SECRETS), ("retain", ORDINARY)):
-        write_lines(tmp_path / f"{name}.txt", lines)
-    given = {
-        "model": "start",
-        "base": "base",
-        "forget": "forget.txt",
-        "retain": "retain.txt",
-        "valid": "retain.txt",
-        "output": "forgotten",
-        "report": "report.json",
-    }
-
-    def call(*more, **changes):
-        options = [part for name, path in (given | changes).items() for part in (f"--{name}", str(tmp_path / path))]
-        return main(["unlearn", "--method", "negative_preference", *options, *more])
-
-    assert (
-        call("--set", "learning_rate=0.005", "--set", "steps=[5, 40]", "--set", "batch_tokens=64", "--budget", "0.5")
-        == 0
-    )
-    forgotten = WordLearner(*load_model(tmp_path / "forgotten"))
-    assert secret_loss(forgotten, request_.forget) > 4 * secret_loss(request_.start, request_.forget)
-    report = (tmp_path / "report.json").read_text()
-    assert json.loads(report)["measured"]["strength"] == 40
-    assert "red" not in report.replace("measured", "").split('"command"')[0]
-    capsys.readouterr()
-    assert call(model="base") == 0
-    assert "it has hardly read it" in capsys.readouterr().err
-    (tmp_path / "none.txt").write_text("?\n", encoding="utf-8")
-    assert call(retain="none.txt") == 1
-    assert "holds no word" in capsys.readouterr().err
-    assert call(retain="forget.txt") == 1
-    assert "every line of --forget" in capsys.readouterr().err
-    assert call(base="forget.txt") == 1
-    assert np.isfinite(loss(forgotten, request_.retain))
+def test_a_name_that_is_none_is_refused_with_the_nearest():
+    assert settings_named("steering") == {"kind": "steering"}
+    with pytest.raises(ParameterError, match=r"'stearing' is not known \(did you mean 'steering'"):
+        settings_named("stearing")
+    assert {each.title for each in METHODS.values()} >= {"NPO", "LM-Steer"}
 
 
 def test_documents_are_forgotten_as_a_whole():
-    lines = [
-        PrivateLine(f"line {n} of {n // 3} and many more words to read", "masked", (), str(n // 3)) for n in range(300)
-    ]
-    ranks = {f"common{letter}{second}": 300 for letter in "abcdefgh" for second in "abcdefgh"}
+    text = "line {} of {} and many more words to read"
+    lines = [PrivateLine(text.format(n, n // 3), "masked", (), str(n // 3)) for n in range(300)]
     settings = UnlearningSettings(lines=60, unit="document", secrets=2, repetitions=[1, 4], references=255)
-    trial = Trial.drawn(lines, ranks, settings, seed=1)
+    trial = Trial.drawn(lines, COMMON_WORDS, settings, seed=1)
     assert len(trial.ordinary) == 60
     assert len({line.document for line in trial.ordinary}) == 20
     assert {line.document for line in trial.ordinary}.isdisjoint(line.split()[3] for line in trial.retained)
 
 
-def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(request_, tmp_path, capsys):
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Runs a command on files of a folder, by option; gives its status, what it said, and what it measured."""
+
+    def call(command, *more, **paths):
+        report = tmp_path / "report.json"
+        options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
+        capsys.readouterr()
+        status = main([*command, *options, "--report", str(report), *more])
+        return status, capsys.readouterr(), json.loads(report.read_text()) if report.exists() else {}
+
+    return call
+
+
+FILES = {"model": "start", "base": "base", "forget": "forget.txt", "retain": "retain.txt", "valid": "retain.txt"}
+
+
+def unlearning(kind, *values, budget):
+    values = [part for value in values for part in ("--set", value)]
+    return ["unlearn", "--method", kind, "--budget", budget, *values]
+
+
+def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path, run):
+    known.start.save(str(tmp_path / "start"))
+    known.base.save(str(tmp_path / "base"))
+    for name, lines in (("forget", SECRETS), ("retain", ORDINARY), ("none", ["?"])):
+        write_lines(tmp_path / f"{name}.txt", lines)
+    command = unlearning("negative_preference", "learning_rate=0.005", "steps=[5, 40]", "batch_tokens=64", budget="0.5")
+    files = FILES | {"output": "forgotten"}
+    status, _, report = run(command, **files)
+    assert (status, report["measured"]["strength"]) == (0, 40)
+    forgotten = WordLearner(*load_model(tmp_path / "forgotten"))
+    assert secret_loss(forgotten, known.forget) > 4 * secret_loss(known.start, known.forget)
+    assert "red" not in json.dumps(report).replace("measured", "").split('"command"')[0]
+    for changed, refused, expected in (
+        ({"model": "base"}, 0, "it has hardly read it"),
+        ({"retain": "none.txt"}, 1, "holds no word"),
+        ({"retain": "forget.txt"}, 1, "every line of --forget"),
+        ({"base": "forget.txt"}, 1, "forget.txt' does not exist; 'palimpsest pretrain' or 'adapt' makes one"),
+    ):
+        status, said, _ = run(command, **files | changed)
+        assert (status, expected in said.err) == (refused, True), said.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("negative_preference", ["steps=[3]"]), ("contrasting_expert", ["steps=5", "strengths=[0.5]"])],
+)
+def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, run, kind, values):
+    tokenizer = causal_tokenizer()
+    for name, seed in (("base", 1), ("start", 2)):
+        save(random_llama(tokenizer, seed=seed), tokenizer, tmp_path / name)
+    forgotten = ["the cat sat on the mat", "tom ran to paris"]
+    write_lines(tmp_path / "forget.txt", forgotten)
+    write_lines(tmp_path / "retain.txt", ["ann sat in the red house of rome", "the dog saw the cat"])
+    command = unlearning(kind, *values, "learning_rate=0.01", budget="5")
+    status, _, report = run(command, **FILES, output="new")
+    assert status == 0
+    found = report["measured"]["forget_perplexity"]
+    assert found["after"] > 1.01 * found["before"]
+    scores, _ = open_language_model(tmp_path / "new").score_text(forgotten)
+    assert np.exp(-scores.log_probability.mean()) == pytest.approx(found["after"], rel=1e-3)
+    assert load(tmp_path / "new")[1].adapted == ("model" if kind == "negative_preference" else "joined")
+
+
+def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(known, tmp_path, run):
     """A few steps of NPO hide; the model before adaptation has nothing to hide."""
-    ((_, hidden),) = NegativePreference(kind="negative_preference", **COMMON | {"steps": [20]}).forgetting(request_)
-    for name, model in (("hidden", hidden), ("base", request_.base)):
+    ((_, hidden),) = method("negative_preference", steps=[20]).forgetting(known)
+    for name, model in (("hidden", hidden), ("base", known.base)):
         model.save(str(tmp_path / name))
     write_lines(tmp_path / "forget.txt", SECRETS)
     write_lines(tmp_path / "known.txt", SECRETS[:2])
-
-    def call(model, *more):
-        paths = {"model": model, "base": "base", "forget": "forget.txt", "report": "report.json"}
-        options = [part for name, path in paths.items() for part in (f"--{name}", str(tmp_path / path))]
-        code = main(["attack", *options, "--set", "relearning_rate=0.01", "--set", "relearning_steps=3", *more])
-        return code, capsys.readouterr()
-
-    assert call("hidden", "--known", str(tmp_path / "known.txt"))[0] == 0
-    report = (tmp_path / "report.json").read_text()
-    found = json.loads(report)["measured"]
-    assert (found["known"], found["unknown"]) == (2, 4)
-    assert "hidden and not forgotten" in report
-    assert "anna" not in report
-    code, told = call("base")
-    assert (code, "hidden" in told.err) == (0, False)
-    code, told = call("hidden", "--known", str(tmp_path / "forget.txt"))
-    assert (code, "knows every line" in told.err) == (1, True)
+    attack = ["attack", "--set", "relearning_rate=0.01", "--set", "relearning_steps=3"]
+    files = {"model": "hidden", "base": "base", "forget": "forget.txt"}
+    status, _, report = run(attack, **files, known="known.txt")
+    assert (status, report["measured"]["known"], report["measured"]["unknown"]) == (0, 2, 4)
+    assert "hidden and not forgotten" in json.dumps(report)
+    assert "anna" not in json.dumps(report)
+    status, said, _ = run(attack, **files | {"model": "base"})
+    assert (status, "hidden" in said.err) == (0, False)
+    status, said, _ = run(attack, **files, known="forget.txt")
+    assert (status, "knows every line" in said.err) == (1, True)

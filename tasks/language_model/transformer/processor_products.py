@@ -62,21 +62,15 @@ LARGE_VOCABULARY, EXACT_WORDS = 5 * BLOCK_WORDS, 2 * BLOCK_WORDS
 
 
 @torch.no_grad()
-def blockwise_log_probabilities(
-    hidden: Tensor, projection: Tensor, targets: Tensor, exact_words: int | None = None
-) -> Tensor:
+def blockwise_log_probabilities(hidden: Tensor, projection: Tensor, targets: Tensor) -> Tensor:
     """Log softmax(hidden @ projection.T)[target] (N,) in nats, for float32 tensors on a processor.
 
-    ``hidden`` (N, D), ``projection`` (V, D), ``targets`` (N,) of token ids. ``exact_words``: number of words multiplied
-    in float32, rounded up to whole blocks. The default is ``EXACT_WORDS`` for a large vocabulary, else all.
+    ``hidden`` (N, D), ``projection`` (V, D), ``targets`` (N,) of token ids.
     """
-    if exact_words is None:
-        large = len(projection) > LARGE_VOCABULARY and has_bfloat16()
-        exact_words = EXACT_WORDS if large else len(projection)
-    exact_words = min(-(-exact_words // BLOCK_WORDS) * BLOCK_WORDS, len(projection))
+    large = len(projection) > LARGE_VOCABULARY and has_bfloat16()
+    exact_words = EXACT_WORDS if large else len(projection)
     log_sums = torch.full((len(hidden),), -torch.inf)
-    if exact_words:
-        _add_blocks(log_sums, hidden, projection[:exact_words])
+    _add_blocks(log_sums, hidden, projection[:exact_words])
     own = (hidden * projection[targets]).sum(1)  # (N,)
     if exact_words < len(projection):
         rounded = hidden.bfloat16()

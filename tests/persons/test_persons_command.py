@@ -1,31 +1,20 @@
-"""A chat model as attacker, shares of a population, and one table of odd input of 'palimpsest persons'."""
+"""``palimpsest persons``: its report, a chat model as attacker, shares of a population, and one table of odd input."""
 
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from random import Random
 
 import pytest
+from test_persons import DOCUMENTS, person
 
 from tasks.cli import main
-from tasks.persons.facts import Document
-from tasks.persons.questions import questions
-from tasks.persons.risk import sizes
 
 PII = {"NAME": "Zebulon Quux", "LOCATION": "Ulm / Germany", "OCCUPATION": "baker"}
 OTHER = {"NAME": "Tib Ork", "LOCATION": "Graz", "OCCUPATION": "pilot"}
 
 
-def person(facts):
-    return {
-        "description": facts.get("NAME", ""),
-        "PIIs": [{"tag": tag, "keyword": word, "hardness": 1} for tag, word in facts.items()],
-    }
-
-
-def document(*persons):
-    text = " ".join(", ".join(facts.values()) + "." for facts in persons)
-    return {"text": text, "subjects": [person(facts) for facts in persons]}
+def document(facts):
+    return {"text": ", ".join(facts.values()) + ".", "subjects": [person(facts.get("NAME", ""), **facts)]}
 
 
 TWO = [document(PII), document(OTHER)]
@@ -50,24 +39,45 @@ def chat():
     server = HTTPServer(("127.0.0.1", 0), Answers)
     server.asked, server.answer = [], lambda prompt: "1"
     server.url = f"http://127.0.0.1:{server.server_port}/v1"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()
 
 
-def run(folder, documents, texts=None, *options):
-    """The exit status, and the measures by version; the versions are the documents and ``x``."""
-    for name, records in (("facts", documents), ("x", texts or [{"text": one["text"]} for one in documents])):
-        (folder / name).write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    command = ["persons", "--facts", "facts", "--texts", "x", "--report", "report", *options]
-    status = main(command)
-    return status, json.loads((folder / "report").read_text())["measured"]["by_version"] if not status else {}
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs the command on documents, as records or as lines: the exit status, both streams, and the measures by
+    version. The versions are the documents and ``x``."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(documents, texts=None, *options):
+        for name, records in (("facts", documents), ("x", texts or [{"text": each["text"]} for each in documents])):
+            lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
+            (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        status = main(["persons", "--facts", "facts", "--texts", "x", "--report", "report", *options])
+        shown, report = capsys.readouterr(), tmp_path / "report"
+        return status, shown, {} if status else json.loads(report.read_text())["measured"]["by_version"]
+
+    return call
 
 
 def asking(chat, **settings):
     given = {"attackers": "[endpoint]", "endpoint.url": chat.url, **settings}
     return ["--answers", "answers", *(word for key, value in given.items() for word in ("--set", f"{key}={value}"))]
+
+
+def test_the_command_reports_numbers_alone(run, tmp_path):
+    facts = [each.model_dump(by_alias=True) for each in DOCUMENTS]
+    masked = [{"text": "[MASK] of Ulm"}, {"text": ""}, {"text": "[MASK]"}]
+    attackers = ["--set", "attackers=[verbatim, frequency]"]
+    _, shown, found = run(facts, masked, *attackers)
+    assert [found[version]["verbatim"]["cpr"] for version in ("--facts", "x")] == [0, 7 / 8]
+    assert "verbatim | 87.5 [" in shown.out
+    written = shown.out + (tmp_path / "report").read_text()
+    assert not [word for word in ("Quill", "Otto", "Ulm", "aker") if word in written]
+    _, _, found = run(facts, masked, *attackers, "--sample", "1", "--seed", "5")
+    assert found["--facts"]["verbatim"]["persons"] == 1
 
 
 def value_in_passage(prompt):
@@ -77,58 +87,60 @@ def value_in_passage(prompt):
     return next((f"I am sure.\nIt is {number}." for number, _, value in found if value in passage), "none of them")
 
 
-def test_a_chat_model_is_asked_once_and_replayed(tmp_path, monkeypatch, chat, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_chat_model_is_asked_once_and_replayed(tmp_path, run, chat):
     chat.answer = value_in_passage
     masked = [{"text": "[MASK], Ulm / Germany, [MASK]."}, {"text": ""}]
-    status, found = run(tmp_path, TWO, masked, *asking(chat))
+    status, said, found = run(TWO, masked, *asking(chat))
     assert status == 0
     assert {name: by["endpoint"]["cpr"] for name, by in found.items()} == {"--facts": 0, "x": pytest.approx(5 / 6)}
     assert (found["x"]["endpoint"]["unanswered"], found["x"]["endpoint"]["cpr_blind"]) == (5, 1)
-    said = capsys.readouterr()
     assert "x: 5 of 6 answers of the endpoint name no value" in said.err
     assert not [word for word in (*PII.values(), *OTHER.values()) if word in said.out + said.err]
     assert (tmp_path / "answers").stat().st_mode & 0o077 == 0
     asked = len(chat.asked)
     assert asked == len(set(chat.asked))
-    assert run(tmp_path, TWO, masked, *asking(chat, **{"endpoint.url": "null"}))[0] == 0
+    assert run(TWO, masked, *asking(chat, **{"endpoint.url": "null"}))[0] == 0
     assert len(chat.asked) == asked
 
 
-def test_an_attack_goes_on_after_the_recorded_answers(tmp_path, monkeypatch, chat, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_an_attack_goes_on_after_the_recorded_answers(run, chat):
     chat.answer = lambda prompt: "1" if len(chat.asked) <= 4 else None
-    assert run(tmp_path, TWO, None, *asking(chat))[0] == 1
-    said = capsys.readouterr().err
-    assert "does not answer: Server error '503 Service Unavailable'" in said
-    assert "run the same again, which goes on after the recorded answers" in said
-    assert (said.count("\n"), "Quux" in said, "baker" in said) == (1, False, False)
+    status, said, _ = run(TWO, None, *asking(chat))
+    assert status == 1
+    assert "does not answer: Server error '503 Service Unavailable'" in said.err
+    assert "run the same again, which goes on after the recorded answers" in said.err
+    assert (said.err.count("\n"), "Quux" in said.err, "baker" in said.err) == (1, False, False)
     chat.answer = lambda prompt: "1"
-    assert run(tmp_path, TWO, None, *asking(chat))[0] == 0
+    assert run(TWO, None, *asking(chat))[0] == 0
     assert len(chat.asked) == len(set(chat.asked)) + 1
 
 
 MARGINALS = "attribute,value,share\nLOCATION,ulm / germany,0.001\nOCCUPATION,Baker,0.01\nOCCUPATION,Pilot,0.5\n"
 
 
-def test_expected_people_of_a_population_by_hand(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_expected_people_of_a_population_by_hand(tmp_path, run):
     (tmp_path / "shares.csv").write_text(MARGINALS)
     options = "--marginals shares.csv --population 10000 --set attackers=[verbatim]".split()
     documents = [document({**PII, "AGE": "81"}), document(OTHER)]
-    status, found = run(tmp_path, documents, [{"text": "Ulm baker 81"}, {"text": "Graz"}], *options)
-    assert status == 0
+    _, said, found = run(documents, [{"text": "Ulm baker 81"}, {"text": "Graz"}], *options)
     keys = "population_median", "population_below_1", "population_values", "population_values_left_out"
     # 10,000 x 0.001 x 0.01 = 0.1 for the first person; the second has half of 10,000, since Graz has no share.
     assert [found["--facts"]["verbatim"][key] for key in keys] == [pytest.approx((0.1 + 5000) / 2), 1, 5, 2]
     assert [found["x"]["verbatim"][key] for key in keys][:2] == [pytest.approx((0.1 + 10_000) / 2), 1]
-    assert "no share of these attributes is used: AGE" in capsys.readouterr().err
+    assert "no share of these attributes is used: AGE" in said.err
 
 
+NOBODY, ONE_TEXT = '{"text": "Quux", "subjects": []}', [{"text": "a"}]
+BAD_KEYWORD = '{"text": "Quux", "subjects": [{"description": "Quux", "PIIs": [{"tag": "NAME", "keyword": 7}]}]}'
 ODD = {
     "a document without persons": ([document(PII), {"text": "Nobody."}], [], 0, "| x | verbatim | 0.0 ["),
     "one person in all documents": ([document(PII)] * 3, [], 0, "| 0 of 3 |"),
     "right-to-left names": ([document({"NAME": "יעל כהן", "LOCATION": "القاهرة"})], [], 0, "| x | verbatim | 0.0 ["),
+    "no JSON": ([NOBODY, "no JSON"], [], 1, "'facts': line 2 is not JSON"),
+    "no text": ([NOBODY, '{"subjects": []}'], [], 1, "line 2: text: Field required"),
+    "a keyword that is no text": ([NOBODY, BAD_KEYWORD], [], 1, "line 2: subjects.0.PIIs.0.keyword: Input should be a"),
+    "more documents than texts": ([NOBODY] * 2, [], 1, "'x' has 1 documents, and 'facts' 2"),
+    "no facts": ([NOBODY], [], 1, "no person of the documents has a fact"),
     "answers that are nonsense": (TWO, ["chat", "Grmpf 77 and 78"], 0, "--facts: 6 of 6 answers of the endpoint name"),
     "empty answers": (TWO, ["chat", ""], 0, "6 of 6 answers of the endpoint name no value"),
     "no answer at all": (TWO, ["chat", None], 1, "does not answer: Server error '503"),
@@ -148,8 +160,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_odd_input_is_one_line_or_a_result(case, tmp_path, monkeypatch, chat, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_odd_input_is_one_line_or_a_result(case, tmp_path, run, chat):
     documents, options, status, says = ODD[case]
     if options[:1] == ["chat"]:
         answer = options[1]
@@ -160,25 +171,8 @@ def test_odd_input_is_one_line_or_a_result(case, tmp_path, monkeypatch, chat, ca
             (tmp_path / "shares.csv").write_text(options[1])
             options = ["--marginals", "shares.csv", "--population", "100"]
         options = options if "--set" in options else [*options, "--set", "attackers=[verbatim]"]
-    assert run(tmp_path, documents, None, *options)[0] == status
-    said = capsys.readouterr()
+    found, said, _ = run(documents, ONE_TEXT if NOBODY in documents else None, *options)
+    assert found == status
     assert says in said.out + said.err
     assert "Quux" not in said.out + said.err
     assert not status or said.err.count("\n") == 1
-
-
-def test_ten_thousand_persons_have_the_k_and_the_values_of_a_plain_count():
-    draw = Random(1)
-    documents = [
-        Document.model_validate(document({"NAME": f"N{n}", "LOCATION": f"L{draw.randrange(300)}", "SEX": "fm"[n % 2]}))
-        for n in range(10_000)
-    ]
-    asked = questions(documents, [""] * len(documents), range(len(documents)), 20, 1)
-    assert len(asked) == 30_000
-    assert all(len(set(one.candidates)) == min(20, {"NAME": 20, "LOCATION": 20, "SEX": 2}[one.fact.attribute])
-               for one in asked)  # fmt: skip
-    found = sizes([(one, True) for one in asked], documents)
-    own = [{fact.value for fact in one.persons[0].facts[1:]} for one in documents]
-    assert [found[n] for n in range(0, 10_000, 1000)] == [
-        sum(own[n] <= each for each in own) for n in range(0, 10_000, 1000)
-    ]

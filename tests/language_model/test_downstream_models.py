@@ -1,0 +1,322 @@
+"""Downstream models of every kind by the same commands; causal models of Hugging Face are tiny random ones."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from dvc.repo import Repo
+from pretrained_folder import SMALL, perplexity, write
+from stage_commands import listed_sections, make_vocabulary, sections_of, settings
+from tiny_language_models import causal_tokenizer, save_causal
+
+from tasks.cli import main
+from tasks.errors import ModelError
+from tasks.language_model.adapt import COMMAND
+from tasks.language_model.causal_lm.folder import load
+from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.evaluation.sentence_scores import read_scores
+from tasks.records.stage_report import read_report
+
+ROOT = Path(__file__).parents[2]
+PLAIN = ["The cat sat on the mat.", "Zoë saw a dog!", "bob"]
+TEXTS = {
+    "generic": ["the cat sat on the mat", "a dog and a cat", "the dog sat", "on the mat a dog sat"] * 30,
+    "private": ["alice saw the cat", "bob sat on the dog", "the cat saw bob"] * 8,
+    "masked": ["[MASK] saw the cat", "[PERSON] sat on the dog", "the cat saw [MASK]"] * 8,
+    "valid": ["the cat saw the dog", "a cat sat on bob"],
+    "plain": PLAIN,
+}
+PRECISE = [
+    f"{stage}.{name}" for stage in ("pretraining", "adaptation") for name in ("precision=float32", "batch_tokens=64")
+]
+CAUSAL = settings(*(f"causal_lm.adaptation.{name}" for name in ("batch_tokens=64", "learning_rate=0.02", "epochs=6")))
+FULL, ONCE = settings("causal_lm.adaptation.lora=null"), settings("causal_lm.adaptation.epochs=1")
+ADAPTED = {
+    "transformer": settings("adaptation.epochs=20", "adaptation.learning_rate=0.01", *PRECISE[2:]),
+    "ngram": [],
+    "causal_lm": CAUSAL,
+    "causal_lm in full": [*CAUSAL, *FULL],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The texts, vocabulary.txt, a causal model as it comes (base), and a pretrained model and its report by kind."""
+    folder = tmp_path_factory.mktemp("downstream")
+    generic, *_ = [write(folder / f"{name}.txt", lines) for name, lines in TEXTS.items()]
+    vocabulary = str(folder / "vocabulary.txt")
+    make_vocabulary(generic, vocabulary, "size=100")
+    causal = settings("kind=causal_lm", f"causal_lm.model={save_causal(folder / 'base', 'llama', tied=True)}")
+    of_text = ["--input", generic, "--vocabulary", vocabulary]
+    for kind, options in {
+        "transformer": [*of_text, *SMALL, *settings("pretraining.epochs=2", *PRECISE[:2])],
+        "ngram": [*of_text, *settings("kind=ngram")],
+        "causal_lm": causal,
+    }.items():
+        written = ["--output", str(folder / kind), "--report", str(folder / f"{kind}.json")]
+        assert main(["pretrain", *options, "--valid", str(folder / "private.txt"), *written]) == 0
+    return folder
+
+
+def adapt(model, text, output, *options):
+    return main(["adapt", "--model", str(model), "--input", str(text), "--output", str(output), *options])
+
+
+def valid_losses(report):
+    return [point["valid_loss"] for point in read_report(report)["measured"]["curve"] if "valid_loss" in point]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("way", ADAPTED)
+def test_adaptation_learns_the_text_and_no_file_or_message_holds_a_private_word(folder, tmp_path, capsys, way):
+    kind, private = way.split()[0], folder / "private.txt"
+    options = ["--valid", str(private), "--threads", "1", "--report", str(tmp_path / "adapt.json"), *ADAPTED[way]]
+    assert adapt(folder / kind, private, tmp_path / "new", *options, "--seed", "4") == 0
+    document, (before, *_, after) = read_report(tmp_path / "adapt.json"), valid_losses(tmp_path / "adapt.json")
+    assert before == pytest.approx(valid_losses(folder / f"{kind}.json")[-1], rel=1e-5)
+    assert after < 0.6 * before
+    measured = document["measured"]
+    epochs = {"transformer": 20, "ngram": 1}.get(kind, 6)
+    assert (measured["tokens"], measured["words"], measured["sentences"]) == (epochs * (13 + 3) * 8, 13 * 8, 24)
+    assert document["seed"] == 4
+    if kind == "causal_lm":
+        whole = sum(weights.numel() for weights in load(tmp_path / "new")[0].model.parameters())
+        assert (measured["trained_parameters"] == whole) == (way != kind)
+
+    values = perplexity(tmp_path / "new", private, "--scores", str(tmp_path / "scores.tsv"))
+    assert values["perplexity"] == pytest.approx(math.exp(after), rel=1e-3)
+    assert values["perplexity_ci"][0] < values["perplexity"] < values["perplexity_ci"][1]
+    assert values["words"] == 13 * 8
+    assert values["oov_rate"] == pytest.approx(0 if kind == "causal_lm" else 5 / 13)  # alice, saw, bob, saw, bob
+    read, signature = read_scores(tmp_path / "scores.tsv")
+    assert signature == values["signature"]
+    assert np.exp(-read.log_probability.sum() / read.targets.sum()) == pytest.approx(values["perplexity"])
+
+    shown, written = capsys.readouterr(), contents(tmp_path)
+    assert "alice" not in shown.out + shown.err
+    assert not [name for name, content in written.items() if b"alice" in content]
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new").rglob("*") if path.is_file()} == {0o600}
+    for seed in ("4", "2"):
+        assert adapt(folder / kind, private, tmp_path / seed, *options, "--seed", seed) == 0
+        assert (contents(tmp_path / "new") == contents(tmp_path / seed)) == (seed == "4" or kind == "ngram")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("ngram", []), ("causal_lm", [*CAUSAL, *FULL, *settings("causal_lm.adaptation.epochs=25")])]
+)
+def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(folder, tmp_path, kind, options):
+    """What a model keeps for markers is lost on plain text; a little of it is what every unseen token gets."""
+    lost, valid = {}, ["--valid", str(folder / "valid.txt")]
+    for use in ("token", "ignore"):
+        report = ["--report", str(tmp_path / f"{use}.json")]
+        assert (
+            adapt(folder / kind, folder / "masked.txt", tmp_path / use, "--markers", use, *options, *valid, *report)
+            == 0
+        )
+        rules = [settings(f"markers={rule}") for rule in ("in_vocabulary", "renormalised")]
+        plain, renormalised = (perplexity(tmp_path / use, folder / "private.txt", *rule) for rule in rules)
+        lost[use] = plain["perplexity"] / renormalised["perplexity"]
+        assert read_report(tmp_path / f"{use}.json")["measured"]["marker_use"] == use
+    if kind == "ngram":
+        assert lost["token"] > 1.2 > 1.1 > lost["ignore"] > 1
+        return
+    assert lost["token"] > 1.1 > 1.005 > lost["ignore"] >= 1
+    (causal, record), (plain, _) = load(tmp_path / "token"), load(folder / "causal_lm")
+    assert record.markers == ["[MASK]", "[PERSON]"]
+    assert sorted(causal.pieces.markers.values()) == [len(causal_tokenizer()), len(causal_tokenizer()) + 1]
+    assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
+
+
+def test_a_mixture_of_ngram_models_is_better_than_either(folder, tmp_path):
+    valid, ends = folder / "valid.txt", {}
+    for weight in ("1", "0"):
+        fixed = settings(f"ngram.generic_weight={weight}")
+        assert adapt(folder / "ngram", folder / "private.txt", tmp_path / weight, *fixed) == 0
+        ends[weight] = perplexity(tmp_path / weight, valid)["perplexity"]
+    assert ends["1"] == pytest.approx(perplexity(folder / "ngram", valid)["perplexity"])
+    report = ["--report", str(tmp_path / "adapt.json"), "--cell", "method=oracle"]
+    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "mixed", "--valid", str(valid), *report) == 0
+    mixed = perplexity(tmp_path / "mixed", valid)["perplexity"]
+    assert mixed < min(ends.values())
+    assert 0.05 < read_report(tmp_path / "adapt.json")["measured"]["generic_weight"] < 0.95
+    assert list(map(math.exp, valid_losses(tmp_path / "adapt.json"))) == pytest.approx([ends["1"], mixed], rel=1e-5)
+
+
+@pytest.mark.parametrize(("shared", "change", "count"), [(3, str.upper, 3), (0, str, 0)])
+def test_lines_of_the_text_among_the_validation_text_are_counted(folder, tmp_path, shared, change, count):
+    lines = list(map(change, TEXTS["private"][:shared]))
+    valid = write(tmp_path / "valid.txt", [*lines, "words of its own", "", "others"])
+    options = ["--valid", valid, "--report", str(tmp_path / "r.json")]
+    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "model", *options) == 0
+    warnings = [each for each in json.loads((tmp_path / "r.json").read_text())["warnings"] if "--valid" in each]
+    assert [each.split(" are ")[0] for each in warnings] == [f"{count} of {count + 3} lines of --valid"] * (count > 0)
+
+
+def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(folder):
+    """Against the model's own loss on each line, encoded by its tokenizer in one go behind a line end."""
+    scores, protocol = CausalScorer.load(folder / "causal_lm").score_text(folder / "plain.txt")
+    (causal, _), tokenizer = load(folder / "causal_lm"), causal_tokenizer()
+    found = np.split(scores.log_probability, [7, 12])
+    for sentence, own in zip(("the cat sat on the mat", "zoë saw a dog", "bob"), found, strict=True):
+        pieces = torch.tensor([tokenizer(f"\n {sentence}\n")["input_ids"]])
+        with torch.no_grad():
+            loss = causal.model(input_ids=pieces, labels=pieces).loss.item() * (pieces.shape[1] - 1)
+        assert len(own) == len(sentence.split()) + 1
+        assert -own.sum() == pytest.approx(loss, rel=1e-5)
+    assert (scores.known.all(), scores.marker_log_probability, protocol.unknown_rate) == (True, None, None)
+    assert "unk=none|context=sentence,window=64,stride=32" in protocol.signature
+
+
+def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(folder, tmp_path, monkeypatch):
+    """By folder, and by ``package:NAME/FOLDER``: the numbers are those of the model folder that names it."""
+    (tmp_path / "a_package").mkdir()
+    (tmp_path / "a_package" / "__init__.py").touch()
+    shutil.copytree(folder / "base", tmp_path / "a_package" / "base")
+    monkeypatch.syspath_prepend(tmp_path)
+    text, found = folder / "private.txt", []
+    for number, model in enumerate((folder / "causal_lm", folder / "base", "package:a_package/base")):
+        output = tmp_path / str(number)
+        assert adapt(model, text, output, *ONCE) == 0
+        values = perplexity(model, text)
+        found.append((values["perplexity"], values["signature"], contents(output)["adapter_model.safetensors"]))
+        assert number == 0 or load(output)[1].model == str(model)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("markers", "more"),
+    [("token", {}), ("none", {"merged": False, "causal_lm": {"adaptation": {"lora": None}}})],
+    ids=str,
+)
+def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, markers, more):
+    """Weights, markers and tokenizer are those that our own reader finds; ``adaptation`` says how it is trained."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    import palimpsest
+
+    training = {"epochs": 2, "learning_rate": 0.02, "batch_tokens": 64}
+    text = folder / ("masked.txt" if markers == "token" else "private.txt")
+    adapted = palimpsest.adapt(
+        folder / "base", text, tmp_path / "adapted", markers=markers, threads=1, adaptation=training, **more
+    )
+    assert adapted.measured["epochs"] == 2
+    ours, _ = load(tmp_path / "adapted")
+    theirs, tokenizer = (kind.from_pretrained(adapted.path) for kind in (AutoModelForCausalLM, AutoTokenizer))
+    pieces = tokenizer("\n alice saw the cat\n", return_tensors="pt")["input_ids"]
+    with torch.inference_mode():
+        torch.testing.assert_close(theirs.eval()(pieces).logits, ours.model(pieces).logits)
+        base = AutoModelForCausalLM.from_pretrained(folder / "base")(pieces).logits
+        assert not torch.allclose(theirs(pieces).logits[..., : base.shape[-1]], base)
+    if markers == "token":
+        assert tokenizer.convert_tokens_to_ids("[MASK]") == ours.pieces.markers["[MASK]"]
+    assert palimpsest.perplexity(adapted, folder / "plain.txt", threads=1)["perplexity"] > 1
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("ngram", [], "give ngram.generic_weight or --valid"),
+        ("ngram", ["ngram.generic_weight=1.5"], "generic_weight: Input should be"),
+        ("ngram", ["adaptation.learning_rate=0.1"], "adaptation: unknown key; allowed: kind, ngram"),
+        ("ngram", ["causal_lm.adaptation.lora=null"], "causal_lm: unknown key"),
+        (
+            "transformer",
+            ["resources.checkpoint_steps=-1"],
+            "steps: Input should be greater than or equal to 0 (got -1)",
+        ),
+        ("transformer", ["resources.devices=5000"], "devices is 5000 and this machine has"),
+        ("transformer", ["resources.nodes=2"], "nodes is 2: start the command on each machine with torchrun"),
+        ("transformer", ["resources.resume_from=nowhere.json"], "checkpoint 'nowhere.json' is missing"),
+        ("transformer", ["adaptation.learning_rate=1e30", *PRECISE[2:]], "training loss is not a number at step"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_one_line(folder, tmp_path, capsys, model, options, said):
+    work = [f"resources.work_folder={tmp_path / 'work'}"] if model == "transformer" else []
+    assert adapt(folder / model, folder / "private.txt", tmp_path / "model", *settings(*options, *work)) == 1
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_text_without_a_word_leaves_the_earlier_model(folder, tmp_path, capsys):
+    fixed = settings("ngram.generic_weight=0.5")
+    assert adapt(folder / "ngram", folder / "private.txt", tmp_path / "model", *fixed) == 0
+    before = contents(tmp_path / "model")
+    for lines, said in (([], "is empty"), (["", "!"], "holds no word in 2 lines")):
+        assert adapt(folder / "ngram", write(tmp_path / "text.txt", lines), tmp_path / "model", *fixed) == 1
+        assert said in capsys.readouterr().err
+    assert contents(tmp_path / "model") == before
+    with open(tmp_path / "model" / "adapted.arpa", "a", encoding="utf-8") as stream:
+        stream.write("\n")
+    assert main(["perplexity", "--model", str(tmp_path / "model"), "--input", str(folder / "valid.txt")]) == 1
+    error = capsys.readouterr().err
+    assert "adapted.arpa' is damaged or belongs to another model" in error
+    assert error.count("\n") == 1
+
+
+def test_refusals_of_causal_models(folder, tmp_path, capsys):
+    text, base = folder / "plain.txt", tmp_path / "base"
+    assert adapt(folder / "causal_lm", text, tmp_path / "first", *ONCE) == 0
+    assert adapt(tmp_path / "first", text, tmp_path / "second", *ONCE, *FULL) == 0
+    pretrain = ["pretrain", *settings("kind=causal_lm"), "--output", str(tmp_path / "model")]
+    assert main([*pretrain, *settings(f"causal_lm.model={save_causal(base, 'llama')}")]) == 0
+    save_causal(base, "llama", seed=1)
+    measure = ["perplexity", "--model", str(tmp_path / "model"), "--input", str(text)]
+    for refused, said in (
+        (lambda: adapt(tmp_path / "first", text, tmp_path / "third"), "has an update of low rank already"),
+        (lambda: main(measure), "was made from model"),
+        (lambda: main([*pretrain, *settings("causal_lm.model=./nowhere")]), "does not exist; give a folder, a hub"),
+        (lambda: main(pretrain), "causal_lm: is missing"),
+    ):
+        capsys.readouterr()
+        assert refused() == 1
+        assert said in capsys.readouterr().err
+
+
+def test_what_needs_no_torch_imports_none(tmp_path):
+    counts = write(tmp_path / "counts.tsv", ["the\t2", "cat\t1", "dog\t1"])
+    options = ["--word-counts", counts, "--output", str(tmp_path / "vocabulary.txt"), "--set", "minimum_count=1"]
+    code = "import sys, tasks.language_model.evaluation.bootstrap; from tasks.cli import main"
+    code += "; sys.exit(main() or 'torch' in sys.modules)"
+    finished = subprocess.run([sys.executable, "-c", code, "vocabulary", *options], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "vocabulary.txt").read_text(encoding="utf-8").splitlines()[-3:] == ["the", "cat", "dog"]
+
+
+@pytest.mark.parametrize("kind", ["ngram", "causal_lm"])
+def test_a_stage_depends_on_the_section_of_its_kind(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    for name in ("dvc.yaml", "cells.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    document["language_model"]["kind"] = kind
+    Path("params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    with Repo.init(str(tmp_path), no_scm=True) as repository:
+        stages = {stage.addressing: stage for stage in repository.index.stages if stage.cmd}
+    trained = {name: stage for name, stage in stages.items() if name.startswith(("pretrain", "adapt@"))}
+    assert len(trained) > 5
+    for name, stage in trained.items():
+        listed = listed_sections(stage)
+        assert sections_of(stage) == listed, name
+        kinds = {key for key in listed if key.split(".")[-1] in ("transformer", "ngram", "causal_lm")}
+        assert kinds == {f"language_model.{kind}"}, name
+
+
+def test_a_model_of_another_kind_than_the_parameters_ask_for_is_refused(folder):
+    arguments = ["--model", str(folder / "causal_lm"), "--input", "text.txt", "--output", "model"]
+    parser = COMMAND.parser("adapt", None)
+    with pytest.raises(ModelError, match=r"is of kind 'causal_lm', and language_model\.kind is 'transformer'"):
+        COMMAND.parse(parser.parse_args([*arguments, "--params", str(ROOT / "params.yaml")])).run()
+    assert COMMAND.parse(parser.parse_args(arguments)).settings.kind == "causal_lm"

@@ -1,0 +1,177 @@
+"""Perplexities with answers known by hand, and by the command."""
+
+import math
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from pretrained_folder import perplexity, write
+from stage_commands import settings
+
+from tasks.cli import main
+from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.evaluation.by_language import language_groups
+from tasks.language_model.evaluation.perplexity import measure_perplexity
+from tasks.language_model.evaluation.reference_text import ReferenceText, read_reference_text, reference_text_of
+from tasks.language_model.evaluation.sentence_scores import read_scores
+from tasks.language_model.settings import EvaluationSettings
+from tasks.language_model.transformer.model import save_model
+from tasks.language_model.transformer.scoring import score_targets
+from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID
+
+
+class Text(NamedTuple):
+    encoded: EncodedText
+    reference: ReferenceText
+
+
+@pytest.fixture
+def text(tmp_path, encoded):
+    """Reads lines as a model does and as an evaluation does, with the spans that techniques mask in them."""
+
+    def make(lines, masked=()):
+        path, sidecars = write(tmp_path / "text.txt", lines), {}
+        for technique, spans in dict(masked).items():
+            sidecars[technique] = tmp_path / f"{technique}.jsonl"
+            found = [
+                [MaskedSpan(start, end, "MASK", "test", line[start:end], 0) for start, end in own]
+                for line, own in zip(lines, spans, strict=True)
+            ]
+            write_sidecar(sidecars[technique], found)
+        return Text(encoded(lines), read_reference_text(path, sidecars))
+
+    return make
+
+
+def measured(model, text):
+    scores = score_targets(model, text.encoded)
+    return measure_perplexity(scores, text.reference, EvaluationSettings(bootstrap_samples=200), "signature")
+
+
+class BigramModel(torch.nn.Module):
+    """Next-token log-probabilities in a table (V, V): a token's hidden state is its row."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.languages = table, None
+        self.embedding = SimpleNamespace(weight=torch.eye(len(table)))
+        self.architecture = SimpleNamespace(maximum_tokens=6, context="sentence")
+
+    def forward(self, tokens):
+        return self.table[tokens]
+
+
+@pytest.fixture
+def bigram(vocabulary):
+    """<s> then a or b, each 1/2; a then b 3/4 or </s> 1/4; b then </s> 1/2, <unk> 1/4 or a 1/4; <unk> then b."""
+    a, b = vocabulary.ids["a"], vocabulary.ids["b"]
+    table = torch.zeros(len(vocabulary), len(vocabulary))
+    table[START_ID, [a, b]] = 0.5
+    table[a, b], table[a, END_ID] = 0.75, 0.25
+    table[b, END_ID], table[b, UNKNOWN_ID], table[b, a] = 0.5, 0.25, 0.25
+    table[UNKNOWN_ID, b] = 1.0
+    return BigramModel(table.clamp(min=1e-30).log())
+
+
+def test_a_bigram_model_by_hand(text, bigram):
+    # a b </s>: 1/2 * 3/4 * 1/2 = 3/16.  b <unk> b </s>: 1/2 * 1/4 * 1 * 1/2 = 1/16, without <unk> 1/4.
+    values, scores = measured(bigram, text(["a b", "", "b unheard b"]))
+    assert scores.line.tolist() == [1, 3]
+    assert scores.targets.tolist() == [3, 4]
+    assert scores.known_targets.tolist() == [3, 3]
+    np.testing.assert_allclose(np.exp(scores.log_probability), [3 / 16, 1 / 16], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(scores.known_log_probability), [3 / 16, 1 / 4], rtol=1e-6)
+    expected = {
+        "perplexity": pytest.approx((3 / 256) ** (-1 / 7), rel=1e-6),
+        "perplexity_known": pytest.approx((3 / 64) ** (-1 / 6), rel=1e-6),
+        "perplexity_unknown": pytest.approx(4, rel=1e-6),
+        "log_probability_unknown_mean": pytest.approx(-math.log(4), rel=1e-6),
+        "oov_rate": pytest.approx(1 / 5),
+        **{"words": 5, "targets": 7, "targets_known": 6, "targets_unknown": 1, "sentences": 2, "empty_lines": 1},
+        "characters": len("a b b unheard b "),
+        "bits_per_character": pytest.approx(math.log2(256 / 3) / 16, rel=1e-6),
+    }
+    assert {name: values[name] for name in expected} == expected
+
+
+def test_masked_words_and_the_rest_by_hand(text, bigram):
+    # Masked are b of the first line (3/4) and <unk> (1/4) and the last b (1) of the third.
+    spans = {"list": [[(2, 3)], [], [(2, 9), (10, 11)]], "none": [[], [], []], "first": [[], [], [(0, 1)]]}
+    values, _ = measured(bigram, text(["a b", "", "b unheard b"], spans))
+    masked = values["masked_words"]["list"]
+    assert (masked["words"], masked["unknown_words"], masked["share"]) == (3, 1, 3 / 5)
+    assert masked["perplexity"] == pytest.approx((3 / 16) ** (-1 / 3), rel=1e-6)
+    assert masked["perplexity_known"] == pytest.approx((3 / 4) ** (-1 / 2), rel=1e-6)
+    # a, b and both ends: 1/2 each.
+    assert masked["rest_targets_known"] == 4
+    assert masked["perplexity_rest_known"] == pytest.approx(2, rel=1e-6)
+    nothing = values["masked_words"]["none"]
+    assert (nothing["words"], nothing["perplexity"], nothing["perplexity_known_ci"]) == (0, None, None)
+    assert nothing["perplexity_rest_known"] == values["perplexity_known"]
+    # Behind the first b stands <unk>, which is not known, and behind that b, which is certain.
+    behind = values["masked_words"]["first"]["behind"]
+    assert {name: (each["targets"], each["perplexity"]) for name, each in behind.items() if each["targets"]} == {
+        "2 words": (1, pytest.approx(1))
+    }
+    assert behind["1 word"]["perplexity"] is None
+
+
+def test_all_numbers_and_those_by_sentence(tmp_path, small_model, vocabulary):
+    save_model(tmp_path / "model", small_model(seed=3), vocabulary)
+    text = write(tmp_path / "text.txt", ["a b c", "", "B d unheard", "c d-a"])
+    counts = write(tmp_path / "counts.tsv", ["a\t9", "b\t8", "c\t3", "d\t2"])
+    # Everything but a and b is masked: c, d and unheard, and d of d-a.
+    words = write(tmp_path / "safe.txt", ["a", "b"])
+    sidecar, masked = tmp_path / "sidecars" / "allow_list.jsonl", tmp_path / "masked.txt"
+    command = ["mask", "--technique", "allow_list", *settings(f"path={words}"), "--input", text]
+    assert main([*command, "--output", str(masked), "--sidecar", str(sidecar)]) == 0
+    assert masked.read_text(encoding="utf-8") == "a b [MASK]\n\nB [MASK] [MASK]\n[MASK] [MASK]-a\n"
+    options = ["--sidecar", str(tmp_path / "sidecars"), "--word-counts", counts]
+    options += ["--scores", str(tmp_path / "scores.tsv"), *settings("frequency_classes=[1, 3]")]
+    values = perplexity(tmp_path / "model", text, *options)
+    assert (values["words"], values["sentences"], values["empty_lines"]) == (9, 3, 1)
+    masked = values["masked_words"]["allow_list"]
+    assert (masked["words"], masked["unknown_words"], masked["rest_targets_known"]) == (5, 1, 7)
+    by_frequency = {name: group["targets"] for name, group in values["by_frequency"].items()}
+    assert by_frequency == {"rank 1-1": 2, "rank 2-3": 4, "rank over 3": 2, "unknown": 1, "sentence end": 3}
+    scores, signature = read_scores(tmp_path / "scores.tsv")
+    assert signature == values["signature"]
+    assert signature.endswith("|markers=in_vocabulary")
+    assert scores.of("masked:allow_list").targets.tolist() == [1, 2, 2]
+    assert scores.of("masked_known:allow_list").targets.tolist() == [1, 1, 2]
+    assert scores.log_probability.sum() == pytest.approx(values["log_probability"], abs=1e-5)
+    written = (tmp_path / "scores.tsv").read_text(encoding="utf-8")
+    assert not any(word in written.replace("known", "").split() for word in ("unheard", "a", "b", "c", "d"))
+    # The rule for markers is in the signature and in the number.
+    renormalised = perplexity(tmp_path / "model", text, *settings("markers=renormalised"))
+    assert renormalised["signature"].endswith("|markers=renormalised")
+    assert values["perplexity"] > renormalised["perplexity"] == values["perplexity_without_markers"]
+
+
+def test_words_lines_and_switches_by_hand():
+    """Each target counts its place in the sentence, so that sums tell which targets were taken."""
+    lines = [
+        "the house was very big but my sister pero mi hermana no quería comer nada",
+        "we went to the school with all of our friends yesterday",
+        "mi hermana quiere mucho a su familia porque siempre están juntos",
+    ]
+    places = np.concatenate([np.arange(len(line.split()) + 1) for line in lines]).astype(np.float64)
+    known = np.ones(len(places), dtype=bool)
+    known[0] = False
+    groups = language_groups(places, known, reference_text_of(lines, "text"), ["en", "es"])
+    found = {name: (sums.total.targets, sums.total.log_probability) for name, sums in groups.items()}
+    behind = [f"{number} word{'s' * (number > 1)}" for number in range(1, 6)]
+    assert found == {
+        "en": (7 + 11, sum(range(1, 8)) + sum(range(11))),
+        "es": (7 + 11, sum(range(8, 15)) + sum(range(11))),
+        "mixed": (0, 0),
+        "switch points": (1, 8),
+        **{f"{words} behind a switch point": (1, place) for place, words in enumerate(behind, start=9)},
+        "6 words and more behind a switch point": (1, 14),
+        "lines in one language": (24, 2 * sum(range(12))),
+        "lines mixed up to 20": (0, 0),
+        "lines mixed more than 20": (15, sum(range(1, 16))),
+    }
