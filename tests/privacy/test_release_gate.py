@@ -68,60 +68,47 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
 
 LINE = "ANNA told them about the house in chicago and the dog"
 OTHER = "we never went to the office because nobody had asked"
-
-
-def shared_between(tmp_path, ours, theirs):
-    write(tmp_path / "ours", ours)
-    write(tmp_path / "copies" / "one", theirs)
-    return shared_lines(tmp_path / "ours" / RAW, tmp_path / "ours" / SIDECAR, [entry("one")], tmp_path / "copies")
+SAME = (
+    f"  {LINE} ".replace(" ", "  "),
+    LINE.replace(" the", "\u00a0the"),
+    LINE.replace("told", "told,").replace("dog", "dog!"),
+    LINE.replace("chicago", "chi-cago"),
+    LINE.replace("told", "Told").replace("the", "tHe"),
+)
+EDITED = (
+    f"{LINE} sent from my phone",
+    f"on monday she wrote that {LINE}",
+    LINE.replace("told", "said to").replace("dog", "cat"),
+    LINE.removesuffix(" and the dog"),
+)
+OTHERS = (
+    f"ANNA {OTHER}",
+    "ANNA told them",
+    "thanks for all the help and the house in chicago said ANNA to the whole of the office",
+)
 
 
 @pytest.mark.parametrize(
-    "theirs",
-    [
-        f"  {LINE} ".replace(" ", "  "),
-        LINE.replace(" the", "\u00a0the"),
-        LINE.replace("told", "told,").replace("dog", "dog!"),
-        LINE.replace("chicago", "chi-cago"),
-        LINE.replace("told", "Told").replace("the", "tHe"),
-    ],
+    ("theirs", "lines", "edited"),
+    [*((line, 1, 0) for line in SAME), *((line, 1, 1) for line in EDITED), *((line, 0, 0) for line in OTHERS)],
 )
-def test_other_spaces_case_signs_and_divided_words_make_no_other_line(tmp_path, theirs):
-    shared = shared_between(tmp_path, [LINE, OTHER], [theirs])
-    assert (shared.lines, shared.edited) == ({"one": 1}, {})
-    assert (shared.shown, shared.masked) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("theirs", "edited"),
-    [
-        (f"{LINE} sent from my phone", True),
-        (f"on monday she wrote that {LINE}", True),
-        (LINE.replace("told", "said to").replace("dog", "cat"), True),
-        (LINE.removesuffix(" and the dog"), True),
-        (f"ANNA {OTHER}", False),
-        ("ANNA told them", False),
-        ("thanks for all the help and the house in chicago said ANNA to the whole of the office", False),
-    ],
-)
-def test_a_line_is_edited_where_half_of_the_shorter_one_is_the_same(tmp_path, theirs, edited):
-    shared = shared_between(tmp_path, [LINE, "thanks"], [theirs, "thanks", "thanks for everything"])
-    assert (shared.lines, shared.edited) == (({"one": 1}, {"one": 1}) if edited else ({}, {}))
+def test_a_line_is_the_same_by_its_letters_and_edited_where_half_of_the_shorter_one_is(tmp_path, theirs, lines, edited):
+    """Other spaces, case, signs and divided words make no other line."""
+    ours = write(tmp_path / "ours", [LINE, "thanks"])
+    write(tmp_path / "copies" / "one", [theirs, "thanks", "thanks for everything"])
+    shared = shared_lines(ours / RAW, ours / SIDECAR, [entry("one")], tmp_path / "copies")
+    assert (shared.lines, shared.edited) == ({"one": 1} if lines else {}, {"one": 1} if edited else {})
+    assert (shared.shown, shared.masked) == (0, lines - edited)
 
 
 def test_each_form_of_a_line_costs_its_counts_once(tmp_path):
-    """Night after night the same counts are one; a line that was edited is counted anew, and both have left."""
+    """Night after night the same counts are one; a line that was edited is counted again, and both have left."""
 
     def release(name, counts, epsilon=1.0):
         return replace(entry(name), counts=counts, epsilon=epsilon, unit="line")
 
-    more = f"{LINE} sent from my phone"
-    for name, lines in {
-        "a": [LINE],
-        "b": [LINE, OTHER],
-        "c": [more, OTHER],
-        "d": [LINE.title().replace("Anna", "ANNA")],
-    }.items():
+    more, said = f"{LINE} sent from my phone", LINE.title().replace("Anna", "ANNA")
+    for name, lines in {"a": [LINE], "b": [LINE, OTHER], "c": [more, OTHER], "d": [said]}.items():
         write(tmp_path / "copies" / name, lines)
     ours = write(tmp_path / "ours", [LINE, more.replace("sent", "wrote"), "CARLA left"])
     for earlier, counts, spent in [
