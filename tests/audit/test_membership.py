@@ -29,11 +29,12 @@ def test_a_true_positive_rate_counts_ties_against_the_attack():
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
-@pytest.mark.parametrize("rate", RATES.values())
-def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for(rate, decimals):
+def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for(decimals):
     drawn = np.random.default_rng(1)
-    rates = [true_positive_rate(*drawn.normal(size=(2, 2000)).round(decimals), rate) for _ in range(2000)]
-    assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(2000)
+    scores = [drawn.normal(size=(2, 2000)).round(decimals) for _ in range(2000)]
+    for rate in RATES.values():
+        rates = [true_positive_rate(*both, rate) for both in scores]
+        assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(2000)
 
 
 def conversations(number: int, lines: int, learned: float, seed: int, whole: bool = False):
