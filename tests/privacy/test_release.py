@@ -352,7 +352,8 @@ def test_a_release_beyond_the_budget_is_refused(folder):
     assert (entry.unit, entry.epsilon, entry.words_per_unit) == ("line", 2.0, 1)
     # Nothing more of what was masked; and other counts of the same words, which cost as much again.
     release(CELL, "b", "--also", "a")
-    refused("chat/words/counted-1", "epsilon 2 and 2 of releases 'a', 'b' are 4", *"--also a --also b".split())
+    said = "epsilon 2 and 2 of releases 'a', 'b' are 4"
+    refused("chat/words/counted-1", said, "--also", "a", "--also", "b", name="c")
 
 
 def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, capsys):
@@ -408,8 +409,8 @@ def test_the_budget_counts_lines_and_not_names(folder, capsys):
         allow(epsilon_budget=None)
         fill(cell)
         allow(epsilon_budget=3.0)
-        refused(cell, "epsilon 2 and 2 of releases 'a' are 4, above", "--also", "a")
-        assert " 0 %" not in refused(cell, r"released in 'a' \(30 lines.*and epsilons add up")
+        refused(cell, "epsilon 2 and 2 of releases 'a' are 4, above", "--also", "a", name="b")
+        assert " 0 %" not in refused(cell, r"released in 'a' \(30 lines.*and epsilons add up", name="b")
     allow(epsilon_budget=4.0)
     release("more/every_tagger/counted-1", "b", "--also", "a")
     assert [entry.spent for entry in read_ledger()] == [2.0, 4.0]
