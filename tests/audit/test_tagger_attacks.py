@@ -154,6 +154,8 @@ def test_a_trained_folder_records_that_no_attack_was_made_and_the_copy_has_the_r
     [
         ("", ["--set", "at_most={names: 1}", "--output", "OUT"], "at_most.names: no attack has this figure"),
         ("", ["--set", "at_most={names_tpr_01: 1}", "--output", "OUT"], "names_tpr_01 is undefined. Hold more lines"),
+        # The upper end of the interval counts, not the value of 0.69.
+        ("", ["--set", "at_most={membership_auc: 0.71}", "--output", "OUT"], "membership_auc is at most 0.7"),
         ("test.jsonl", [], "test.jsonl has 1 lines that are not in train.jsonl, and the attack needs 10"),
         ("crf/tagger.json", [], "'tagger.json' has no kind of tagger"),
     ],
