@@ -360,8 +360,13 @@ def test_what_one_key_has_counted_no_other_key_counts_again_unless_told(folder, 
     release(COUNTED, "a")
     Path("data/private/keys/clone_key").write_bytes(bytes(32))
     again = read_report(f"results/reports/fill/{COUNTED}.json")["command"][1:]
+    says = f"was counted by key '{read_ledger()[0].key}'"
     assert main(again) == 1
-    assert f"was counted by key '{read_ledger()[0].key}'" in capsys.readouterr().err
+    assert says in capsys.readouterr().err
+    # Nor is another fill of the words released.
+    mask("chat", "every_tagger")
+    fill(CELL)
+    refused(CELL, says, "--also", "a", name="b")
     allow(other_keys=[read_ledger()[0].key])
     assert main(again) == 0
 
