@@ -3,7 +3,7 @@
 The page and the terminal show the same reading. It does not depend on either.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.words import word_spans
 from tasks.errors import CorpusError, ParameterError
 from tasks.review import record
-from tasks.review.estimate import Unmasked, estimate, lines_needed
+from tasks.review.estimate import estimate, lines_needed
 from tasks.review.plan import make_plan
 from tasks.review.record import MARK_CLASSES, Mark, Review, ReviewedLine
 from tasks.review.unmasked import reader_sidecar
@@ -226,10 +226,6 @@ class Reading:
         masked = {line: self.masked[line] for line in marks}
         if marks:
             found = estimate(self.review.plan, marks, masked)
-            said |= {"direct": _rounded(found.direct), "quasi": _rounded(found.quasi)}
+            said |= {"direct": asdict(found.direct), "quasi": asdict(found.quasi)}
         said["needed"] = lines_needed(self.review.plan, len(marks), self.limit, marks=marks, masked=masked)
         return said
-
-
-def _rounded(found: Unmasked) -> Mapping[str, Any]:
-    return asdict(found)

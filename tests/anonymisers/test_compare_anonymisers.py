@@ -67,12 +67,15 @@ def test_spans_are_replaced_in_any_order_and_of_two_that_overlap_the_first():
 
 
 def test_removed_words_are_those_without_a_partner():
-    raw = "ada quill lives in ulm and ada bakes".split()
-    assert removed(raw, "mask mask lives in mask and mask bakes".split()) == [0, 1, 4, 6]
-    assert removed(raw, raw) == []
-    assert removed(raw, []) == list(range(8))
-    # One substitute for two words, and words that were added.
-    assert removed(raw, "someone lives oh well in ulm and ada bakes".split()) == [0, 1]
+    raw = "ada quill lives in ulm and ada bakes"
+    for other, found in (
+        ("mask mask lives in mask and mask bakes", [0, 1, 4, 6]),
+        (raw, []),
+        ("", list(range(8))),
+        # One substitute for two words, and words that were added.
+        ("someone lives oh well in ulm and ada bakes", [0, 1]),
+    ):
+        assert removed(raw.split(), other.split()) == found
 
 
 def test_the_attacker_sees_the_words_left_and_a_slot_for_each_removed_word():
@@ -127,18 +130,14 @@ def test_what_a_version_discloses_is_compared_with_documents_held_out(tmp_path):
         (["--programs", "head -n 2"], "'head' has 2 documents, and the raw text 4"),
         (["--programs", "cat", "cat -u"], "two versions have the name 'cat'"),
         (["--texts", "documents.jsonl", "--set", "measures=[worht]"], "worht"),
+        (["--documents", "one.jsonl", "--techniques", "crf"], "1 documents; give at least two"),
     ],
 )
 def test_a_bad_call_ends_with_one_line_without_text(options, says, raw, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    write(tmp_path / "one.jsonl", TEXTS[:1])
     arguments = ["compare-anonymisers", "--documents", raw, "--set", "measures=[cost]", *options]
     assert main(arguments) == 1
     error = capsys.readouterr().err
     assert says in error
     assert (error.strip().count("\n"), "Quill lives" in error) == (0, False)
-
-
-def test_one_document_is_too_few(tmp_path, capsys):
-    one = write(tmp_path / "one.jsonl", TEXTS[:1])
-    assert main(["compare-anonymisers", "--documents", one, "--techniques", "crf"]) == 1
-    assert "1 documents; give at least two" in capsys.readouterr().err

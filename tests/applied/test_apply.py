@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -9,29 +10,87 @@ import sys
 import time
 from pathlib import Path
 
-import applied_experiment as experiment
 import psutil
 import pytest
-from applied_experiment import CELLS, attacked, make_experiment, sentences
+import yaml
+from finished_cells import attacked, fill, mask, release, run
 from made_up_words import made_up_words
+from tiny_masked_models import random_bert, save, word_piece_tokenizer
 
-from flows import release_command
-from tasks.cli import command_parser, main
+from tasks.cli import main
 from tasks.errors import PalimpsestError
 from tasks.privacy.earlier_releases import shared_lines
 from tasks.privacy.ledger import read_ledger
+from tasks.review.estimate import Interval, Unmasked
+from tasks.review.unmasked import TechniqueUnmasked
 
-COUNTED = "mail/words/counted-1"
+ROOT = Path(__file__).parents[2]
+KEPT = "we met the cat on a red mat and then called about it dog ran sat"
+NAMES = ("Ottilie", "Vexmorthan", "John Smith", "Chicago", "Zyxwquill")
+MASKING = {
+    "words": {"kind": "allow_list", "path": "words.txt"},
+    "crf": {"kind": "entity_tagger", "tagger": {"kind": "crf"}},
+    "lists": {"kind": "language_lists", "tell_languages": True},
+}
+METHODS = {
+    "surrogate": {"kind": "surrogate"},
+    "consistent": {"kind": "surrogate", "consistent_within": "document"},
+    "top_k": {"kind": "top_k", "k": 3, "copies": 2},
+    "log_linear": {"kind": "log_linear"},
+    "counted": {"kind": "unigram", "prior": "counted", "counts": {"epsilon": 2.0}},
+}
+COUNTED, SURROGATE, COPIES = "mail/words/counted-1", "mail/crf/surrogate-1", "mail/words/tiny-top_k-1"
+FILLED = (COUNTED, SURROGATE, COPIES, "mail/words/consistent-1", "mail/words/tiny-log_linear-1")
+MASKED = ("mail/lists/baseline1-1", "mail/crf/baseline1-1")
 OWN = "data/private/corpora/mail/train.txt"
+
+
+def sentences(count: int, seed: int = 1) -> list[str]:
+    """Made-up lines, all different; one has a marker of its own."""
+    chance = random.Random(seed)
+    words = KEPT.split()
+    return [
+        f"We met {chance.choice(NAMES)} [MASK] {' '.join(chance.choices(words, k=4))}, number {line} of {seed}."
+        for line in range(count)
+    ]
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
+    """A small experiment that is finished: 60 lines of a corpus, masked, and filled in every way."""
     folder = tmp_path_factory.mktemp("apply") / "an experiment"
-    folder.mkdir()
+    parameters = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    parameters["masking"], parameters["filling"] = MASKING, parameters["filling"] | METHODS
+    parameters["corpora"]["mail"] = {"kind": "files", "source": "mail.txt", "cleaning": {"train_sentences": 60}}
+    fills = {"speech_techniques": None, "fills": [{"methods": ["unigram"]}], "detectors": ["words"]}
+    parameters["compare"] |= {"techniques": ["words", "crf"], **fills}
+    parameters["release"]["unmasked_direct"] = 900
+    pairs = [(one, other) for one in KEPT.split() for other in ("cat", "tom")]
+    generic = "".join(f"the {one} sat on the {other}\nthe red dog ran\n" for one, other in pairs)
+    files = {
+        "params.yaml": yaml.safe_dump(parameters),
+        "words.txt": "\n".join(KEPT.split()),
+        "mail.txt": "\n".join(sentences(140)) + "\n",
+        "data/generic/train.txt": generic,
+        "data/generic/valid.txt": generic,
+        "data/word_counts.tsv": "".join(f"{word}\t{9 + i}\n" for i, word in enumerate(("tom", "paris", *KEPT.split()))),
+        ".dvc/config": "[core]\n    no_scm = true\n    analytics = false\n",
+        "dvc.yaml": "stages: {}\n",
+    }
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    tokenizer = word_piece_tokenizer()
+    save(random_bert(tokenizer), tokenizer, folder / "filler")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        make_experiment(folder, 60)
+        run("corpora", "--params", "params.yaml", "--name", "corpora.mail", "--private", "--output",
+            "data/private/corpora/mail", "--report", "results/reports/corpora/mail.json")  # fmt: skip
+        for technique in MASKING:
+            mask("mail", technique)
+        for cell in FILLED:
+            filler = ["--filler", "filler"] if "tiny" in cell else []
+            fill(cell, "--documents", "data/private/corpora/mail/train.documents", *filler)
     return folder
 
 
@@ -44,45 +103,55 @@ def folder(template, tmp_path, monkeypatch):
     return copy
 
 
+@pytest.fixture
+def releasable(folder, monkeypatch):
+    """A cell that was attacked, and whose sample a person has reviewed: no reference reader runs here."""
+    none = Unmasked(0, 0, Interval(0.0, 0.0, 1.0), None)
+    reviewed = TechniqueUnmasked("review", "60 lines", none, none, {})
+    monkeypatch.setattr("tasks.privacy.gate.unmasked", lambda cell, earlier: reviewed)
+    attacked(COUNTED)
+
+
 def apply(cell: str, text: str, output: str = "out", *options: str) -> Path:
     assert main(["apply", cell, "--input", text, "--output", output, "--processes", "1", *options]) == 0
     return Path(output)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", FILLED + MASKED)
 def test_the_sentences_of_the_run_come_out_as_the_run_made_them(folder, cell, capsys):
+    masked = Path("data/private/masked/mail/train", cell.split("/")[1])
+    text = masked / "text.txt" if cell in MASKED else Path(f"data/obfuscated/{cell}.txt")
     # Surrogates by document need the source, where documents are.
     by_document = "consistent" in cell
     made = apply(cell, "mail.txt" if by_document else OWN)
-    raw, text = ((made / name).read_bytes().splitlines() for name in ("raw.txt", "text.txt"))
-    own = dict(zip(Path(OWN).read_bytes().splitlines(), Path(CELLS[cell]).read_bytes().splitlines(), strict=False))
+    raw = (made / "raw.txt").read_bytes().splitlines()
     if by_document:
+        own = dict(zip(Path(OWN).read_bytes().splitlines(), text.read_bytes().splitlines(), strict=True))
         assert len(raw) == 140
-        assert own.items() <= dict(zip(raw, text, strict=True)).items()
+        assert own.items() <= dict(zip(raw, (made / "text.txt").read_bytes().splitlines(), strict=True)).items()
     else:
-        masked = f"data/private/masked/mail/train/{cell.split('/')[1]}"
-        assert (made / "text.txt").read_bytes() == Path(CELLS[cell]).read_bytes()
-        assert (made / "sidecar.jsonl").read_bytes() == Path(masked, "sidecar.jsonl").read_bytes()
-        assert (made / "raw.txt").read_bytes() == Path(OWN).read_bytes()
+        for name, same in {"text.txt": text, "sidecar.jsonl": masked / "sidecar.jsonl", "raw.txt": Path(OWN)}.items():
+            assert (made / name).read_bytes() == same.read_bytes()
     assert {path.stat().st_mode & 0o777 for path in made.iterdir()} == {0o600}
     assert made.stat().st_mode & 0o777 == 0o700
     report = json.loads((made / "report.json").read_text())
     assert (report["lines"], report["sample_lines"]) == (len(raw), 60)
     said = (made / "report.json").read_text() + "".join(capsys.readouterr())
-    assert not [name for name in experiment.NAMES if name in said]
+    assert not [name for name in NAMES if name in said]
     # Nothing private is left of the work.
     assert not [path for path in Path(".palimpsest/applied").glob("*") if path.is_dir()]
 
 
 def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
-    lines = sentences(9000, seed=2)
-    (tmp_path / "new.jsonl").write_text("".join(json.dumps({"body": one}) + "\n" for one in [*lines, lines[0]]))
-    given = [str(tmp_path / "new.jsonl"), "killed", "--text-field", "body"]
-    whole = apply(COUNTED, given[0], "whole", *given[2:])
+    lines = sentences(8200, seed=2)
+    new = str(tmp_path / "new.jsonl")
+    Path(new).write_text("".join(json.dumps({"body": one}) + "\n" for one in [*lines, lines[0]]))
+    field = ["--text-field", "body"]
+    whole = apply(COUNTED, new, "whole", *field)
     killed = subprocess.Popen(
-        [sys.executable, "-m", "tasks.cli", "apply", COUNTED, "--input", given[0], "--output", "killed",
-         "--processes", "2", *given[2:]],
-        env={**os.environ, "PYTHONPATH": str(experiment.ROOT)},
+        [sys.executable, "-m", "tasks.cli", "apply", COUNTED, "--input", new, "--output", "killed", "--processes", "2",
+         *field],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     deadline = time.monotonic() + 300
     while not list(Path(".palimpsest/applied").glob("*/done.json")):
@@ -96,33 +165,27 @@ def test_neither_processes_nor_a_killed_call_change_a_byte(folder, tmp_path):
     assert not psutil.wait_procs(workers, timeout=30)[1]
     assert not Path("killed").exists()
     (done,) = Path(".palimpsest/applied").glob("*/done.json")
-    parts = json.loads(done.read_text())["parts"]
-    assert parts < 3
+    assert json.loads(done.read_text())["parts"] < 3
     # What a kill left after the last part is cut off.
     with (done.parent / "text.txt").open("ab") as stream:
         stream.write(b"half a li")
-    again = apply(COUNTED, *given)
+    again = apply(COUNTED, new, "killed", *field)
     for name in ("text.txt", "raw.txt", "sidecar.jsonl"):
         assert (again / name).read_bytes() == (whole / name).read_bytes()
     assert (whole / "raw.txt").read_text() == "".join(f"{one}\n" for one in lines)
     report = json.loads((whole / "report.json").read_text())
-    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (9000, 0, 1)
+    assert (report["lines"], report["sample_lines"], report["left_out"]["duplicate"]) == (8200, 0, 1)
 
 
 @pytest.mark.parametrize(
     ("change", "cell", "text", "says"),
     [
-        (None, "mail/words/counter-1", OWN, "no filled cell of this experiment (did you mean 'mail/words/counted-1'?)"),
+        (None, "mail/words/counter-1", OWN, f"no filled cell of this experiment (did you mean {COUNTED!r}?)"),
         ("data/word_counts.tsv", COUNTED, OWN, "'data/word_counts.tsv' has changed since the run made"),
         ("words.txt", COUNTED, OWN, "'words.txt' has changed since the run made"),
         ("out/mine", COUNTED, OWN, "'out' is no finished folder of 'palimpsest apply'"),
         ("none.txt", COUNTED, "none.txt", "none.txt' is empty"),
-        (
-            "code",
-            "mail/crf/baseline1-1",
-            OWN,
-            "60 of the first 60 lines of 'mail/crf/baseline1' come out different now",
-        ),
+        ("code", MASKED[1], OWN, "60 of the first 60 lines of 'mail/crf/baseline1' come out different now"),
     ],
     ids=str,
 )
@@ -133,59 +196,42 @@ def test_what_cannot_be_applied_is_refused_in_one_line(folder, monkeypatch, caps
         Path(change).parent.mkdir(exist_ok=True)
         Path(change).write_text("" if change == "none.txt" else "other\t1\n")
     assert main(["apply", cell, "--input", text, "--output", "out", "--processes", "1"]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert says in said[-1]
+    assert says in capsys.readouterr().err.splitlines()[-1]
     assert not Path("out/text.txt").exists()
 
 
-def release(*options: str) -> int:
-    return release_command.run(command_parser("release", release_command).parse_args(list(options)))
-
-
-@pytest.fixture
-def repository(folder):
-    (folder / ".dvc").mkdir()
-    (folder / ".dvc/config").write_text("[core]\n    no_scm = true\n    analytics = false\n")
-    (folder / "dvc.yaml").write_text("stages: {}\n")
-    return folder
-
-
-def test_an_applied_text_is_released_and_only_the_sample_costs_epsilon(repository, monkeypatch, capsys):
-    attacked(COUNTED)
-    monkeypatch.setattr("tasks.privacy.gate.unmasked", _unmasked)
+@pytest.mark.usefixtures("releasable")
+def test_an_applied_text_is_released_and_only_the_sample_costs_epsilon(capsys):
     # Words of their own, so that no line is an edited one of the run's.
     words = made_up_words(300)
     Path("later.txt").write_text("".join(f"the {' '.join(words[at : at + 10])}\n" for at in range(0, 300, 10)))
     whole, later = apply(COUNTED, "mail.txt", "whole"), apply(COUNTED, "later.txt", "later")
     assert "were not counted" in capsys.readouterr().out
-    release(COUNTED, "--applied", str(later), "--name", "later", "--approved-by", "Ada")
+    release(COUNTED, "later", "--applied", str(later), "--approved-by", "Ada")
     assert Path("releases/later/text.txt").read_bytes() == (later / "text.txt").read_bytes()
     card, dossier = (Path("releases/later", name).read_text() for name in ("README.md", "DOSSIER.md"))
     assert "30 lines of UTF-8 text" in card
-    assert "measured on a sample of 60 lines" in card
-    assert "measured on a sample of 60 lines" in dossier
-    release(COUNTED, "--applied", str(whole), "--name", "whole")
+    for page in (card, dossier):
+        assert "measured on a sample of 60 lines" in page
+    release(COUNTED, "whole", "--applied", str(whole))
     rows = read_ledger()
     assert [(one.lines, one.sample_lines, one.epsilon, one.spent) for one in rows] == [(30, 0, 2, 2), (140, 60, 2, 2)]
     assert main(["ledger"]) == 0
     assert "whole: 140 lines, 60 of them in the run's sample" in capsys.readouterr().out
     # A later release of these lines costs what was counted: the sample's, in either release, and no line of another.
-    held = {name: shared_lines(Path(place), Path(sidecar), rows) for name, place, sidecar in (
-        ("sample", OWN, "data/private/masked/mail/train/words/sidecar.jsonl"),
-        ("later", "later/raw.txt", "later/sidecar.jsonl"),
-    )}  # fmt: skip
-    other = {name: one.spent(one.among(rows, "mail"), "others", 1.0, "line") for name, one in held.items()}
-    assert other == {"sample": 3.0, "later": 1.0}
-    assert {one.name for one in held["sample"].among(rows, "mail")} == {"later", "whole"}
-    assert set(held["sample"].lines) == {"whole"}
+    sample = shared_lines(Path(OWN), Path("data/private/masked/mail/train/words/sidecar.jsonl"), rows)
+    others = shared_lines(later / "raw.txt", later / "sidecar.jsonl", rows)
+    costs = [held.spent(held.among(rows, "mail"), "others", 1.0, "line") for held in (sample, others)]
+    assert costs == [3.0, 1.0]
+    assert {one.name for one in sample.among(rows, "mail")} == {"later", "whole"}
+    assert set(sample.lines) == {"whole"}
 
 
 TABLE = 'id,customer,text\r\n1,Ada,"We met Ottilie [MASK] on a mat.\nthe"\r\n2,Bo,\r\n3,Cy,We met Ottilie.\r\n'
 
 
-def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(repository, monkeypatch, capsys):
-    attacked(COUNTED)
-    monkeypatch.setattr("tasks.privacy.gate.unmasked", _unmasked)
+@pytest.mark.usefixtures("releasable")
+def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(capsys):
     Path("tickets.csv").write_bytes(TABLE.encode())
     made = apply(COUNTED, "tickets.csv", "out", "--write-back")
     assert "written back: out/files/tickets.csv; unchanged: customer, id" in capsys.readouterr().out
@@ -196,7 +242,7 @@ def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(rep
     written = f'id,customer,text\r\n1,Ada,"{first}\n{the}"\r\n2,Bo,\r\n3,Cy,{again}\r\n'
     assert (made / "files/tickets.csv").read_bytes() == written.encode()
     assert (made / "files/tickets.csv").stat().st_mode & 0o777 == 0o600
-    named = ("--applied", str(made), "--name", "tickets", "--public-field", "id")
+    named = ("tickets", "--applied", str(made), "--public-field", "id")
     for more, says in (
         ((), "fields that are not filled: customer"),
         (("--public-field", "custmer"), "did you mean 'customer'"),
@@ -208,7 +254,7 @@ def test_a_table_is_written_back_and_released_with_the_fields_that_are_named(rep
     assert Path("releases/tickets/files/1.csv").read_bytes() == written.encode()
     card = Path("releases/tickets/README.md").read_text()
     assert "The fields `customer`, `id` are those of the private files." in card
-    assert main(["apply", "mail/words/tiny-top_k-1", "--input", "tickets.csv", "--output", "two", "--write-back"]) == 1
+    assert main(["apply", COPIES, "--input", "tickets.csv", "--output", "two", "--write-back"]) == 1
     assert "has 2 fills of each text" in capsys.readouterr().err
 
 
@@ -220,33 +266,22 @@ def test_halves_of_surrogate_pairs_are_written_back_as_text(folder):
     assert written.isprintable()
 
 
-def _unmasked(cell, earlier):
-    """As a review of the sample has found it; no reference reader runs here."""
-    from tasks.review.estimate import Interval, Unmasked
-    from tasks.review.unmasked import TechniqueUnmasked
-
-    none = Unmasked(0, 0, Interval(0.0, 0.0, 1.0), None)
-    return TechniqueUnmasked("review", "60 lines", none, none, {})
-
-
-def test_another_folder_is_not_released(repository, monkeypatch):
-    attacked(COUNTED)
-    monkeypatch.setattr("tasks.privacy.gate.unmasked", _unmasked)
-    made, other = apply(COUNTED, OWN), apply("mail/crf/surrogate-1", OWN, "other")
+@pytest.mark.usefixtures("releasable")
+def test_another_folder_is_not_released():
+    made, other = apply(COUNTED, OWN), apply(SURROGATE, OWN, "other")
     report = json.loads((made / "report.json").read_text())
-    cases = {
-        "altered": "is not what 'palimpsest apply' wrote",
-        "state": "another state",
-        "unfinished": "no finished folder",
-    }
-    for name in cases:
+    for name in ("altered", "state", "unfinished"):
         shutil.copytree(made, name)
-    (Path("altered") / "text.txt").write_text("Ada\n")
-    (Path("state") / "report.json").write_text(json.dumps(report | {"state": "0"}))
-    (Path("unfinished") / "report.json").unlink()
-    for name, says in {**cases, str(other): "was made by 'mail/crf/surrogate-1'"}.items():
+    Path("altered/text.txt").write_text("Ada\n")
+    Path("state/report.json").write_text(json.dumps(report | {"state": "0"}))
+    Path("unfinished/report.json").unlink()
+    for folder, says, *more in (
+        ("altered", "is not what 'palimpsest apply' wrote"),
+        ("state", "another state"),
+        ("unfinished", "no finished folder"),
+        (str(other), f"was made by {SURROGATE!r}"),
+        (str(made), "--with-model", "--with-model"),
+    ):
         with pytest.raises(PalimpsestError, match=says):
-            release(COUNTED, "--applied", name, "--name", "a")
-    with pytest.raises(PalimpsestError, match="--with-model"):
-        release(COUNTED, "--applied", str(made), "--name", "a", "--with-model")
+            release(COUNTED, "a", "--applied", folder, *more)
     assert not read_ledger()

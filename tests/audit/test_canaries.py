@@ -18,20 +18,15 @@ def ranks():
     return found | {str(number): 5000 + number for number in range(10, 99)}
 
 
-def drawn(ranks, **changes):
-    return make_canaries(
-        ranks, **{"canaries": 6, "repetitions": [4, 16], "references": 300, "coins": 100, "seed": 1, **changes}
-    )
+def drawn(ranks, seed=1, canaries=6):
+    return make_canaries(ranks, canaries, repetitions=[4, 16], references=300, coins=100, seed=seed)
 
 
 def test_what_is_planted_stands_so_often_and_references_never(ranks):
     found = drawn(ranks)
     counts = Counter((canary.family, canary.repetitions) for canary in found.planted if not canary.is_coin)
-    assert counts == {
-        ("kept", 4): 6,
-        ("kept", 16): 6,
-        **{(family, times): 6 for family in ("masked", "figures") for times in (1, 4, 16)},
-    }
+    once_too = {(family, times): 6 for family in ("masked", "figures") for times in (1, 4, 16)}
+    assert counts == {("kept", 4): 6, ("kept", 16): 6} | once_too
     coins = [canary.repetitions for canary in found.planted if canary.is_coin]
     assert (len(coins), set(coins)) == (100, {0, 1})
     assert 30 < sum(coins) < 70
@@ -42,8 +37,7 @@ def test_what_is_planted_stands_so_often_and_references_never(ranks):
         assert planted.isdisjoint(sentences)
     # Three words each of one pool.
     assert all(2 ** (found.bits["figures", form] / 3) == pytest.approx(89) for form in (0, 1))
-    for canary in found.planted:
-        assert all(canary.text[:place].endswith(" ") for place in canary.drawn)
+    assert all(canary.text[:place].endswith(" ") for canary in found.planted for place in canary.drawn)
 
 
 def test_equal_seeds_draw_equal_canaries_and_others_do_not(ranks):
@@ -53,28 +47,23 @@ def test_equal_seeds_draw_equal_canaries_and_others_do_not(ranks):
 
 def test_a_family_without_words_is_left_out_and_common_words_are_those_of_any_language():
     ranks = {f"слово{letter}": rank for rank, letter in enumerate(map(chr, range(0x430, 0x44F)), 300)}
-    found = drawn(ranks, canaries=2, coins=100)
+    found = drawn(ranks, canaries=2)
     assert {canary.family for canary in found.planted} == {"kept"}
     assert "слово" in found.planted[0].text
 
 
 def test_the_twin_has_the_text_without_some_lines_and_what_was_planted(ranks):
-    canaries = drawn(ranks)
-    members = [f"line {number}" for number in range(400)]
-    text = [f"{line} filled {copy}" for copy in range(2) for line in members]
-
-    repeated = [canary.text for canary in canaries.planted for _ in range(canary.repetitions)]
-    named = [(line.upper(), f"canary {line}") for line in repeated]
+    repeated = [canary.text for canary in drawn(ranks).planted for _ in range(canary.repetitions)]
+    text = [f"line {number} filled {copy}" for copy in range(2) for number in range(400)]
+    documents = [str(number // 10) for number in range(400)]
     is_member = np.random.default_rng(1).random(400) >= 0.25
-    twin = TwinText(text, [str(number // 10) for number in range(400)], is_member, named, seed=1)
+    twin = TwinText(text, documents, is_member, [(line.upper(), f"canary {line}") for line in repeated], seed=1)
     lines, names = zip(*twin.of(twin.is_member), strict=True)
     own = [line for line in lines if line.startswith("line ")]
     # Every copy of a line is out, or none; the order stays.
-    assert own == [line for number, line in enumerate(text) if twin.is_member[number % 400]]
+    assert own == [line for number, line in enumerate(text) if is_member[number % 400]]
     planted = Counter(line for line in lines if not line.startswith("line "))
-    assert planted == Counter(
-        {canary.text.upper(): canary.repetitions for canary in canaries.planted if canary.repetitions}
-    )
+    assert planted == Counter(map(str.upper, repeated))
     # A document for each canary, whose sixteen repetitions are one.
     assert len(set(names)) == 40 + len(planted)
     # They stand all over the text.

@@ -44,42 +44,39 @@ def test_a_text_of_another_program_is_judged_as_a_fill_is(tmp_path):
     assert verbatim_lines(text.raw, fill).value == pytest.approx(1 / 3)
 
 
+def figures(text, fill, filling=None, masked=None, **cell):
+    files = AuditFiles(members=str(text.raw), text=str(fill), masked=masked)
+    return figures_of_text(AttackedText(AttackSettings(filling=filling), files, Cell(**cell), RESOURCES))
+
+
 @pytest.mark.usefixtures("_reader")
 def test_a_text_without_a_sidecar_is_read_by_the_reference_reader(tmp_path):
     """Of three direct identifiers one is left in two lines: 500 per 1,000, before what the reader gets wrong."""
     text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "carla slept"])
-    other = text.other("other.txt", ["Eve saw Hans at noon", "carla slept"])
-    files = AuditFiles(members=str(text.raw), text=str(other))
-    found = figures_of_text(AttackedText(AttackSettings(), files, Cell(), RESOURCES))
+    found = figures(text, text.other("other.txt", ["Eve saw Hans at noon", "carla slept"]))
     direct, quasi = found["unmasked_direct"], found["unmasked_quasi"]
     ends = [1000 * (k.precision + 3 * k.precision * (1 - k.recall) / k.recall) / 2 for k in accuracies("direct")]
     assert direct.interval == pytest.approx((min(ends), max(ends)))
     assert (direct.places, quasi.places) == (3, 1)
     assert "precision" in direct.attacker
-    nothing = text.other("nothing.txt", ["somebody spoke", "somebody slept"])
-    files = AuditFiles(members=str(text.raw), text=str(nothing))
-    less = figures_of_text(AttackedText(AttackSettings(), files, Cell(), RESOURCES))
+    less = figures(text, text.other("nothing.txt", ["somebody spoke", "somebody slept"]))
     assert 0 < less["unmasked_direct"].value < direct.value, "what the reader misses is still counted"
 
 
 @pytest.mark.usefixtures("_reader")
-def test_lines_that_were_written_anew_are_no_fill_of_the_masked_ones(tmp_path):
+def test_lines_that_were_rewritten_are_no_fill_of_the_masked_ones(tmp_path):
     """Whatever the sidecar says, a private word that such a line has is not hidden; nobody has the masked text."""
     text = MaskedText.write(tmp_path / "masked" / "list", ["{anna} saw {bob} at noon", "{carla} slept"])
-    anew = text.other("anew.txt", ["At noon Anna was there", "somebody slept"])
-    masks = text.other("gone.txt", ["At dusk Eve was there", "somebody slept"])
-    settings = AttackSettings(filling=Distilled(kind="distilled"))
-    cell = Cell(technique="list", method="distilled")
     told, nothing = (
-        figures_of_text(
-            AttackedText(
-                settings,
-                AuditFiles(members=str(text.raw), text=str(one), masked=str(tmp_path / "masked")),
-                cell,
-                RESOURCES,
-            )
+        figures(
+            text,
+            text.other("rewritten.txt", [f"At {said} was there", "somebody slept"]),
+            Distilled(kind="distilled"),
+            str(tmp_path / "masked"),
+            technique="list",
+            method="distilled",
         )
-        for one in (anew, masks)
+        for said in ("noon Anna", "dusk Eve")
     )
     assert told["unmasked_direct"].value > nothing["unmasked_direct"].value
     assert "reidentified_1" not in told
@@ -102,6 +99,6 @@ def test_the_interval_is_over_documents():
     low, high = together.interval
     assert low < alone.interval[0] - 0.1 < alone.interval[1] + 0.1 < high
     assert share_figure([0] * 10, [3] * 10, "nobody").interval[1] == pytest.approx(0.1135, abs=1e-3)  # Wilson, 0 of 30
-    low, high = share_figure([1, 2] * 5, [2, 4] * 5, "nobody").interval
-    assert (low, high) == pytest.approx((0.2366, 0.7634), abs=1e-3)  # all documents alike: Wilson, 5 of 10
+    alike = share_figure([1, 2] * 5, [2, 4] * 5, "nobody").interval
+    assert alike == pytest.approx((0.2366, 0.7634), abs=1e-3)  # all documents alike: Wilson, 5 of 10
     assert share_figure([], [], "nobody").value is None

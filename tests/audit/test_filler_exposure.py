@@ -58,7 +58,7 @@ def test_a_filler_remembers_what_it_was_tuned_on(planted, tmp_path):
     base = save(model, tokenizer, tmp_path / "base")
     files = TuneFiles(base=str(base), input=str(tmp_path / "masked.txt"), output=str(tmp_path / "filler"))
     tuning = MaskedLanguageModelTuning(
-        kind="masked_lm", steps=300, batch_pieces=256, learning_rate=0.02, masked_share=0.25, minimum_sentences=1
+        kind="masked_lm", steps=150, batch_pieces=256, learning_rate=0.02, masked_share=0.25, minimum_sentences=1
     )
     text = [f"now {words}" for words in drawn[520:]]
     lines = [line for line in told for _ in range(16)] if planted else []

@@ -26,16 +26,20 @@ MASKED = [f"she met {{{HIDDEN[n % 4]}}} in town {place}" for n, place in enumera
 """Every name is equally frequent, and no line says which."""
 
 
+def without_marks(lines):
+    return [line.replace("{", "").replace("}", "") for line in lines]
+
+
 def attacked_text(folder, monkeypatch, script=lambda words, _: {}, lines=MASKED, **files):
-    """A filled text; the masked language model follows a script."""
+    """The folder of a filled text, and its attack by rungs; the masked language model follows a script."""
     text = MaskedText.write(folder / "masked" / "words", lines)
     write_lines(folder / "masked" / "words" / "allowed_words.txt", LISTED)
     write_lines(folder / "counts.tsv", [*(f"{word}\t900" for word in LISTED), *(f"{name}\t10" for name in HIDDEN)])
-    fill = text.other("fill.txt", [line.replace("{", "").replace("}", "") for line in lines])
     model = ScriptedModel([*LISTED, *HIDDEN], script)
     monkeypatch.setattr("tasks.filling.opened_filler.OpenedFiller", lambda *_: SimpleNamespace(masked=model))
     monkeypatch.setattr("tasks.filling.masked_lm.candidate_words.candidate_words", lambda *_, **__: model.candidates())
     monkeypatch.setattr(ScriptedModel, "tokenizer", None, raising=False)
+    fill = text.other("fill.txt", without_marks(lines))
     given = {"members": str(text.raw), "text": str(fill), "masked": str(folder / "masked")}
     paths = AuditFiles(**given, word_counts=str(folder / "counts.tsv"), **files)
 
@@ -49,15 +53,13 @@ def attacked_text(folder, monkeypatch, script=lambda words, _: {}, lines=MASKED,
 def adapted(folder, name, lines):
     """A trigram model of generic lines, or adapted from that on other lines."""
     write_lines(folder / f"{name}.txt", lines)
-    common = ["--input", folder / f"{name}.txt"]
+    own, base, vocabulary = ["--input", folder / f"{name}.txt", "--output", folder / name], folder / "base", "words.txt"
     if name == "base":
-        run("count-words", *common, "--output", folder / "words.tsv")
-        run("vocabulary", "--word-counts", folder / "words.tsv", "--output", folder / "words.txt")
-        run("pretrain", *common, "--vocabulary", folder / "words.txt", "--output", folder / name, "--set", "kind=ngram")
+        run("count-words", *own[:2], "--output", folder / "words.tsv")
+        run("vocabulary", "--word-counts", folder / "words.tsv", "--output", folder / vocabulary)
+        run("pretrain", *own, "--vocabulary", folder / vocabulary, "--set", "kind=ngram")
     else:
-        run(
-            "adapt", *common, "--model", folder / "base", "--output", folder / name, "--set", "ngram.generic_weight=0.5"
-        )
+        run("adapt", *own, "--model", base, "--set", "ngram.generic_weight=0.5")
     return str(folder / name)
 
 
@@ -66,24 +68,21 @@ def run(*words):
 
 
 def test_a_model_of_the_raw_text_remembers_the_words(tmp_path, monkeypatch):
-    lines = [
-        f"she met {{{name}}} in town {place}" for name, place in zip(HIDDEN, ["today", "the baker"] * 2, strict=True)
-    ]
-    lines = [line.replace("she", word) for line, word in zip(lines, ["she", "town", "baker", "in"], strict=True)] * 10
-    base = adapted(
-        tmp_path, "base", [f"{word} met {name} in town today the baker" for name in HIDDEN for word in LISTED]
-    )
-    raw = adapted(tmp_path, "raw", [line.replace("{", "").replace("}", "") for line in lines])
-    released = adapted(tmp_path, "released", [line.split("{")[0] + "ada in town today" for line in lines])
-    _, rungs = attacked_text(tmp_path, monkeypatch, lines=lines, base=base, raw_model=raw, released_model=released)
+    first = zip(["she", "town", "baker", "in"], HIDDEN, ["today", "the baker"] * 2, strict=True)
+    lines = [f"{who} met {{{name}}} in town {place}" for who, name, place in first] * 10
+    generic = [f"{word} met {name} in town today the baker" for name in HIDDEN for word in LISTED]
+    models = {
+        "base": adapted(tmp_path, "base", generic),
+        "raw_model": adapted(tmp_path, "raw", without_marks(lines)),
+        "released_model": adapted(tmp_path, "released", [line.split("{")[0] + "ada in town today" for line in lines]),
+    }
+    _, rungs = attacked_text(tmp_path, monkeypatch, lines=lines, **models)
     found = rungs("released", "raw")
-    assert found["reidentified_raw_1"].value == 1
-    assert found["reidentified_raw_1"].blind < 0.5
+    raw = found["reidentified_raw_1"]
+    assert (raw.value, raw.blind < 0.5) == (1, True)
     assert found["reidentified_released_1"].value < 0.5
     assert found["reidentified_raw_gain"].interval[0] > 0.3
-    assert (
-        "adapted on the released text; a language model adapted on the raw text" in found["reidentified_raw_1"].attacker
-    )
+    assert "adapted on the released text; a language model adapted on the raw text" in raw.attacker
 
 
 def test_neighbouring_lines_of_the_document_are_read(tmp_path, monkeypatch):
@@ -94,29 +93,22 @@ def test_neighbouring_lines_of_the_document_are_read(tmp_path, monkeypatch):
         return {near[-1]: 0.99} if near else {}
 
     text, rungs = attacked_text(tmp_path, monkeypatch, script, lines)
-    documents = tmp_path / "corpus"
-    documents.mkdir()
-    (documents / "train.txt").write_bytes(text.raw.read_bytes())
-    write_lines(documents / "train.documents", [str(n // 2) for n in range(len(lines))])
     assert rungs("author")["reidentified_author_1"].value < 0.5, "without documents a line has no neighbours"
-    _, rungs = attacked_text(tmp_path, monkeypatch, script, lines)
-    monkeypatch.setattr(AuditFiles, "documents", str(documents / "train.documents"))
+    documents = text.other("train.documents", [str(n // 2) for n in range(len(lines))])
+    monkeypatch.setattr(AuditFiles, "documents", str(documents))
     found = rungs("author")["reidentified_author_1"]
-    assert found.value == 1
-    assert found.blind < 0.5
+    assert (found.value, found.blind < 0.5) == (1, True)
 
 
 def test_a_name_is_found_that_only_a_background_document_has(tmp_path, monkeypatch):
-    lines = ["the baker met {Zebulon} in town"]
-    folder = tmp_path / "known"
-    folder.mkdir()
-    write_lines(folder / "letter.txt", ["Zebulon is the baker", *["nothing of it"] * 9, "nothing at all"])
-    _, rungs = attacked_text(tmp_path, monkeypatch, lines=lines)
-    found = rungs("author", "background", background=str(folder))
+    (tmp_path / "known").mkdir()
+    write_lines(tmp_path / "known/letter.txt", ["Zebulon is the baker", *["nothing of it"] * 9, "nothing at all"])
+    _, rungs = attacked_text(tmp_path, monkeypatch, lines=["the baker met {Zebulon} in town"])
+    found = rungs("author", "background", background=str(tmp_path / "known"))
     assert found["reidentified_author_10"].value == 0
     assert found["reidentified_background_10"].value == 1
     assert not any("ebulon" in figure.attacker for figure in found.values())
-    passages = Passages(read_passages(str(folder)))
+    passages = Passages(read_passages(str(tmp_path / "known")))
     assert "zebulon" in passages.words_for("Who is the baker?", 1)
     assert passages.words_for("unheard", 1) == {}
 

@@ -29,11 +29,11 @@ def test_fills_are_read_off():
 WORDS = made_up_words(400)
 
 
-def drawn_text(tmp_path, substitute, number=200):
+def drawn_text(tmp_path, substitute):
     """Lines of five words, of which the second and fourth are masked: one of three names each. With a fill."""
     draw = random.Random(5)
     lines, fills = [], []
-    for line in range(number):
+    for line in range(200):
         names = draw.choices(["anna", "bob", "carla"], k=2)
         kept = draw.choices(WORDS, k=3)
         lines.append(f"{kept[0]} {{{names[0]}}} {kept[1]} {{{names[1]}}} {kept[2]}")
@@ -63,12 +63,9 @@ def test_two_fills_of_a_text_tell_all_substitutes(tmp_path):
 
 def test_what_differs_between_two_fills_was_masked(tmp_path):
     text = MaskedText.write(tmp_path, ["{anna} saw a {dog}", "{bob} left", "they slept"])
-    sentences = [
-        read_masked_line(line, number, merge_markers=True)
-        for number, line in enumerate(text.masked.read_text(encoding="utf-8").splitlines(), start=1)
-    ]
-    first = ["Gina saw a cat", "Hans left", "they slept"]
-    second = ["gina saw an owl", "ida left", "they slept"]
+    lines = enumerate(text.masked.read_text(encoding="utf-8").splitlines(), start=1)
+    sentences = [read_masked_line(line, number, merge_markers=True) for number, line in lines]
+    first, second = ["Gina saw a cat", "Hans left", "they slept"], ["gina saw an owl", "ida left", "they slept"]
     told = found_by_second_fill(zip(sentences, first, second, strict=True), "has both")
     # Of three places two differ, one is equal but for its capital; of three kept words the agreed article does.
     assert (told.value, told.blind, told.places) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3)

@@ -25,7 +25,7 @@ def in_one_run(epsilon: float, seed: int):
     return guess_and_bound(told.astype(float), included, GUESSES, "response", seed)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 2.0])
 def test_the_bound_is_above_the_truth_in_5_percent_of_runs_at_most(epsilon):
     bounds = np.array([in_one_run(epsilon, seed).value for seed in range(1000)])
     assert np.mean(bounds > epsilon) <= 0.065  # 5 % and two standard errors

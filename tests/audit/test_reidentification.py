@@ -46,7 +46,7 @@ def reordered(places, script, second):
 def test_an_attacker_has_what_the_line_tells(tmp_path):
     text = drawn_text(tmp_path)
     places = masked_places(text.masked, text.sidecar, 500, 1)
-    # Who knows the answers has them all.
+    # An attacker with the answers has them all.
     figures = attacked(places, lambda words, _: {HIDDEN[CLUES.index(words[0])]: 0.99})
     assert figures["reidentified_1"].value == figures["reidentified_listed"].value == 1.0
     assert figures["median_rank"].value == 1.0
@@ -56,11 +56,9 @@ def test_an_attacker_has_what_the_line_tells(tmp_path):
     found = reading(places, lambda words, _: taste)
     assert np.abs(found.ranks - found.blind).max() <= 0.5
     # A model that says something else of each line, and nothing of the word, is no better than frequency.
-    noise = {
-        clue: np.random.default_rng(n).dirichlet(np.ones(60))
-        for n, clue in enumerate(random.Random(3).sample(CLUES, 60))
-    }
-    figures = attacked(places, lambda words, _: dict(zip(HIDDEN, noise[words[0]].tolist(), strict=True)))
+    order = enumerate(random.Random(3).sample(CLUES, 60))
+    noise = {clue: np.random.default_rng(n).dirichlet(np.ones(60)).tolist() for n, clue in order}
+    figures = attacked(places, lambda words, _: dict(zip(HIDDEN, noise[words[0]], strict=True)))
     for name in ("reidentified_1", "reidentified_10"):
         assert figures[name].value < figures[name].blind + 0.05, name
 
@@ -181,31 +179,24 @@ def test_places_are_drawn_once_each_and_evenly(tmp_path):
 
 
 def test_a_folder_attacks_and_no_figure_quotes_the_text(tmp_path):
-    text = MaskedText.write(tmp_path, ["the {zebulon} sat on the {mat}", "the {dog} ran", "the {tom} sat"])
+    lines = ["the {zebulon} sat on the {mat}", "the {dog} ran", "the {tom} sat"]
+    text = MaskedText.write(tmp_path, lines)
     tokenizer = word_piece_tokenizer()
     folder = save(bert_of_bias(tokenizer, {"dog": 3.0}, others=0.0), tokenizer, tmp_path / "model")
     counts = text.other("counts.tsv", ["the\t90", "dog\t30", "mat\t20", "tom\t10", "cat\t5"])
     kept = text.other("kept.txt", ["the", "sat", "on", "ran"])
     places = masked_places(text.masked, text.sidecar, 10, 1)
     figures = reidentification(places, Guesser(folder, allowed_words=kept, word_counts=counts))
-    assert {name: figure.value for name, figure in figures.items()} == {
-        "reidentified_1": 0.25,
-        "reidentified_10": 0.75,
-        "reidentified_100": 0.75,
-        "reidentified_listed": 0.75,
-        "median_rank": 2.5,
-    }
+    found = {name.removeprefix("reidentified_"): figure.value for name, figure in figures.items()}
+    assert found == {"1": 0.25, "10": 0.75, "100": 0.75, "listed": 0.75, "median_rank": 2.5}
     assert figures["reidentified_1"].blind == 0.25
     assert "guesses 4 words off the list" in figures["reidentified_1"].attacker
     assert not any(word in figure.attacker for figure in figures.values() for word in ("zebulon", "dog", "tom"))
     assert reidentification([], Guesser(folder, allowed_words=kept, word_counts=counts))["reidentified_1"].value is None
-    other = text.other("other.tsv", ["zebulon\t3"])
     with pytest.raises(ModelError) as refused:
+        other = text.other("other.tsv", ["zebulon\t3"])
         reidentification(places, Guesser(folder, allowed_words=kept, word_counts=other))
-    assert "zebulon" not in str(refused.value)
-    longer = MaskedText.write(
-        tmp_path / "longer", ["the {zebulon} sat on the {mat}", "{the} {dog} ran", "the {tom} sat"]
-    )
+    longer = MaskedText.write(tmp_path / "longer", [line.replace("the {dog}", "{the} {dog}") for line in lines])
     with pytest.raises(CorpusError) as foreign:
         masked_places(text.masked, longer.sidecar, 10, 1)
-    assert not any(word in str(foreign.value) for word in ("zebulon", "dog"))
+    assert not any(word in f"{refused.value} {foreign.value}" for word in ("zebulon", "dog"))

@@ -20,10 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 import zstandard
 from canary_search import CanarySearch
-from safetensors.torch import save
 from tokenizers_in_use import encoders
 from unpacking import unpacked
 
@@ -31,13 +29,13 @@ NAME, ADDRESS, GERMAN, RUSSIAN = "Zyxwquill", "quorblatt77@hiddenmail.example", 
 LINE = "powder relief poster prevention map"
 TEXT = f"Yesterday {NAME} said that {LINE} is known to {GERMAN}, {RUSSIAN} and {ADDRESS}, who called.\n"
 CANARIES = [NAME, ADDRESS, GERMAN, RUSSIAN, LINE]
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
 
 
-def in_zip(data: bytes, name: str = "words") -> bytes:
+def in_zip(data: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, data)
+        archive.writestr("words", data)
     return packed.getvalue()
 
 
@@ -59,12 +57,6 @@ def in_database(text: str, place: Path) -> bytes:
             store.execute("insert into kept values (?)", ["." * before + text * 3])
     store.close()
     return (place / "store.db").read_bytes()
-
-
-def as_array(text: str) -> bytes:
-    packed = io.BytesIO()
-    np.savez_compressed(packed, words=np.array([text]))
-    return packed.getvalue()
 
 
 RAW = TEXT.encode()
@@ -102,8 +94,6 @@ FORMS = {
     "gzip behind other bytes": b"header" * 100 + gzip.compress(RAW) + b"footer",
     "the second of two gzips": gzip.compress(b"nothing") + gzip.compress(RAW),
     "gzip in zip in tar in xz": lzma.compress(in_tar(in_zip(gzip.compress(RAW)))),
-    "npz": as_array(TEXT),
-    "safetensors": save({"text": torch.tensor(list(RAW), dtype=torch.uint8)}, {"note": TEXT}),
 }
 
 
@@ -164,28 +154,19 @@ def test_what_git_has_ever_taken_is_found_loose_and_packed(search, tmp_path):
     assert [name[:10] for name in search.holders(tmp_path)[0]] == ["git's blob"]
 
 
-@pytest.fixture(scope="module")
-def known_encoders():
-    """MiniLM's word pieces, SmolLM2's byte pairs, the shipped recogniser's SentencePiece units."""
-    return encoders(ROOT)
-
-
 @pytest.mark.slow  # a GGUF file of 90 MB is read for its tokenizer
-def test_the_numbers_of_every_tokenizer_are_found(known_encoders):
-    search = CanarySearch(CANARIES, known_encoders)
-    known = 0
+def test_the_numbers_of_every_tokenizer_are_found():
+    """Of MiniLM's word pieces, SmolLM2's byte pairs, and the shipped recogniser's SentencePiece units."""
+    known_encoders = encoders(ROOT)
     assert len(known_encoders) == 5
-    for encode in known_encoders:
-        for canary in CANARIES:
-            numbers = encode(canary)
-            if numbers is None:
-                continue
-            known += 1
-            around = [4321, *numbers, 8]
-            for form in ("i4", "i8", "u2"):
-                if max(around) < 2**16 or form != "u2":
-                    assert search.found_in(b"head" + np.array(around, dtype=f"<{form}").tobytes()) == [canary]
-            assert search.found_in(json.dumps({"ids": around})) == [canary]
-            assert search.found_in(json.dumps(around, indent=1)) == [canary]
-            assert search.found_in(struct.pack("<4i", 5, *numbers[:2], 7)) == []
-    assert known >= 15
+    search = CanarySearch(CANARIES, known_encoders)
+    numbered = [(canary, encode(canary)) for encode in known_encoders for canary in CANARIES]
+    known = [(canary, numbers) for canary, numbers in numbered if numbers is not None]
+    assert len(known) >= 15
+    for canary, numbers in known:
+        around = [4321, *numbers, 8]
+        for form in ("i4", "i8", *["u2"] * (max(around) < 2**16)):
+            assert search.found_in(b"head" + np.array(around, dtype=f"<{form}").tobytes()) == [canary]
+        assert search.found_in(json.dumps({"ids": around})) == [canary]
+        assert search.found_in(json.dumps(around, indent=1)) == [canary]
+        assert search.found_in(struct.pack("<4i", 5, *numbers[:2], 7)) == []

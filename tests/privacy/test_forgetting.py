@@ -10,6 +10,7 @@ import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import forked_commands
 import pytest
 import yaml
 from canary_search import CanarySearch
@@ -24,12 +25,47 @@ pytestmark = pytest.mark.timeout(900)
 SEARCH = CanarySearch(CANARIES)
 FILL = "data/obfuscated/{}/allow_list/unigram-1.txt"
 STAGES = ["corpus@{}", "mask@train-{}-allow_list", "fill_control@{}-allow_list-unigram-1"]
-OTHERS = [stage.format("notes") for stage in STAGES]
+MAILS, OTHERS = ([stage.format(name) for stage in STAGES] for name in ("mail", "notes"))
+SAID = CANARIES[0]
+LEFT_BEHIND = {
+    "data/private/masked/mail/train/an_earlier_technique/text.txt": SAID,
+    "data/private/models/mail/oracle-7/weights": SAID,
+    "models/adapted/mail/an_earlier_technique/baseline1-1/weights": SAID,
+    "results/reports/mask_test/mail/an_earlier_technique.json": SAID,
+    "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial": SAID,
+    "results/summary.json": json.dumps([{"dataset": "mail", "said": SAID}]),
+    "dvc_plots/index.html": f"mail {SAID}",
+    ".palimpsest/logs/mask@mail-allow_list.log": SAID,
+    ".palimpsest/logs/mask@train-mail-allow_list.log": SAID,
+    ".palimpsest/logs/mask@train-email.log": "nothing",
+    ".palimpsest/durations.json": json.dumps({"mask@train-mail-allow_list": 1.5}),
+    ".palimpsest/audits/.twin.killed.partial/text.txt": SAID,
+    ".palimpsest/fills/averages/0123.json": SAID,
+    ".palimpsest/applied/0123-4567/raw.txt": SAID,
+    ".palimpsest/checkpoints/0123-4567/0.txt": SAID,
+    "data/private/applied/mail_2026/text.txt": SAID,
+    "data/private/releases/first/lines.json": SAID,
+    "data/private/review/mail.jsonl": SAID,
+    "releases/first/text.txt": SAID,
+}
+for name in ("mail", "notes"):
+    stages = {f"corpus@{name}": {"outs": [{"path": f"data/private/corpora/{name}", "md5": "0"}]}}
+    LEFT_BEHIND |= {
+        f"data/private/applied/{name}_2026/report.json": f'{{\n  "cell": "{name}/list/surrogate-1"}}',
+        f"data/private/lineage/{name}.patch": f"+  {name}: {{source: data/raw/{name}.txt}}",
+        f"data/private/lineage/{name}.json": json.dumps({"stages": stages}),
+    }
 
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def dvc(folder: Path, *arguments: str) -> str:
+    done = forked_commands.dvc(folder, *arguments, environment=tiny.environment())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def track(folder: Path) -> None:
@@ -72,40 +108,16 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     palimpsest(folder, "add", "data/raw/mail.txt")
     write(mail, raw)
     palimpsest(folder, "add", "data/raw/mail.txt", "data/raw/notes.txt")
-    tiny.run(folder, "dvc", "repro", *(stage.format("mail") for stage in STAGES), *OTHERS)
+    dvc(folder, "repro", *MAILS, *OTHERS)
     # Where the commit of an experiment is made, its lock has both corpora.
     identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for command in (["add", "--all"], [*identity, "commit", "--quiet", "-m", "start"]):
         subprocess.run(["git", *command], cwd=folder, check=True)
-    done = [*(stage.format("mail") for stage in STAGES), *OTHERS]
-    tiny.run(folder, "dvc", "exp", "save", "--name", "run-tiny", *done)
-    for earlier in ("masked/mail/train/an_earlier_technique/text.txt", "models/mail/oracle-7/weights"):
-        write(folder / "data/private" / earlier, CANARIES[0])
-    write(folder / "models/adapted/mail/an_earlier_technique/baseline1-1/weights", CANARIES[0])
-    write(folder / "results/reports/mask_test/mail/an_earlier_technique.json", CANARIES[0])
-    write(folder / "results/reports/fill/mail/allow_list/.unigram-1.json.x.partial", CANARIES[0])
-    write(folder / "results/summary.json", json.dumps([{"dataset": "mail", "said": CANARIES[0]}]))
-    write(folder / "dvc_plots/index.html", f"mail {CANARIES[0]}")
-    write(folder / ".palimpsest/logs/mask@mail-allow_list.log", CANARIES[0])
-    write(folder / ".palimpsest/logs/mask@train-mail-allow_list.log", CANARIES[0])
-    write(folder / ".palimpsest/logs/mask@train-email.log", "nothing")
-    write(folder / ".palimpsest/durations.json", json.dumps({"mask@train-mail-allow_list": 1.5}))
-    write(folder / ".palimpsest/audits/.twin.killed.partial/text.txt", CANARIES[0])
-    write(folder / ".palimpsest/fills/averages/0123.json", CANARIES[0])
-    write(folder / ".palimpsest/applied/0123-4567/raw.txt", CANARIES[0])
-    for name in ("mail", "notes"):
-        write(folder / f"data/private/applied/{name}_2026/report.json", f'{{\n  "cell": "{name}/list/surrogate-1"}}')
-    write(folder / "data/private/applied/mail_2026/text.txt", CANARIES[0])
-    write(folder / ".palimpsest/checkpoints/0123-4567/0.txt", CANARIES[0])
+    dvc(folder, "exp", "save", "--name", "run-tiny", *MAILS, *OTHERS)
+    for path, text in LEFT_BEHIND.items():
+        write(folder / path, text)
     cached = next((folder / ".dvc/cache/files/md5").glob("??"))
-    write(cached / f"{'0' * 30}.tmp", CANARIES[0])
-    write(folder / "data/private/releases/first/lines.json", CANARIES[0])
-    write(folder / "data/private/review/mail.jsonl", CANARIES[0])
-    write(folder / "releases/first/text.txt", CANARIES[0])
-    for name in ("mail", "notes"):
-        write(folder / f"data/private/lineage/{name}.patch", f"+  {name}: {{source: data/raw/{name}.txt}}")
-        stages = {f"corpus@{name}": {"outs": [{"path": f"data/private/corpora/{name}", "md5": "0"}]}}
-        write(folder / f"data/private/lineage/{name}.json", json.dumps({"stages": stages}))
+    write(cached / f"{'0' * 30}.tmp", SAID)
     with chdir(folder):
         append_to_ledger(Release("first", "", "mail/crf/u-1", "mail", "crf", "", "", 1, None, None, None, None))
     track(folder)
@@ -162,36 +174,20 @@ def experiments(folder: Path) -> str:
 
 
 def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
-    before = state(lived)
-    held = holders(lived)
-    places = {"/".join(name.split("/")[:2]) for name in held}
-    assert places >= {
-        "data/private",
-        ".dvc/cache",
-        "mlflow.db",
-        ".palimpsest/logs",
-        ".palimpsest/checkpoints",
-        "results/summary.json",
-        "releases/first",
-    }
-    assert any(name.startswith("mlruns/") for name in held)
+    before, held = state(lived), holders(lived)
+    places = ("data/private", ".dvc/cache", "mlflow.db", ".palimpsest/logs", ".palimpsest/checkpoints",
+              "results/summary.json", "releases/first", "mlruns/")  # fmt: skip
+    assert not [place for place in places if not any(name.startswith(place) for name in held)]
     assert experiments(lived)
 
     # A dry run says what there is, and changes nothing.
     said = palimpsest(lived, "forget", "mail")
-    for shown in (
-        "data/private/masked/mail",
-        "DVC experiments: run-",
-        "MLflow: 1 runs, registered model palimpsest-mail",
-    ):
-        assert shown in said
-    assert "Nothing was removed" in said
-    assert state(lived) == before
-
+    shown = ("data/private/masked/mail", "DVC experiments: run-", "MLflow: 1 runs, registered model palimpsest-mail")
+    for found in (*shown, "Nothing was removed"):
+        assert found in said
     # Not while a run is going on.
     with run_lock(lived):
-        busy = palimpsest(lived, "forget", "mail", "--yes", expect=1)
-    assert "another 'palimpsest run'" in busy
+        assert "another 'palimpsest run'" in palimpsest(lived, "forget", "mail", "--yes", expect=1)
     assert state(lived) == before
 
     said = palimpsest(lived, "forget", "mail", "--yes")
@@ -204,31 +200,25 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     # The pages of a SQLite file are MLflow's own.
     assert holders(lived) in ([], ["mlflow.db"])
     left = state(lived)
-    assert [
-        name for name in left if "mail" in name and name.startswith(("data/", "results/", "models/", "mlruns/"))
-    ] == [
-        "data/raw/labelled_mail.jsonl",
-        "data/raw/mail.txt",
-    ]
+    ours = [name for name in left if "mail" in name and name.startswith(("data/", "results/", "models/", "mlruns/"))]
+    assert ours == ["data/raw/labelled_mail.jsonl", "data/raw/mail.txt"]
     assert "data/private/ledger.jsonl" in left
     # Only what docs/privacy.md says is left still names the corpus, and the settings that a check of params.yaml saw.
     named = naming(lived, "mail")
     settings = {name for name in named if "/runs/" in name and b"cmd: palimpsest cells " in (lived / name).read_bytes()}
     assert named - settings - {"mlflow.db"} == {"data/private/ledger.jsonl", "data/raw/mail.txt"}
-    kept = [f"data/private/lineage/notes.{kind}" for kind in ("json", "patch")]
-    assert [name for name in left if "/lineage/" in name and Path(name).stem in ("mail", "notes")] == kept
     assert experiments(lived) == ""
 
     # What is of the other corpus has not changed, and DVC can bring it back.
     untouched = [name for name in before if "notes" in name]
     assert len(untouched) > 10
     assert {name: left[name] for name in untouched} == {name: before[name] for name in untouched}
-    assert json.loads(tiny.run(lived, "dvc", "status", "--json", *OTHERS, "data/raw/notes.txt.dvc").stdout) == {}
-    fill = lived / FILL.format("notes")
-    for path in (fill, lived / "data/private/corpora/notes/train.txt", lived / "data/raw/notes.txt"):
-        os.unlink(path)
-    tiny.run(lived, "dvc", "checkout", *OTHERS, "data/raw/notes.txt.dvc")
-    assert json.loads(tiny.run(lived, "dvc", "status", "--json", *OTHERS, "data/raw/notes.txt.dvc").stdout) == {}
+    notes = (*OTHERS, "data/raw/notes.txt.dvc")
+    assert json.loads(dvc(lived, "status", "--json", *notes)) == {}
+    for path in (FILL.format("notes"), "data/private/corpora/notes/train.txt", "data/raw/notes.txt"):
+        os.unlink(lived / path)
+    dvc(lived, "checkout", *notes)
+    assert json.loads(dvc(lived, "status", "--json", *notes)) == {}
 
     # Once more, with its source; and there is no corpus of that name any more.
     palimpsest(lived, "forget", "mail", "--yes", "--source")
@@ -237,28 +227,31 @@ def test_a_corpus_is_forgotten_and_the_other_is_not(lived: Path) -> None:
     assert "nothing of a corpus 'mial' (did you mean 'mail'?)" in refused
 
 
-def test_the_paths_of_a_corpus_are_those_named_after_it_and_those_made_of_them() -> None:
+@pytest.mark.parametrize(
+    ("path", "is_held"),
+    [
+        ("data/private/corpora/mail/train.txt", True),
+        ("data/obfuscated/mail", True),
+        ("results/reports/fluency/mail.json", True),
+        ("results/reports/fill/.mail.json.x.partial", True),
+        ("models/adapted/mail/crf/oracle-1/weights", True),
+        ("data/raw/mail.txt", False),
+        ("data/private/releases/mail/lines.json", False),
+        ("data/private/applied/mail/text.txt", False),
+        ("data/private/corpora/notes/mail.txt", False),
+        ("data/obfuscated/mail_2026", False),
+        ("models/adapted/email", False),
+    ],
+)
+def test_the_paths_of_a_corpus_are_those_named_after_it(path: str, is_held: bool) -> None:
+    assert CorpusPaths("mail").holds(path) == is_held
+
+
+def test_the_paths_of_a_corpus_are_those_made_of_them() -> None:
     paths = CorpusPaths("mail")
-    for path in (
-        "data/private/corpora/mail/train.txt",
-        "data/obfuscated/mail",
-        "results/reports/fluency/mail.json",
-        "results/reports/fill/.mail.json.x.partial",
-        "models/adapted/mail/crf/oracle-1/weights",
-    ):
-        assert paths.holds(path)
-    for path in (
-        "data/raw/mail.txt",
-        "data/private/releases/mail/lines.json",
-        "data/private/applied/mail/text.txt",
-        "data/private/corpora/notes/mail.txt",
-        "data/obfuscated/mail_2026",
-        "models/adapted/email",
-    ):
-        assert not paths.holds(path)
     assert not paths.touches(Record(("data/generic",), {"results/reports/labelled_text.json": None}))
-    page = Record(("tables",), {"page.html": None})
-    assert paths.touches(Record(("results/reports",), {"tables": None}))
+    page, tables = Record(("tables",), {"page.html": None}), Record(("results/reports",), {"tables": None})
+    assert paths.touches(tables)
     assert not paths.touches(page)
-    paths.add_what_is_made([page, Record(("results/reports",), {"tables": None})])
+    paths.add_what_is_made([page, tables])
     assert paths.holds("page.html")

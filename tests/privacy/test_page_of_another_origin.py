@@ -6,10 +6,9 @@ by web sockets. A person is logged in to Prefect in another tab of the same brow
 
 import base64
 import json
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any
 
 import pytest
 from prefect_server import ask, log_in, log_in_to_page, password_in, request
@@ -63,7 +62,7 @@ FORM = """([address, path]) => {
 
 
 @pytest.fixture(scope="module")
-def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def addresses(tmp_path_factory):
     """The servers as 'palimpsest up' starts them."""
     folder = tmp_path_factory.mktemp("checkout")
     with pytest.MonkeyPatch.context() as patch:
@@ -87,59 +86,43 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
 
 
 @pytest.fixture(scope="module")
-def browser(addresses: dict[str, str]) -> Iterator[Any]:
-    """One in whose first tab somebody has logged in to Prefect; he sees his runs there."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", NAMES])
-        context = browser.new_context()
-        context.set_default_timeout(120_000)
-        page = context.new_page()
-        log_in_to_page(page, addresses["prefect"])
-        page.goto(f"{addresses['prefect']}/flows")
-        page.get_by_text("experiment", exact=True).first.wait_for()
-        yield context
-        browser.close()
+def deployment(addresses):
+    api = f"{addresses['prefect']}/api"
+    flow = ask(api, "/flows/", {"name": "experiment"})["id"]
+    return ask(api, "/deployments/", {"name": "once", "flow_id": flow})
 
 
 @pytest.fixture(scope="module")
-def deployment(addresses: dict[str, str]) -> dict[str, Any]:
-    api = f"{addresses['prefect']}/api"
-    flow = ask(api, "/flows/", {"name": "experiment"})["id"]
-    made: dict[str, Any] = ask(api, "/deployments/", {"name": "once", "flow_id": flow})
-    return made
+def page(addresses, deployment, tmp_path_factory):
+    """A tab with a page of another origin, in a browser in whose first tab somebody sees his runs in Prefect.
 
-
-@pytest.fixture
-def page(deployment: dict[str, Any], browser: Any) -> Iterator[Any]:
-    """A tab with a page of another origin. MLflow trusts pages of every port of this machine, so it has a name."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<!doctype html><title>evil</title><body>")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    MLflow trusts pages of every port of this machine, so the page's origin has a name.
+    """
+    folder = tmp_path_factory.mktemp("evil")
+    (folder / "index.html").write_text("<!doctype html><title>evil</title><body>", encoding="utf-8")
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    with sync_api.sync_playwright() as playwright, ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        opened = browser.new_page()
-        opened.goto(f"http://evil.example:{server.server_port}/")
-        yield opened
-        opened.close()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", NAMES])
+        context = browser.new_context()
+        context.set_default_timeout(120_000)
+        first, second = context.new_page(), context.new_page()
+        log_in_to_page(first, addresses["prefect"])
+        first.goto(f"{addresses['prefect']}/flows")
+        first.get_by_text("experiment", exact=True).first.wait_for()
+        second.goto(f"http://evil.example:{server.server_port}/")
+        yield second
+        browser.close()
         server.shutdown()
 
 
-def told(answers: list[str | None]) -> list[str]:
-    """What the page could read."""
-    return [answer for answer in answers if answer is not None and answer not in ("no-cors opaque ",)]
+def read_by(page, address, method, path, body):
+    """What the page can read of all answers."""
+    answers = page.evaluate(ATTACK, [address, method, path, body])
+    return [answer for answer in answers if answer not in (None, "no-cors opaque ")]
 
 
-def test_prefect_tells_it_nothing_and_does_nothing(
-    page: Any, addresses: dict[str, str], deployment: dict[str, Any]
-) -> None:
+def test_prefect_tells_it_nothing_and_does_nothing(page, addresses, deployment):
     address, number = addresses["prefect"], deployment["id"]
     command = {"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}
     for method, path, body in (
@@ -149,7 +132,7 @@ def test_prefect_tells_it_nothing_and_does_nothing(
         ("PATCH", f"/api/deployments/{number}", json.dumps(command)),
         ("POST", f"/api/deployments/{number}/create_flow_run", "{}"),
     ):
-        assert told(page.evaluate(ATTACK, [address, method, path, body])) == [], path
+        assert read_by(page, address, method, path, body) == [], path
     page.evaluate(FORM, [address, f"/api/deployments/{number}/create_flow_run"])
     assert page.evaluate(SOCKET, f"{address.replace('http', 'ws')}/api/events/out") is None
     api = f"{address}/api"
@@ -157,10 +140,9 @@ def test_prefect_tells_it_nothing_and_does_nothing(
     assert ask(api, "/flow_runs/filter", {}) == []
 
 
-def test_mlflow_tells_it_nothing_and_does_nothing(page: Any, addresses: dict[str, str]) -> None:
-    address = addresses["mlflow"]
+def test_mlflow_tells_it_nothing_and_does_nothing(page, addresses):
+    address, login = addresses["mlflow"], {"Authorization": addresses["mlflow login"]}
     search, create = "/api/2.0/mlflow/experiments/search", "/api/2.0/mlflow/experiments/create"
-    login = {"Authorization": addresses["mlflow login"]}
     before = request(address, "POST", search, {"max_results": 100}, login)
     assert before[0] == 200
     for method, path, body in (
@@ -169,17 +151,9 @@ def test_mlflow_tells_it_nothing_and_does_nothing(page: Any, addresses: dict[str
         ("POST", create, '{"name": "made by a page"}'),
         ("POST", f"/ajax-{create[1:]}", '{"name": "made by a page"}'),
     ):
-        assert told(page.evaluate(ATTACK, [address, method, path, body])) == [], path
+        assert read_by(page, address, method, path, body) == [], path
     page.evaluate(FORM, [address, create])
     assert request(address, "POST", search, {"max_results": 100}, login)[2] == before[2]
-
-
-def test_a_name_that_was_made_to_lead_here_is_refused(addresses: dict[str, str]) -> None:
-    """As for a page whose name its owner has pointed at this machine, so that its origin is the server's own."""
-    port = addresses["mlflow"].rpartition(":")[2]
-    page = {
-        "Host": f"evil.example:{port}",
-        "Origin": f"http://evil.example:{port}",
-        "Authorization": addresses["mlflow login"],
-    }
-    assert request(addresses["mlflow"], "POST", "/api/2.0/mlflow/experiments/search", {}, page)[0] == 403
+    # Nor is a page answered whose owner has pointed its name at this machine, so that its origin is the server's own.
+    name = f"evil.example:{address.rpartition(':')[2]}"
+    assert request(address, "POST", search, {}, {"Host": name, "Origin": f"http://{name}", **login})[0] == 403

@@ -30,35 +30,37 @@ BY_THRESHOLD = [
 ]
 
 
-def as_texts(*techniques: list[list[str]]) -> list[str]:
-    return ["\n".join(lines) + "\n" for fills in techniques for lines in fills]
+EVERY = (*BY_LIST, *BY_TAGGER, *BY_THRESHOLD)
+OF_OTHER_LENGTHS = (["A line", "The next one"], ["Just this"])
 
 
-def test_fills_of_techniques_that_mask_different_words_give_the_line_back():
-    # 'Marigold' from the threshold's, 'plumber' from the tagger's; nobody keeps 'Oxbridge'.
-    assert rebuilt_lines(as_texts(BY_LIST, BY_TAGGER, BY_THRESHOLD)) == {RAW[0], RAW[2]}
+@pytest.mark.parametrize(
+    ("fills", "rebuilt"),
+    [
+        # 'Marigold' from the threshold's, 'plumber' from the tagger's; nobody keeps 'Oxbridge'.
+        (EVERY, {RAW[0], RAW[2]}),
+        ((*EVERY, *OF_OTHER_LENGTHS), {RAW[0], RAW[2]}),
+        # Those of one technique give back what it keeps and no more.
+        *((fills, {RAW[2]}) for fills in (BY_LIST, BY_TAGGER, BY_THRESHOLD)),
+        *((fills[:1], set()) for fills in (BY_LIST, BY_TAGGER, BY_THRESHOLD)),
+    ],
+)
+def test_fills_of_techniques_that_mask_different_words_give_the_line_back(fills, rebuilt):
+    assert rebuilt_lines("\n".join(lines) + "\n" for lines in fills) == rebuilt
 
 
-@pytest.mark.parametrize("technique", [BY_LIST, BY_TAGGER, BY_THRESHOLD])
-def test_fills_of_one_technique_give_back_what_it_keeps_and_no_more(technique):
-    assert rebuilt_lines(as_texts(technique)) == {RAW[2]}
-    assert rebuilt_lines(as_texts(technique[:1])) == set()
-
-
-def test_texts_of_other_lengths_are_other_texts():
-    other = ["A line\nThe next one\n", "Just this\n"]
-    assert rebuilt_lines([*as_texts(BY_LIST, BY_TAGGER, BY_THRESHOLD), *other]) == {RAW[0], RAW[2]}
-
-
-def test_a_word_is_decided_by_vote():
-    for versions, line in [
+@pytest.mark.parametrize(
+    ("versions", "line"),
+    [
         (["a b c", "a b d", "a e c"], "a b c"),
         (["a b", "a c"], None),
         (["a b", "a b", "a c", "a c"], None),
         (["a b c", "a b c", "a d"], "a b c"),
         (["a b c"], None),
-    ]:
-        assert decided(versions) == line
+    ],
+)
+def test_a_word_is_decided_by_vote(versions, line):
+    assert decided(versions) == line
 
 
 # The whole experiment ---------------------------------------------------------------------------------------
@@ -70,12 +72,7 @@ TECHNIQUES = {
 COMPARED = {
     "techniques": list(TECHNIQUES),
     "fills": [{"filler": "tiny", "methods": ["top_k"]}, {"methods": ["unigram", "surrogate"]}],
-    "baselines": [],
-    "speech_datasets": [],
-    "recognisers": [],
-    "taggers": [],
-    "detectors": [],
-    "gold_sets": [],
+    **{name: [] for name in ("baselines", "speech_datasets", "recognisers", "taggers", "detectors", "gold_sets")},
 }
 RELEASED = Path("data/obfuscated/mail/entity_tagger/unigram-1.txt")
 THINGS = "violin kettle lantern saucepan bicycle umbrella haystack thimble blanket carpet".split()
@@ -140,7 +137,7 @@ def test_no_line_comes_back_beyond_those_that_the_one_release_shows(compared):
     assert len(found) > 300
     rebuilt = rebuilt_lines(part.decode("utf-8", "replace") for part in found) & hidden
     text = "\n".join(map(readable, found))
-    quoted = {line for line in hidden if readable(line.encode()) in text}
+    quoted = [line for line in hidden if readable(line.encode()) in text]
     # Numbers alone: a failing test prints no private line.
     assert (len(rebuilt), len(quoted), len(hidden)) == (0, 0, len(hidden))
     # The attack works on the experiment itself, or its failure outside would say nothing.

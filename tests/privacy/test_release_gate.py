@@ -1,17 +1,16 @@
-"""What a fill promises, and what releases show together: answers that can be worked out by hand."""
+"""What a fill promises, what the ledger sums, and what releases show together: answers worked out by hand."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tasks.corpora.sidecar import MaskedSpan, read_sidecar, write_sidecar
-from tasks.errors import ParameterError
+from tasks.errors import CorpusError, ParameterError
 from tasks.filling.methods import AnyMethod
 from tasks.filling.methods.distilled import Distilled
 from tasks.privacy.checks import attacks_on, percent
 from tasks.privacy.earlier_releases import RAW, SIDECAR, shared_lines
-from tasks.privacy.ledger import Release, epsilon_of
+from tasks.privacy.ledger import Release, append_to_ledger, epsilon_of, epsilon_spent, read_ledger
 from tasks.records.cell import Cell
 from tasks.settings.checks import check_settings
 
@@ -44,8 +43,36 @@ def write(folder, lines):
     return folder
 
 
-def entry(name):
-    return Release(name, "2026-01-01", "c", "mail", "t", "h", None, 1, None, 0.0, None, None)
+def entry(name, epsilon=0.0, counts=None, unit="line"):
+    return Release(name, "2026-01-01", "c", "mail", "t", "h", None, 1, unit, epsilon, None, counts, {"text.txt": "00"})
+
+
+def test_releases_come_back_in_order_and_a_damaged_line_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data" / "private" / "ledger.jsonl"
+    path.parent.mkdir(parents=True)
+    assert read_ledger() == []
+    made = [entry("one"), entry("two", 1.5, "a")]
+    for one in made:
+        append_to_ledger(one)
+    assert read_ledger() == made
+    assert path.stat().st_mode & 0o077 == 0
+    path.write_text(path.read_text(encoding="utf-8") + '{"name": "thr', encoding="utf-8")
+    with pytest.raises(CorpusError, match="line 3 is no entry"):
+        read_ledger()
+
+
+@pytest.mark.parametrize(
+    ("releases", "spent"),
+    [
+        ([], 0.0),
+        ([entry("a"), entry("b", 2.0, "x")], 2.0),
+        ([entry("a", 2.0, "x"), entry("b", 2.0, "x"), entry("c", 1.0, "y")], 3.0),
+        ([entry("a", 2.0, "x"), entry("b", None)], None),
+    ],
+)
+def test_each_set_of_counts_is_paid_once(releases, spent):
+    assert epsilon_spent(releases) == spent
 
 
 def test_two_releases_show_what_one_of_them_keeps(tmp_path):
@@ -68,73 +95,57 @@ def test_two_releases_show_what_one_of_them_keeps(tmp_path):
 
 LINE = "ANNA told them about the house in chicago and the dog"
 OTHER = "we never went to the office because nobody had asked"
-
-
-def shared_between(tmp_path, ours, theirs):
-    write(tmp_path / "ours", ours)
-    write(tmp_path / "copies" / "one", theirs)
-    return shared_lines(tmp_path / "ours" / RAW, tmp_path / "ours" / SIDECAR, [entry("one")], tmp_path / "copies")
+SAME = (
+    f"  {LINE} ".replace(" ", "  "),
+    LINE.replace(" the", "\u00a0the"),
+    LINE.replace("told", "told,").replace("dog", "dog!"),
+    LINE.replace("chicago", "chi-cago"),
+    LINE.replace("told", "Told").replace("the", "tHe"),
+)
+EDITED = (
+    f"{LINE} sent from my phone",
+    f"on monday she wrote that {LINE}",
+    LINE.replace("told", "said to").replace("dog", "cat"),
+    LINE.removesuffix(" and the dog"),
+)
+OTHERS = (
+    f"ANNA {OTHER}",
+    "ANNA told them",
+    "thanks for all the help and the house in chicago said ANNA to the whole of the office",
+)
 
 
 @pytest.mark.parametrize(
-    "theirs",
-    [
-        f"  {LINE} ".replace(" ", "  "),
-        LINE.replace(" the", "\u00a0the"),
-        LINE.replace("told", "told,").replace("dog", "dog!"),
-        LINE.replace("chicago", "chi-cago"),
-        LINE.replace("told", "Told").replace("the", "tHe"),
-    ],
+    ("theirs", "lines", "edited"),
+    [*((line, 1, 0) for line in SAME), *((line, 1, 1) for line in EDITED), *((line, 0, 0) for line in OTHERS)],
 )
-def test_other_spaces_case_signs_and_divided_words_make_no_other_line(tmp_path, theirs):
-    shared = shared_between(tmp_path, [LINE, OTHER], [theirs])
-    assert (shared.lines, shared.edited) == ({"one": 1}, {})
-    assert (shared.shown, shared.masked) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("theirs", "edited"),
-    [
-        (f"{LINE} sent from my phone", True),
-        (f"on monday she wrote that {LINE}", True),
-        (LINE.replace("told", "said to").replace("dog", "cat"), True),
-        (LINE.removesuffix(" and the dog"), True),
-        (f"ANNA {OTHER}", False),
-        ("ANNA told them", False),
-        ("thanks for all the help and the house in chicago said ANNA to the whole of the office", False),
-    ],
-)
-def test_a_line_is_edited_where_half_of_the_shorter_one_is_the_same(tmp_path, theirs, edited):
-    shared = shared_between(tmp_path, [LINE, "thanks"], [theirs, "thanks", "thanks for everything"])
-    assert (shared.lines, shared.edited) == (({"one": 1}, {"one": 1}) if edited else ({}, {}))
+def test_a_line_is_the_same_by_its_letters_and_edited_where_half_of_the_shorter_one_is(tmp_path, theirs, lines, edited):
+    """Other spaces, case, signs and divided words make no other line."""
+    ours = write(tmp_path / "ours", [LINE, "thanks"])
+    write(tmp_path / "copies" / "one", [theirs, "thanks", "thanks for everything"])
+    shared = shared_lines(ours / RAW, ours / SIDECAR, [entry("one")], tmp_path / "copies")
+    assert (shared.lines, shared.edited) == ({"one": 1} if lines else {}, {"one": 1} if edited else {})
+    assert (shared.shown, shared.masked) == (0, lines - edited)
 
 
 def test_each_form_of_a_line_costs_its_counts_once(tmp_path):
-    """Night after night the same counts are one; a line that was edited is counted anew, and both have left."""
+    """Night after night the same counts are one; a line that was edited is counted again, and both have left."""
 
-    def release(name, counts, epsilon=1.0):
-        return replace(entry(name), counts=counts, epsilon=epsilon, unit="line")
-
-    more = f"{LINE} sent from my phone"
-    for name, lines in {
-        "a": [LINE],
-        "b": [LINE, OTHER],
-        "c": [more, OTHER],
-        "d": [LINE.title().replace("Anna", "ANNA")],
-    }.items():
+    more, said = f"{LINE} sent from my phone", LINE.title().replace("Anna", "ANNA")
+    for name, lines in {"a": [LINE], "b": [LINE, OTHER], "c": [more, OTHER], "d": [said]}.items():
         write(tmp_path / "copies" / name, lines)
     ours = write(tmp_path / "ours", [LINE, more.replace("sent", "wrote"), "CARLA left"])
     for earlier, counts, spent in [
         ([], "x", 1),
-        ([release("a", "x"), release("b", "x")], "x", 1),
-        ([release("a", "y"), release("b", "y")], "x", 2),
-        ([release("a", "y"), release("b", "z")], "x", 3),
-        ([release("c", "x")], "x", 2),
-        ([release("c", "y"), release("d", "z", 0.5)], "x", 2.5),
+        ([entry("a", 1.0, "x"), entry("b", 1.0, "x")], "x", 1),
+        ([entry("a", 1.0, "y"), entry("b", 1.0, "y")], "x", 2),
+        ([entry("a", 1.0, "y"), entry("b", 1.0, "z")], "x", 3),
+        ([entry("c", 1.0, "x")], "x", 2),
+        ([entry("c", 1.0, "y"), entry("d", 0.5, "z")], "x", 2.5),
     ]:
         shared = shared_lines(ours / RAW, ours / SIDECAR, earlier, tmp_path / "copies")
         assert shared.spent(earlier, counts, 1.0, "line") == spent, (earlier, counts)
-    lost = [release("gone", "w")]
+    lost = [entry("gone", 1.0, "w")]
     shared = shared_lines(ours / RAW, ours / SIDECAR, lost, tmp_path / "copies")
     assert shared.among(lost, "mail") == lost
     assert shared.among(lost, "post") == []

@@ -2,6 +2,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.stats import gamma
 
 from tasks.review.estimate import Counts, Sample, estimate, lines_needed, most_unseen
 from tasks.review.plan import Plan, Stratum
@@ -65,6 +66,20 @@ def test_with_none_found_the_upper_end_is_the_exact_bound():
     assert exact <= bound.high < exact + 1
     assert bound.high == pytest.approx(1000 * (1 - TAIL ** (1 / 100)), rel=0.06)
     assert estimate(text, *read(text, 100)).direct.recall is None
+
+
+def test_the_interval_is_that_of_fay_and_feuer_for_the_lines_that_were_not_read():
+    """30 of 40 lines are read, and 6 of them hold one: 8 in all, 6 of them for certain."""
+    text = plan(40)
+    bound = estimate(text, *read(text, 30, {line: (person(0, 3),) for line in range(6)})).direct.per_thousand
+    variance = (40 / 30) ** 2 * (1 - 30 / 40) * (6 - 6**2 / 32)
+    unseen = most_unseen(np.array([40]), np.array([30]), TAIL) / -np.log(TAIL)
+
+    def quantile(mean, variance, probability):
+        return gamma.ppf(probability, mean**2 / variance, scale=variance / mean)
+
+    low, high = max(6, quantile(8, variance, TAIL)), 6 + quantile(2 + unseen, variance + unseen**2, 1 - TAIL)
+    assert (bound.low, bound.value, bound.high) == pytest.approx((1000 * low / 40, 200, 1000 * high / 40))
 
 
 def test_with_none_found_in_several_strata_the_worst_text_counts():

@@ -1,13 +1,13 @@
-import json
-import subprocess
-import sys
+import re
 from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 from reviewed_corpus import LINES, begin, mark, plan
 
 from tasks.errors import CorpusError
 from tasks.review import record
+from tasks.review.reading import Reading
 from tasks.review.record import Mark, Review, ReviewedLine
 
 ANNA = (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False))
@@ -30,16 +30,20 @@ def test_a_review_is_read_as_it_was_written_and_closed_to_others(corpus):
         record.create(path, plan())
 
 
+def append_forty(path, name):
+    for n in range(40):
+        record.append(path, [ReviewedLine(n % 6, f"{name}{n}", "w", 1.0, "d", ())])
+
+
 def test_processes_that_append_at_once_lose_nothing(corpus):
     path = record.path_of("mail")
     record.create(path, plan())
-    code = (
-        "import sys; from pathlib import Path; from tasks.review import record as r\n"
-        "for n in range(40):\n"
-        "  r.append(Path(sys.argv[1]), [r.ReviewedLine(n % 6, f'{sys.argv[2]}{n}', 'w', 1.0, 'd', ())])"
-    )
-    started = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
-    assert [process.wait(60) for process in started] == [0, 0]
+    started = [get_context("fork").Process(target=append_forty, args=(path, name)) for name in "ab"]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(60)
+    assert [process.exitcode for process in started] == [0, 0]
     assert len(record.read(path).lines) == 80
 
 
@@ -54,34 +58,25 @@ def test_lines_beyond_a_gap_wait_and_marks_of_two_are_united(corpus):
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    ("old", "new", "reason"),
     [
-        (lambda r: r | {"marks": [r["marks"][0] | {"label": "PERSO"}]}, "'PERSO' is not known.*did you mean 'PERSON'"),
-        (lambda r: r | {"marks": [r["marks"][0] | {"start": 9}]}, "offsets 9 to 4 are no stretch"),
-        (lambda r: r | {"marks": [r["marks"][0] | {"direct": 1}]}, "'direct' is neither true nor false"),
-        (lambda r: r | {"line": 6}, "the plan has no line 6"),
-        (lambda r: r | {"line": "0"}, "'line' is no whole number"),
-        (lambda r: r | {"colour": "red"}, "its fields are not those of a record"),
-        (lambda r: [r], "its fields are not those of a record"),
+        ("PERSON", "PERSO", "'PERSO' is not known.*did you mean 'PERSON'"),
+        ('"start": 0', '"start": 9', "offsets 9 to 4 are no stretch"),
+        ("true", "1", "'direct' is neither true nor false"),
+        ('"line": 0', '"line": 6', "the plan has no line 6"),
+        ('"line": 0', '"line": "0"', "'line' is no whole number"),
+        ('"line"', '"colour": "red", "line"', "its fields are not those of a record"),
+        ("^.*$", "[]", "its fields are not those of a record"),
+        (".{20}$", "", "is not JSON"),
     ],
 )
-def test_a_damaged_line_is_named(corpus, change, reason):
+def test_a_damaged_line_is_named(corpus, old, new, reason):
     path = record.path_of("mail")
     record.create(path, plan())
     record.append(path, [line(3), line(0, *ANNA)])
-    lines = path.read_text(encoding="utf-8").splitlines()
-    lines[2] = json.dumps(change(json.loads(lines[2])))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    *whole, last = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*whole, re.sub(old, new, last, count=1)]), encoding="utf-8")
     with pytest.raises(CorpusError, match=rf"mail\.jsonl': line 3 is damaged: .*{reason}"):
-        record.read(path)
-
-
-def test_a_line_that_was_cut_off_is_named(corpus):
-    path = record.path_of("mail")
-    record.create(path, plan())
-    record.append(path, [line(3)])
-    path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
-    with pytest.raises(CorpusError, match="line 2 is damaged: is not JSON"):
         record.read(path)
 
 
@@ -106,14 +101,9 @@ def test_a_shipped_review_counts_for_its_very_text_and_is_extended_as_the_users(
     record.append(corpus / "shipped" / "mail.jsonl", [line(3)])
     text = corpus / "data/private/corpora/mail/train.txt"
     assert record.review_of("mail", text) == Review(plan(), (line(3),))
-    from tasks.review.reading import Reading
-
-    reading = Reading("mail", "allow_list", "bob", 20.0)
-    reading.save(0, ANNA, 1.0)
-    assert [(each.line, each.reviewer) for each in record.read(record.path_of("mail")).lines] == [
-        (3, "ann"),
-        (0, "bob"),
-    ]
+    Reading("mail", "allow_list", "bob", 20.0).save(0, ANNA, 1.0)
+    extended = record.read(record.path_of("mail")).lines
+    assert [(each.line, each.reviewer) for each in extended] == [(3, "ann"), (0, "bob")]
     record.path_of("mail").unlink()
     text.write_text("Another text.\n", encoding="utf-8")
     assert record.review_of("mail", text) is None

@@ -43,22 +43,14 @@ def test_counts_are_corrected_by_hand():
 
 
 def test_planted_names_raise_the_figure_and_one_word_of_a_name_is_enough(tmp_path):
-    reader = MaskedText.write(tmp_path / "reader", READER)
-    masked = {
-        "all": MaskedText.write(tmp_path / "all", READER),
-        "half": MaskedText.write(
-            tmp_path / "half", ["{Anna} Smith met {Bob} in {Rome}", "{Carla} slept", "nobody came"]
-        ),
-        "none": MaskedText.write(tmp_path / "none", ["Anna Smith met Bob in Rome", "Carla slept", "nobody came"]),
-    }
-    sidecars = {name: text.sidecar for name, text in masked.items()} | {"reader": reader.sidecar}
-    found = unmasked_by_technique("elsewhere", reader.raw, sidecars, reader.sidecar)
-    assert {name: (each.direct.unmasked_found, each.direct.found) for name, each in found.items()} == {
-        "all": (0, 3),
-        "half": (1, 3),
-        "none": (3, 3),
-        "reader": (0, 3),
-    }
+    half = ["{Anna} Smith met {Bob} in {Rome}", "{Carla} slept", "nobody came"]
+    none = ["Anna Smith met Bob in Rome", "Carla slept", "nobody came"]
+    texts = {"reader": READER, "all": READER, "half": half, "none": none}
+    written = {name: MaskedText.write(tmp_path / name, lines) for name, lines in texts.items()}
+    sidecars = {name: text.sidecar for name, text in written.items()}
+    found = unmasked_by_technique("elsewhere", written["reader"].raw, sidecars, sidecars["reader"])
+    counts = {name: (each.direct.unmasked_found, each.direct.found) for name, each in found.items()}
+    assert counts == {"reader": (0, 3), "all": (0, 3), "half": (1, 3), "none": (3, 3)}
     rates = [found[name].direct.per_thousand.value for name in ("all", "half", "none")]
     assert 0 < rates[0] < rates[1] < rates[2]
     assert found["none"].quasi.unmasked_found == found["none"].classes["LOCATION"].found == 1
@@ -115,16 +107,13 @@ def test_without_a_review_somebody_must_have_read_the_text(tmp_path):
 
 def test_a_review_of_this_text_goes_before_the_reader_and_one_of_another_text_is_refused(corpus):
     """Two lines are read: of Zoë and Tom, and Anna Smith and Rome, the technique masks Anna Smith alone."""
-    found_in = {
-        3: (mark(3, "Zoë"), mark(3, "Tom")),
-        0: (mark(0, "Anna"), mark(0, "Smith"), mark(0, "Rome", "LOCATION", False)),
-    }
+    rome = mark(0, "Rome", "LOCATION", False)
+    found_in = {3: (mark(3, "Zoë"), mark(3, "Tom")), 0: (mark(0, "Anna"), mark(0, "Smith"), rome)}
     path = record.path_of("mail")
     record.create(path, plan())
-    digests = {line: record.line_digest(LINES[line]) for line in found_in}
-    record.append(
-        path, [ReviewedLine(line, "ann", record.now(), 2.0, digests[line], marks) for line, marks in found_in.items()]
-    )
+    for line, marks in found_in.items():
+        digest = record.line_digest(LINES[line])
+        record.append(path, [ReviewedLine(line, "ann", record.now(), 2.0, digest, marks)])
     text = corpus / "data/private/corpora/mail/train.txt"
     sidecar = corpus / "data/private/masked/mail/train/allow_list/sidecar.jsonl"
     found = unmasked_by_technique("mail", text, {"allow_list": sidecar}, corpus / "nothing.jsonl")["allow_list"]

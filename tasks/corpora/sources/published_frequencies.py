@@ -6,6 +6,7 @@ frequency per word over encyclopedia, subtitles, news, books, web pages and soci
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def _words(language: str) -> Iterator[tuple[str, float]]:
             yield word, frequency
 
 
-def published_counts(language: str = "en") -> list[tuple[str, int]]:
+@cache
+def published_counts(language: str = "en") -> tuple[tuple[str, int], ...]:
     """The 100,000 most frequent words of a language with their counts per billion words, for users without
     counts.
 
@@ -56,7 +58,7 @@ def published_counts(language: str = "en") -> list[tuple[str, int]]:
     known = _CAPITALS.read_text(encoding="utf-8").split() if language == "en" else []
     capitals = {fold(word): word for word in known}
     frequencies = islice(_words(language), _MOST_WORDS)
-    return [(capitals.get(word, word), round(frequency * _PER_WORDS)) for word, frequency in frequencies]
+    return tuple((capitals.get(word, word), round(frequency * _PER_WORDS)) for word, frequency in frequencies)
 
 
 def blend_counts(counts: Mapping[str, int], frequencies: Mapping[str, float], share: float) -> dict[str, int]:
