@@ -138,7 +138,7 @@ def test_the_stage_depends_on_the_sources_of_its_rungs(tmp_path):
         return cells["audit"]["chat-allow_list-minilm-log_linear-1"]
 
     sources = ["for_released", "for_background", "for_raw"]
-    assert [row()[source] for source in sources] == [NO_FILE] * 3
+    assert [row(ladder=[])[source] for source in sources] == [NO_FILE] * 3
     found = row(ladder=["raw", "background"], background="data/raw/known")
     assert [found[source] for source in sources] == [NO_FILE, "data/raw/known", "data/private/models/chat/oracle-1"]
     assert found["audit"] == {"raw-model": found["for_raw"]}

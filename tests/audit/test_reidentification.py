@@ -193,8 +193,8 @@ def test_a_folder_attacks_and_no_figure_quotes_the_text(tmp_path):
     assert "guesses 4 words off the list" in figures["reidentified_1"].attacker
     assert not any(word in figure.attacker for figure in figures.values() for word in ("zebulon", "dog", "tom"))
     assert reidentification([], Guesser(folder, allowed_words=kept, word_counts=counts))["reidentified_1"].value is None
+    other = text.other("other.tsv", ["zebulon\t3"])
     with pytest.raises(ModelError) as refused:
-        other = text.other("other.tsv", ["zebulon\t3"])
         reidentification(places, Guesser(folder, allowed_words=kept, word_counts=other))
     longer = MaskedText.write(tmp_path / "longer", [line.replace("the {dog}", "{the} {dog}") for line in lines])
     with pytest.raises(CorpusError) as foreign:
