@@ -39,10 +39,14 @@ def folder(tmp_path_factory):
             hypotheses = tuple(ScoredHypothesis(*each) for each in texts.items())
             lists.append(NbestList(f"{name}{number}", dice.choice(list(texts)), hypotheses))
         write_nbest(folder / f"{name}.jsonl", lists)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def _models(folder):
     save_ngram(folder / "ngram")
     save_transformer(folder / "sentences")
     save_causal(folder / "causal", "gpt2")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +122,7 @@ def written(stage, *options):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_models")
 @pytest.mark.parametrize("stage", CUT.values(), ids=CUT)
 def test_a_cluster_writes_what_one_process_writes(stage, cluster, monkeypatch):
     alone, rooms, room_of = written(stage), [], ray_cluster.room_of

@@ -26,37 +26,30 @@ STAGE = (
 CELLS = [f"{technique}-{number}" for technique in ("list", "tagger") for number in (1, 2)]
 
 
-def stage(name: str, command: str, deps: list[str], outs: list[object], cells: list[str] | None = None) -> object:
+PUBLIC = {"generic", "pretrain"}
+
+
+def stage(name: str, command: str, deps: list[str], out: str) -> object:
+    """A stage, or one for each cell; its output is private unless it is one of two."""
+    outs = [out if name in PUBLIC else private(out)]
     definition = {"cmd": STAGE.format(name=name, command=command), "deps": deps, "outs": outs}
-    return {"foreach": cells, "do": definition} if cells else definition
+    return {"foreach": CELLS, "do": definition} if "@" in name else definition
 
 
 def private(path: str) -> dict[str, object]:
     return {path: {"push": False}}
 
 
+FILL, ADAPT = "sleep 0.5; cat corpus.txt > fill-${item}", "sleep 1; cat pretrained fill-${item} > adapted-${item}"
 GRAPH = {
-    "stages": {
-        "generic": stage("generic", "cat generic.txt > generic.out", ["generic.txt"], ["generic.out"]),
-        "pretrain": stage("pretrain", "cat generic.out > pretrained", ["generic.out"], ["pretrained"]),
-        "corpus": stage("corpus", "cat raw.txt; cat raw.txt > corpus.txt", ["raw.txt"], [private("corpus.txt")]),
-        "fill": stage(
-            "fill@${item}", "sleep 0.5; cat corpus.txt > fill-${item}", ["corpus.txt"], [private("fill-${item}")], CELLS
-        ),
-        "adapt": stage(
-            "adapt@${item}",
-            "sleep 1; cat pretrained fill-${item} > adapted-${item}",
-            ["pretrained", "fill-${item}"],
-            [private("adapted-${item}")],
-            CELLS,
-        ),
-        "table": stage(
-            "table", "cat adapted-* | wc -l > table", [f"adapted-{cell}" for cell in CELLS], [private("table")]
-        ),
-    }
+    "generic": stage("generic", "cat generic.txt > generic.out", ["generic.txt"], "generic.out"),
+    "pretrain": stage("pretrain", "cat generic.out > pretrained", ["generic.out"], "pretrained"),
+    "corpus": stage("corpus", "cat raw.txt; cat raw.txt > corpus.txt", ["raw.txt"], "corpus.txt"),
+    "fill": stage("fill@${item}", FILL, ["corpus.txt"], "fill-${item}"),
+    "adapt": stage("adapt@${item}", ADAPT, ["pretrained", "fill-${item}"], "adapted-${item}"),
+    "table": stage("table", "cat adapted-* | wc -l > table", [f"adapted-{cell}" for cell in CELLS], "table"),
 }
 STAGES = {"generic", "pretrain", "corpus", "table", *(f"{step}@{cell}" for step in ("fill", "adapt") for cell in CELLS)}
-PUBLIC = {"generic", "pretrain"}
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +83,7 @@ def project(
     assert trusted
     for name, value in {**nodes.environment, "PREFECT_API_URL": prefect_url}.items():
         monkeypatch.setenv(name, value)
-    made = make_project(tmp_path / "a project", yaml.safe_dump(GRAPH, sort_keys=False, width=1000))
+    made = make_project(tmp_path / "a project", yaml.safe_dump({"stages": GRAPH}, sort_keys=False, width=1000))
     made.write(".gitignore", "/raw.txt\n")
     made.write("generic.txt", "generic\n")
     made.git("add", "--all")
@@ -229,24 +222,22 @@ def test_a_run_goes_on_once_a_full_shared_disk_has_room(project: Project) -> Non
         run_to_the_end(project)
 
 
-TRAINING = {
-    "stages": {
-        "vocabulary": {
-            "cmd": "palimpsest count-words --input raw.txt --output counts.tsv\n"
-            "palimpsest vocabulary --word-counts counts.tsv --output vocabulary --set size=200 --set minimum_count=1",
-            "deps": ["raw.txt"],
-            "outs": [private("counts.tsv"), private("vocabulary")],
-        },
-        "train": {
-            "cmd": "palimpsest pretrain --vocabulary vocabulary --input raw.txt --valid raw.txt --output model "
-            "--report report.json --set architecture.layers=1 --set architecture.width=16 --set architecture.heads=2 "
-            "--set resources.checkpoint_seconds=0 --set pretraining.epochs=${epochs}",
-            "deps": ["vocabulary", "raw.txt"],
-            "outs": [private("model")],
-            "metrics": [private("report.json")],
-        },
-    }
-}
+TRAINING = """
+stages:
+  vocabulary:
+    cmd: |-
+      palimpsest count-words --input raw.txt --output counts.tsv
+      palimpsest vocabulary --word-counts counts.tsv --output vocabulary --set size=200 --set minimum_count=1
+    deps: [raw.txt]
+    outs: [counts.tsv: {push: false}, vocabulary: {push: false}]
+  train:
+    cmd: palimpsest pretrain --vocabulary vocabulary --input raw.txt --valid raw.txt --output model
+      --report report.json --set architecture.layers=1 --set architecture.width=16 --set architecture.heads=2
+      --set resources.checkpoint_seconds=0 --set pretraining.epochs=1
+    deps: [vocabulary, raw.txt]
+    outs: [model: {push: false}]
+    metrics: [report.json: {push: false}]
+"""
 
 
 @pytest.mark.slow
@@ -254,12 +245,12 @@ def test_machines_train_one_model_together_and_end_together(project: Project, no
     mortal = nodes.add(2, private=1)
     set_cluster(project, address=nodes.address, private_nodes="private", needs={"train": {"nodes": 2}})
     project.write("raw.txt", "".join(f"{a} {b} {c}\n" for a in "stuv" for b in "klmnop" for c in "abcdefgh"))
-    project.write("dvc.yaml", yaml.safe_dump({"vars": [{"epochs": 1}], **TRAINING}, width=1000))
+    project.write("dvc.yaml", TRAINING)
     run_to_the_end(project)
     measured = json.loads(project.read("report.json"))["measured"]
     assert (measured["nodes"], measured["devices"], measured["strategy"]) == (2, 1, "ddp")
 
-    project.replace("dvc.yaml", "epochs: 1\n", "epochs: 100000\n")
+    project.replace("dvc.yaml", "epochs=1\n", "epochs=100000\n")
     run = project.start("run")
     until(lambda: subprocess.run(["pgrep", "-f", "epochs=100000"], capture_output=True).stdout)
     time.sleep(15)  # it trains
