@@ -148,11 +148,11 @@ def test_stages_find_the_commands_of_this_environment_first(served: Project, exe
 
 LOCK = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        mask@list:\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
 LONG = "echo a word and another one and still more words until the line is longer than eighty characters or more"
-COMMANDS = [f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
+COMMANDS = ["cat in.txt", f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
 OTHERS = "".join(
     f"  other{number}:\n    cmd: |\n      {command} > other{number}.txt\n"
     f"    deps: [in.txt]\n    outs: [other{number}.txt]\n"
-    for number, command in enumerate(COMMANDS, 1)
+    for number, command in enumerate(COMMANDS)
 )
 
 
@@ -187,7 +187,7 @@ def test_dvc_lock_is_the_one_that_dvc_writes(served: Project, executor: Executor
     """Byte for byte, first time and again after a change; also with a person's remark in it."""
     peer = make_project(tmp_path / "peer", GRAPH + OTHERS)
     served.write("dvc.yaml", GRAPH + OTHERS)
-    names = ["raw", "mask@list", "other1", "other2"]
+    names = ["raw", "mask@list", "fill@list-top_1", "other0", "other1", "other2"]
     for number, end in enumerate(("", "", "# a remark\n")):
         for project in (served, peer):
             project.write("in.txt", f"{number}\n")
