@@ -1,6 +1,7 @@
 """A small experiment that is disturbed: its folder, its commands, and what must hold when it is finished."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +14,7 @@ from scratch_project import Project, until
 
 MARK = "PALIMPSEST_FAULT_PLACE"
 """Environment variable by which every process of a place is known."""
-GRAPH = scratch_project.GRAPH.replace("cmd: ", "cmd: sleep 0.2; ")
+GRAPH = re.sub(r"    params:\n.*\n", "", scratch_project.GRAPH.replace("cmd: ", "cmd: sleep 0.2; "))
 TECHNIQUES, METHODS = ("list", "tagger"), ("top_1", "top_k")
 MASKED = {f"masked/{technique}.txt": f"one\none\n{technique}\n" for technique in TECHNIQUES}
 FILLED = {f"filled/{name}-{method}.txt": f"one\none\n{name}\n" for name in TECHNIQUES for method in METHODS}

@@ -144,5 +144,6 @@ def test_what_was_valid_once_is_checked_again_and_makes_nothing_anew(project):
     named = cells.replace("  corpus:\n", f"  corpus:\n    {ATTACKS[0]}: {{dataset: chat, source: text.txt}}\n")
     (project / "cells.yaml").write_text(named, encoding="utf-8")
     (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    assert repr(ATTACKS[0]) in repro(project, "--force", "--ignore-errors", f"corpus@{ATTACKS[0]}").stderr
-    assert not (project / "PWNED").exists()
+    for option in ("--force", "--ignore-errors"):
+        assert repr(ATTACKS[0]) in repro(project, option, f"corpus@{ATTACKS[0]}").stderr
+        assert not (project / "PWNED").exists()
