@@ -46,27 +46,40 @@ WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
 """Errors on 50 utterances of 20 words; 140 with all other language models."""
 RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
 
-READS = {
-    "part_of_speech_match": 0.58,
-    "part_of_speech_match_ci": [0.55, 0.61],
-    "form_match": 0.47,
-    "form_match_ci": [0.44, 0.50],
-    "repeated": 0.011,
-    "repeated_ci": [0.007, 0.017],
-    "repeated_before": 0.003,
-    "variety": 0.71,
-    "places": 1000,
-    "times_raw_perplexity": 1.84,
-    "times_raw_perplexity_ci": [1.71, 1.98],
-    "judged_lines": 100,
-}
-"""How well every fill reads."""
-
-
-_SORT = {"unmasked_per_1000": 12.5, "unmasked_per_1000_ci": [8.0, 17.5], "recall": 0.9, "recall_ci": [0.8, 0.95]}
-UNMASKED = {"by": "review", "basis": "150 lines read by 1 reviewer", "direct": _SORT, "quasi": _SORT, "classes": {}}
-"""What every technique leaves unmasked."""
-
+MEASURED: dict[str, Any] = yaml.safe_load("""
+corpora:
+  texts: 12500
+  documents: 800
+  sentences: {train: 8000, valid: 1000, test: 2000}
+  words: {train: 80000, valid: 10000, test: 20000}
+  part_documents: {train: 600, valid: 100, test: 100}
+  left_out: {too_short: 1000, duplicate: 500}
+  package_files: {dataset.json: abababababababababababababababababababababababababababababababab}
+count_words: {words: 2400000, different_words: 90000}
+train_filler: {steps: 200, valid_perplexity: 101.0, valid_top_1_accuracy: 0.31}
+vocabulary: {vocabulary_size: 20000}
+# How well every fill reads.
+fluency:
+  {part_of_speech_match: 0.58, part_of_speech_match_ci: [0.55, 0.61], form_match: 0.47, form_match_ci: [0.44, 0.50],
+  repeated: 0.011, repeated_ci: [0.007, 0.017], repeated_before: 0.003, variety: 0.71, places: 1000,
+  times_raw_perplexity: 1.84, times_raw_perplexity_ci: [1.71, 1.98], judged_lines: 100}
+# What every technique leaves unmasked.
+unmasked:
+  by: review
+  basis: 150 lines read by 1 reviewer
+  direct: &sort {unmasked_per_1000: 12.5, unmasked_per_1000_ci: [8.0, 17.5], recall: 0.9, recall_ci: [0.8, 0.95]}
+  quasi: *sort
+  classes: {}
+fill:
+  {markers: 1000, fallback_count: 3, distinct_fills: 420, languages: null, expected_restoration_by_frequency: 0.0008}
+environment:
+  python: 3.11.15
+  packages: {palimpsest: 0.1.0, torch: 2.13.0}
+  processor: A Processor
+  cores: 2
+  system: Linux
+""")
+"""What stages measure that is the same everywhere, by the stage."""
 
 FEW = {"techniques": ["allow_list"], "baselines": ["baseline1"], "fills": [{"filler": "minilm", "methods": ["top_k"]}]}
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
@@ -120,11 +133,19 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     for cell in cells:
         writer.cell(cell)
     for dataset in document["compare"]["datasets"]:
-        writer.unmasked(dataset, document["compare"]["techniques"])
-        if filled := [cell for cell in cells if is_filled(cell) and cell.dataset == dataset]:
-            writer.fluency(dataset, filled)
+        raw = f"data/private/corpora/{dataset}/train.txt"
+        unmasked = dict.fromkeys(document["compare"]["techniques"], MEASURED["unmasked"])
+        writer.of_dataset("unmasked", dataset, [raw], {"techniques": unmasked})
+        if filled := [cell.path for cell in cells if is_filled(cell) and cell.dataset == dataset]:
+            fills = [f"data/obfuscated/{path}.txt" for path in filled]
+            writer.of_dataset(
+                "fluency", dataset, [raw, *fills], {"by_fill": dict.fromkeys(filled, MEASURED["fluency"])}
+            )
     for dataset in document["compare"].get("conclusions", {}):
-        writer.conclusion(dataset, cells)
+        # V of 0.1 in the raw text, and a tenth less in each text after it.
+        texts = list(dict.fromkeys(map(training_text, cells[1:])))
+        found = {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}
+        writer.of_dataset("conclusion", dataset, texts, {"by_text": found})
     return folder
 
 
@@ -141,14 +162,14 @@ class _Writer:
         self,
         name: str,
         stage: str,
+        dvc_stage: str,
         *,
         inputs: list[str],
         outputs: list[str],
         parameters: dict[str, Any],
         measured: dict[str, Any],
         cell: dict[str, Any] | None = None,
-        seed: int | None = 1,
-        dvc_stage: str,
+        seed: int | None = None,
     ) -> None:
         self.clock += 30
         document = {
@@ -164,13 +185,7 @@ class _Writer:
             "outputs": {path: self.hash(path) for path in outputs},
             "command": ["palimpsest", stage, "--params", "params.yaml"],
             "code": {"commit": COMMIT, "dirty": False},
-            "environment": {
-                "python": "3.11.15",
-                "packages": {"palimpsest": "0.1.0", "torch": "2.13.0"},
-                "processor": "A Processor",
-                "cores": 2,
-                "system": "Linux",
-            },
+            "environment": MEASURED["environment"],
             "started": f"2026-11-20T10:{self.clock // 60 % 60:02d}:{self.clock % 60:02d}+00:00",
             "wall_seconds": 25.5,
             "processor_seconds": 25.0,
@@ -189,130 +204,84 @@ class _Writer:
             self.report(
                 f"corpora/{name}",
                 "corpora",
+                "generic" if name == "generic" else f"corpus@{name}",
                 inputs=["constraints.txt"],
                 outputs=[output],
                 parameters=settings,
-                measured={
-                    "texts": 12_500,
-                    "documents": 800,
-                    "sentences": {"train": 8000, "valid": 1000, "test": 2000},
-                    "words": {"train": 80_000, "valid": 10_000, "test": 20_000},
-                    "part_documents": {"train": 600, "valid": 100, "test": 100},
-                    "left_out": {"too_short": 1000, "duplicate": 500},
-                    "package_files": {"dataset.json": "ab" * 32},
-                },
+                measured=MEASURED["corpora"],
                 cell={"dataset": name},
-                dvc_stage="generic" if name == "generic" else f"corpus@{name}",
+                seed=1,
             )
+        generic, model = ["data/generic/train.txt", "data/generic/valid.txt"], sections["language_model"]
         self.report(
             "corpora/word_counts",
             "count_words",
-            inputs=["data/generic/train.txt"],
+            "word_counts",
+            inputs=generic[:1],
             outputs=["data/word_counts.tsv"],
             parameters={},
-            measured={"words": 2_400_000, "different_words": 90_000},
-            seed=None,
-            dvc_stage="word_counts",
+            measured=MEASURED["count_words"],
         )
         for name, settings in sections["fillers"].items():
             self.report(
                 f"fillers/{name}",
                 "train_filler",
-                inputs=["data/generic/train.txt", "data/generic/valid.txt"],
+                f"train_filler@{name}",
+                inputs=generic,
                 outputs=[f"models/fillers/{name}"],
                 parameters=settings,
-                measured={"steps": 200, "valid_perplexity": 101.0, "valid_top_1_accuracy": 0.31},
-                dvc_stage=f"train_filler@{name}",
+                measured=MEASURED["train_filler"],
+                seed=1,
             )
         self.report(
             "language_model/vocabulary",
             "vocabulary",
-            inputs=["data/generic/train.txt"],
+            "vocabulary",
+            inputs=generic[:1],
             outputs=["models/vocabulary.txt"],
-            parameters={"language_model.vocabulary": sections["language_model"]["vocabulary"]},
-            measured={"vocabulary_size": 20_000},
-            seed=None,
-            dvc_stage="vocabulary",
+            parameters={"language_model.vocabulary": model["vocabulary"]},
+            measured=MEASURED["vocabulary"],
         )
         self.report(
             "language_model/pretrained",
             "pretrain",
-            inputs=["data/generic/train.txt", "data/generic/valid.txt", "models/vocabulary.txt"],
+            "pretrain",
+            inputs=[*generic, "models/vocabulary.txt"],
             outputs=["models/pretrained"],
-            parameters={
-                f"language_model.{name}": sections["language_model"][name] for name in ("architecture", "pretraining")
-            },
+            parameters={f"language_model.{name}": model[name] for name in ("architecture", "pretraining")},
             measured={"curve": list(curve(7.0, 5.9)), "tokens": 700_000, "tokens_per_second": 6100.0},
-            dvc_stage="pretrain",
+            seed=1,
         )
         for dataset in sections["compare"]["datasets"]:
             for technique in sections["compare"]["techniques"]:
+                masked = f"data/private/masked/{dataset}/train/{technique}"
                 self.report(
                     f"mask/{dataset}/{technique}",
                     "mask",
+                    f"mask@train-{dataset}-{technique}",
                     inputs=[f"data/private/corpora/{dataset}/train.txt", "data/word_counts.tsv"],
-                    outputs=[
-                        f"data/private/masked/{dataset}/train/{technique}/text.txt",
-                        f"data/private/masked/{dataset}/train/{technique}/sidecar.jsonl",
-                    ],
+                    outputs=[f"{masked}/text.txt", f"{masked}/sidecar.jsonl"],
                     parameters={**sections["masking"][technique], "marker_style": "mask"},
                     measured={
                         "lines": 8000,
                         "words": 80_000,
                         "masked_words": round(80_000 * MASKED[technique]),
                         "masked_fraction": MASKED[technique],
-                        "marker_language_bits": None,
-                        "most_masked_language": None,
-                        "least_masked_language": None,
+                        **dict.fromkeys(("marker_language_bits", "most_masked_language", "least_masked_language")),
                     },
                     cell={"dataset": dataset, "technique": technique},
-                    seed=None,
-                    dvc_stage=f"mask@train-{dataset}-{technique}",
                 )
 
-    def fluency(self, dataset: str, cells: list[Cell]) -> None:
+    def of_dataset(self, stage: str, dataset: str, inputs: list[str], measured: dict[str, Any]) -> None:
         self.report(
-            f"fluency/{dataset}",
-            "fluency",
-            inputs=[
-                f"data/private/corpora/{dataset}/train.txt",
-                *(f"data/obfuscated/{cell.path}.txt" for cell in cells),
-            ],
+            f"{stage}/{dataset}",
+            stage,
+            f"{stage}@{dataset}",
+            inputs=inputs,
             outputs=[],
-            parameters=self.parameters["fluency"],
-            measured={"by_fill": {cell.path: READS for cell in cells}},
+            parameters=self.parameters[stage] if stage != "unmasked" else {},
+            measured=measured,
             cell={"dataset": dataset},
-            seed=None,
-            dvc_stage=f"fluency@{dataset}",
-        )
-
-    def unmasked(self, dataset: str, techniques: list[str]) -> None:
-        self.report(
-            f"unmasked/{dataset}",
-            "unmasked",
-            inputs=[f"data/private/corpora/{dataset}/train.txt"],
-            outputs=[],
-            parameters={},
-            measured={"techniques": {name: UNMASKED for name in techniques}},
-            cell={"dataset": dataset},
-            seed=None,
-            dvc_stage=f"unmasked@{dataset}",
-        )
-
-    def conclusion(self, dataset: str, cells: list[Cell]) -> None:
-        """V of 0.1 in the raw text, and a tenth less in each text behind it."""
-        texts = list(dict.fromkeys(map(training_text, cells[1:])))
-        found = {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}
-        self.report(
-            f"conclusion/{dataset}",
-            "conclusion",
-            inputs=texts,
-            outputs=[],
-            parameters=self.parameters["conclusion"],
-            measured={"by_text": found},
-            cell={"dataset": dataset},
-            seed=None,
-            dvc_stage=f"conclusion@{dataset}",
         )
 
     def cell(self, cell: Cell) -> None:
@@ -338,65 +307,55 @@ class _Writer:
 
     def fill(self, cell: Cell, text: str) -> None:
         restored = RESTORED[str(cell.method)]
+        sidecar = f"data/private/masked/{cell.dataset}/train/{cell.technique}/sidecar.jsonl"
         self.report(
             f"fill/{cell.path}",
             "fill",
-            inputs=[
-                *([f"models/fillers/{cell.filler}"] if cell.filler else []),
-                text,
-                f"data/private/masked/{cell.dataset}/train/{cell.technique}/sidecar.jsonl",
-                "data/word_counts.tsv",
-            ],
+            stage_name(cell, "fill"),
+            inputs=[*([f"models/fillers/{cell.filler}"] if cell.filler else []), text, sidecar, "data/word_counts.tsv"],
             outputs=[f"data/obfuscated/{cell.path}.txt"],
             parameters=self.parameters["filling"][str(cell.method)],
             measured={
-                "markers": 1000,
-                "fallback_count": 3,
-                "distinct_fills": 420,
+                **MEASURED["fill"],
                 "restoration_rate": restored,
-                "languages": None,
-                "expected_restoration_by_frequency": 0.0008,
                 "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
             },
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "fill"),
         )
 
     def adapt(self, cell: Cell, text: str, model: str) -> None:
         last = math.log(perplexities_of(cell)[0])
+        adaptation = self.parameters["language_model"]["adaptation"]
         self.report(
             f"adapt/{cell.path}",
             "adapt",
+            stage_name(cell, "adapt"),
             inputs=["models/pretrained", text, f"data/private/corpora/{cell.dataset}/valid.txt"],
             outputs=[model],
-            parameters={
-                "language_model.adaptation": self.parameters["language_model"]["adaptation"],
-                "markers": "none",
-            },
+            parameters={"language_model.adaptation": adaptation, "markers": "none"},
             measured={"curve": list(curve(6.1, last)), "tokens": 180_000, "tokens_per_second": 5800.0},
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "adapt"),
         )
 
     def evaluate(self, cell: Cell, model: str) -> None:
         whole, known = perplexities_of(cell)
+        interval = {"perplexity": whole, "perplexity_ci": [whole * 0.97, whole * 1.03]}
         self.report(
             f"perplexity/{cell.path}",
             "perplexity",
+            stage_name(cell, "evaluate"),
             inputs=[model, f"data/private/corpora/{cell.dataset}/test.txt"],
             outputs=[f"results/scores/{cell.path}.tsv"],
             parameters={"evaluation": self.parameters["evaluation"]},
             measured={
-                "perplexity": whole,
-                "perplexity_ci": [whole * 0.97, whole * 1.03],
+                **interval,
                 "perplexity_known": known,
                 "perplexity_known_ci": [known * 0.97, known * 1.03],
                 "perplexity_unknown": 50.0,
                 "perplexity_unknown_ci": [45.0, 55.0],
-                "perplexity_without_markers": whole,
-                "perplexity_without_markers_ci": [whole * 0.97, whole * 1.03],
+                **{name.replace("perplexity", "perplexity_without_markers"): part for name, part in interval.items()},
                 "bits_per_character": math.log2(whole) / 5,
                 "bits_per_character_ci": None,
                 "masked_words": {technique: masked_words(cell, technique) for technique in MASKED},
@@ -412,7 +371,6 @@ class _Writer:
             },
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "evaluate"),
         )
         swing = 0.3 + int(hashlib.sha256(cell.path.encode()).hexdigest()[:2], 16) / 256
         write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing, cell)
@@ -434,42 +392,36 @@ class _Writer:
             for bonus in (0.0, 1.0)
         ]
         tuned = {"lm_weight": 0.4, "insertion_bonus": 0.0, "dev": {"wer": rate, "grid": grid}}
+        encoded = f"data/private/encoded_speech/{cell.dataset}"
+        models = [model] if model else []
         if cell.method == "oracle" and not rescored:
             self.report(
                 f"tune_fusion/{cell.dataset}/adapted",
                 "tune-fusion",
-                inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/dev.safetensors", str(model)],
+                f"tune_fusion@{cell.dataset}-adapted",
+                inputs=["models/recogniser", f"{encoded}/dev.safetensors", *models],
                 outputs=[f"data/private/fusion_weights/{cell.dataset}/adapted.json"],
                 parameters={"speech.fusion": {}},
                 measured=tuned,
                 cell={"dataset": cell.dataset},
-                seed=None,
-                dvc_stage=f"tune_fusion@{cell.dataset}-adapted",
             )
+        of_masked = {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
         self.report(
             f"word_error_rate/{cell.path}",
             "rescore" if rescored else "fuse",
-            inputs=["models/recogniser", f"data/private/encoded_speech/{cell.dataset}/test.safetensors"]
-            + ([model] if model else []),
+            stage_name(cell, "rescore" if rescored else "recognise"),
+            inputs=["models/recogniser", f"{encoded}/test.safetensors", *models],
             outputs=[f"results/scores/{cell.path}.errors.tsv"],
             parameters={"speech.fusion": {}},
             measured={
                 "wer": rate,
                 "wer_ci": [rate - 0.01, rate + 0.01],
-                "insertions": 0,
-                "deletions": 0,
-                "substitutions": errors,
-                "words": SENTENCES * 20,
-                "utterances": SENTENCES,
-                "character_error_rate": rate / 2,
-                "character_error_rate_ci": None,
-                "masked_words": {
-                    technique: {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
-                    for technique in MASKED
-                },
+                **{"insertions": 0, "deletions": 0, "substitutions": errors},
+                **{"words": SENTENCES * 20, "utterances": SENTENCES},
+                **{"character_error_rate": rate / 2, "character_error_rate_ci": None},
+                "masked_words": dict.fromkeys(MASKED, of_masked),
                 "by_language": {},
-                "mixed_error_rate": None,
-                "mixed_error_rate_ci": None,
+                **dict.fromkeys(("mixed_error_rate", "mixed_error_rate_ci")),
                 "lm_weight": 0.4 if model else None,
                 "insertion_bonus": 0.0 if model else None,
                 **(tuned if model and rescored else {}),
@@ -477,7 +429,6 @@ class _Writer:
             },
             cell=cell.as_dict(),
             seed=cell.seed,
-            dvc_stage=stage_name(cell, "rescore" if rescored else "recognise"),
         )
         write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
 
@@ -492,18 +443,9 @@ def write_forgetting(folder: Path) -> None:
     given = {"repetitions": [1, 16], "relearning_steps": 10, "relearned_share": 0.1, "budget": 0.05}
     report["parameters"] = {**given, "methods": methods}
     rows = {}
-    for name, bits, ratio in (
-        ("retrained", 1.0, 0.98),
-        ("start", 32.0, 1.0),
-        ("unidetox", 31.0, 2.0),
-        ("steering", 20.0, 1.01),
-    ):
-        row = {
-            "perplexity": 90 * ratio,
-            "ratio_to_start": ratio,
-            "ratio_to_start_ci": [ratio, ratio],
-            "membership": 0.6,
-        }
+    ends = [("retrained", 1.0, 0.98), ("start", 32.0, 1.0)]
+    for name, bits, ratio in (*ends, ("unidetox", 31.0, 2.0), ("steering", 20.0, 1.01)):
+        row = {"perplexity": 90 * ratio, "ratio_to_start": ratio, "ratio_to_start_ci": [ratio, ratio]}
         for kind in ("template_1", "template_16", "ordinary_1", "ordinary_16"):
             row |= {f"exposure_{kind}": bits, f"exposure_{kind}_ci": [bits - 1, bits + 1]}
         row |= {"membership": 0.6, "privacy_leakage": -0.1, "sweep": [{"strength": 5}]}
@@ -563,16 +505,9 @@ def masked_words(cell: Cell, technique: str) -> dict[str, Any]:
     """What evaluation measures of the test words that a technique masks."""
     masked = masked_perplexity(cell, technique)
     return {
-        "words": 100,
-        "share": 0.005,
-        "unknown_words": 50,
-        "perplexity": masked,
-        "perplexity_ci": None,
-        "perplexity_known": masked,
-        "perplexity_known_ci": [masked * 0.9, masked * 1.1],
-        "rest_targets_known": 300,
-        "perplexity_rest_known": 90.0,
-        "perplexity_rest_known_ci": [85.0, 95.0],
+        **{"words": 100, "share": 0.005, "unknown_words": 50, "perplexity": masked, "perplexity_ci": None},
+        **{"perplexity_known": masked, "perplexity_known_ci": [masked * 0.9, masked * 1.1]},
+        **{"rest_targets_known": 300, "perplexity_rest_known": 90.0, "perplexity_rest_known_ci": [85.0, 95.0]},
     }
 
 

@@ -5,12 +5,14 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from pydantic import TypeAdapter
 from tiny_language_models import WORDS, save_causal, save_ngram, save_transformer
 
 from tasks import ray_cluster
 from tasks.cli import main
+from tasks.filling import filled_lines
 from tasks.language_model import divided_model
 from tasks.masking import masked_lines
 from tasks.masking.technique import Technique
@@ -27,6 +29,8 @@ def folder(tmp_path_factory):
     dice = random.Random(1)
     lines = [" ".join([*dice.choices(WORDS, k=dice.randrange(8)), dice.choice(NAMES)]) for _ in range(75)]
     (folder / "text.txt").write_text("".join(f"{line}.\n" for line in [*lines, *[""] * 15, "the last"]))
+    for name, text in (("text", lines), ("masked", [line.replace("two", "[MASK]") for line in lines])):
+        pyarrow.parquet.write_table(pyarrow.table({"text": text}), folder / f"{name}.parquet", row_group_size=20)
     (folder / "mixed.txt").write_text("the cat is here y el perro no está aquí\nwe saw the dog en la casa\n" * 40)
     for name in ("dev", "test"):
         lists = []
@@ -35,10 +39,14 @@ def folder(tmp_path_factory):
             hypotheses = tuple(ScoredHypothesis(*each) for each in texts.items())
             lists.append(NbestList(f"{name}{number}", dice.choice(list(texts)), hypotheses))
         write_nbest(folder / f"{name}.jsonl", lists)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def _models(folder):
     save_ngram(folder / "ngram")
     save_transformer(folder / "sentences")
     save_causal(folder / "causal", "gpt2")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +60,8 @@ def cluster():
     with pytest.MonkeyPatch.context() as patch, ray_nodes() as nodes:
         for name, value in nodes.environment.items():
             patch.setenv(name, value)
-        nodes.add(1, private=1)
-        nodes.add(1, private=1)
+        for _ in range(2):
+            nodes.add(1, private=1)
         yield ["--set", f"resources.cluster={json.dumps({'address': nodes.address, 'private_nodes': 'private'})}"]
         importlib.import_module("ray").shutdown()
 
@@ -61,7 +69,7 @@ def cluster():
 @pytest.fixture(autouse=True)
 def _small_parts(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    for module in (masked_lines, divided_model):
+    for module in (masked_lines, filled_lines, divided_model):
         monkeypatch.setattr(module, "PART_LINES", 30)
 
 
@@ -84,6 +92,18 @@ CUT = {
     "sentences": perplexity("sentences"),
     "causal": perplexity("causal"),
     "rescore": rescore("ngram"),
+    "parquet": [
+        "mask",
+        "--technique",
+        "crf",
+        "--input",
+        "text.parquet",
+        "--output",
+        "out.parquet",
+        "--sidecar",
+        "out.jsonl",
+    ],
+    "fill": "fill --method unigram --input masked.parquet --output out.parquet --threads 1".split(),
     "audit": "audit --model sentences --base ngram --members text.txt --non-members mixed.txt".split(),
 }
 WHOLE = {
@@ -97,10 +117,12 @@ def written(stage, *options):
     assert main([*stage, "--report", "report.json", *options]) == 0
     measured = json.loads(Path("report.json").read_text())["measured"]
     numbers = {name: value for name, value in measured.items() if not name.endswith(TIMINGS)}
-    return numbers, [path.read_bytes() for path in map(Path, ("out.txt", "out.jsonl")) if path.exists()]
+    files = [path for name in ("out.txt", "out.jsonl", "out.parquet/*") for path in sorted(Path().glob(name))]
+    return numbers, [path.read_bytes() for path in files]
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_models")
 @pytest.mark.parametrize("stage", CUT.values(), ids=CUT)
 def test_a_cluster_writes_what_one_process_writes(stage, cluster, monkeypatch):
     alone, rooms, room_of = written(stage), [], ray_cluster.room_of

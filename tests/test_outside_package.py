@@ -1,13 +1,15 @@
 """Strategies that another package brings, by entry points: they are used as our own are."""
 
+import json
 import os
 import subprocess
 import sys
-from textwrap import dedent
+from pathlib import Path
 
 import pytest
 import yaml
 
+TESTS = Path(__file__).parent
 ENTRY_POINTS = """\
 [palimpsest.techniques]
 capitals = outside:Capitals
@@ -103,30 +105,48 @@ class Poems:
 '''
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Runs the command where the package is installed."""
-    site = tmp_path / "site-packages"
-    (site / "outside-1.0.dist-info").mkdir(parents=True)
+SERVER = """
+import json, sys
+from pathlib import Path
+from forked_commands import forked
+from tasks.cli import load_command, main
+for line in sys.stdin:
+    folder, words = json.loads(line)
+    if words[0] == "-c":
+        command = lambda: exec(words[1]) or 0
+    else:
+        load_command(words[0])
+        command = lambda: main(words)
+    done = forked(command, Path(folder), {})
+    print(json.dumps([done.returncode, done.stdout, done.stderr]), flush=True)
+"""
+"""Runs commands in forks of itself: each sees the package as a process of its own would."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A process where the package is installed."""
+    site = tmp_path_factory.mktemp("site-packages")
+    (site / "outside-1.0.dist-info").mkdir()
     (site / "outside-1.0.dist-info" / "METADATA").write_text("Name: outside\nVersion: 1.0\n")
     (site / "outside-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS)
-    (site / "outside.py").write_text(dedent(MODULE))
-    path = os.pathsep.join([str(site), os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    (site / "outside.py").write_text(MODULE)
+    path = os.pathsep.join([str(site), *map(str, (TESTS, TESTS.parent)), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", SERVER], env=environment, stdin=pipe, stdout=pipe, text=True) as made:
+        yield made
+        made.stdin.close()
 
-    def python(*arguments):
-        return subprocess.run(
-            [sys.executable, *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
 
-    def run(*arguments):
-        return python("-m", "tasks.cli", *arguments)
+@pytest.fixture
+def run(server, tmp_path):
+    """Runs a command in the folder of the test."""
 
-    run.python = lambda code: python("-c", code)
+    def run(*words):
+        print(json.dumps([str(tmp_path), words]), file=server.stdin, flush=True)
+        return subprocess.CompletedProcess(words, *json.loads(server.stdout.readline()))
+
     return run
 
 
@@ -178,5 +198,5 @@ def test_a_filling_method_by_its_options_the_parameter_file_and_on_the_page(tmp_
     named = run("fill", "--params", "params.yaml", "--method", "same", *files, "--report", "report.json")
     assert named.stdout == "Dog met the dog\n", named.stderr
     asked = "[t.method_name('one_word'), t.sentence_of('same', 'one_word')]"
-    shown = run.python(f"from tasks.results import titles as t; print({asked})")
+    shown = run("-c", f"from tasks.results import titles as t; print({asked})")
     assert shown.stdout == "['One word', 'The same word everywhere.']\n"

@@ -18,22 +18,24 @@ LINES = ["Hello Maria, how is the dog?", "", "I told Zebulon that the cat is in 
 COUNTS = "the\t90\nand\t40\nis\t30\ndog\t9\ncat\t8\nhouse\t4\nboston\t3\nzebulon\t2\n"
 
 
-@pytest.fixture
-def counts(tmp_path):
-    (tmp_path / "counts.tsv").write_text(COUNTS)
-    return tmp_path / "counts.tsv"
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("counts") / "counts.tsv"
+    path.write_text(COUNTS)
+    return path
 
 
-@pytest.fixture
-def model(tmp_path):
-    (tmp_path / "generic.txt").write_text("the dog sleeps\nthe cat sleeps and the dog is in the house\n" * 20)
-    options = ["--word-counts", str(tmp_path / "counts.tsv"), "--output", str(tmp_path / "vocabulary.txt")]
-    (tmp_path / "counts.tsv").write_text(COUNTS)
-    assert main(["vocabulary", *options, "--set", "minimum_count=1"]) == 0
-    options = ["--vocabulary", str(tmp_path / "vocabulary.txt"), "--input", str(tmp_path / "generic.txt")]
-    options += ["--valid", str(tmp_path / "generic.txt"), "--output", str(tmp_path / "ngram")]
-    assert main(["pretrain", "--set", "kind=ngram", *options]) == 0
-    return tmp_path / "ngram"
+@pytest.fixture(scope="module")
+def model(counts):
+    """The folder of an n-gram model."""
+    folder = counts.parent
+    (folder / "generic.txt").write_text("the dog sleeps\nthe cat sleeps and the dog is in the house\n" * 20)
+    generic, vocabulary = str(folder / "generic.txt"), str(folder / "vocabulary.txt")
+    of_counts = ["--word-counts", str(counts), "--output", vocabulary, "--set", "minimum_count=1"]
+    assert main(["vocabulary", *of_counts]) == 0
+    of_text = ["--vocabulary", vocabulary, "--input", generic, "--valid", generic, "--output", str(folder / "ngram")]
+    assert main(["pretrain", "--set", "kind=ngram", *of_text]) == 0
+    return folder / "ngram"
 
 
 def test_importing_is_quick_and_loads_no_torch():
@@ -47,18 +49,16 @@ def test_importing_is_quick_and_loads_no_torch():
 
 
 def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
-    (tmp_path / "raw.txt").write_text("\n".join(LINES) + "\n")
-    files = ["--input", str(tmp_path / "raw.txt"), "--output", str(tmp_path / "masked.txt")]
-    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--allowed-words", str(tmp_path / "kept.txt")]
-    assert main(["mask", "--technique", "allow_list", *files]) == 0
-    files = ["--input", str(tmp_path / "masked.txt"), "--output", str(tmp_path / "filled.txt")]
-    files += ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--allowed-words", str(tmp_path / "kept.txt")]
-    options = ["--word-counts", str(counts), "--seed", "3", "--set", "copies=2"]
-    assert main(["fill", "--method", "unigram", *files, *options]) == 0
+    raw, masked, filled_file = (tmp_path / f"{name}.txt" for name in ("raw", "masked", "filled"))
+    raw.write_text("\n".join(LINES) + "\n")
+    notes = ["--sidecar", str(tmp_path / "sidecar.jsonl"), "--allowed-words", str(tmp_path / "allowed.txt")]
+    assert main(["mask", "--technique", "allow_list", "--input", str(raw), "--output", str(masked), *notes]) == 0
+    options = ["--word-counts", str(counts), "--seed", "3", "--set", "copies=2", *notes]
+    assert main(["fill", "--method", "unigram", "--input", str(masked), "--output", str(filled_file), *options]) == 0
     of_lines = palimpsest.mask(LINES)
     of_rows = palimpsest.mask({"text": line, "speaker": 1} for line in LINES)
-    of_file = palimpsest.mask(tmp_path / "raw.txt")
-    expected = (tmp_path / "masked.txt").read_text().splitlines()
+    of_file = palimpsest.mask(raw)
+    expected = masked.read_text().splitlines()
     assert list(of_lines) == list(of_rows) == list(of_file) == expected
     assert of_lines.measured["masked_words"] == sum(line.count("[MASK]") for line in expected)
     assert of_lines.path.parent.stat().st_mode & 0o777 == 0o700
@@ -67,7 +67,7 @@ def test_masking_and_filling_write_what_the_commands_write(tmp_path, counts):
     # Read while nothing else holds what is read.
     of_others = zip(filled, palimpsest.fill(of_rows, settings, word_counts=counts, seed=3), strict=True)
     assert all(line == other for line, other in of_others)
-    assert list(filled) == (tmp_path / "filled.txt").read_text().splitlines()
+    assert list(filled) == filled_file.read_text().splitlines()
 
 
 def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model, capsys):
@@ -75,31 +75,17 @@ def test_adapting_lowers_the_perplexity_that_the_command_prints(tmp_path, model,
     before = palimpsest.perplexity(model, test, threads=1, bootstrap_samples=100)
     assert capsys.readouterr().out == ""
     (tmp_path / "test.txt").write_text("\n".join(test) + "\n")
-    said = [
-        "--model",
-        str(model),
-        "--input",
-        str(tmp_path / "test.txt"),
-        "--set",
-        "bootstrap_samples=100",
-        "--report",
-        "-",
-    ]
-    assert main(["perplexity", *said]) == 0
+    given = ["--model", str(model), "--input", str(tmp_path / "test.txt"), "--report", "-"]
+    assert main(["perplexity", *given, "--set", "bootstrap_samples=100"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"].items() <= before.items()
     adapted = palimpsest.adapt(model, test * 10, tmp_path / "adapted", valid=test)
     assert palimpsest.perplexity(adapted, test)["perplexity"] < before["perplexity"]
 
 
 def test_lists_are_rescored(model):
-    lists = [
-        {
-            "utterance_id": str(number),
-            "reference": "the cat sleeps",
-            "hypotheses": [{"text": "the hat sleeps", "score": -1.0}, {"text": "the cat sleeps", "score": -1.1}],
-        }
-        for number in range(4)
-    ]
+    hypotheses = [{"text": "the hat sleeps", "score": -1.0}, {"text": "the cat sleeps", "score": -1.1}]
+    one = {"reference": "the cat sleeps", "hypotheses": hypotheses}
+    lists = [{"utterance_id": str(number), **one} for number in range(4)]
     alone = palimpsest.rescore(lists, lists, word_errors={"bootstrap_samples": 100})
     chosen = palimpsest.rescore(lists, lists, model, word_errors={"bootstrap_samples": 100})
     assert (alone["wer"], chosen["wer"]) == (1 / 3, 0)

@@ -8,7 +8,7 @@ import networkx
 import pytest
 
 CIRCLES = {
-    "tasks.audit.settings": 27,  # methods of infilling are settings and builders at once
+    "tasks.audit.settings": 27  # methods of infilling are settings and builders at once
 }
 """Modules of each circle that is left, by the first of them. A circle that is resolved leaves this list."""
 ROOMS = (

@@ -28,6 +28,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.delenv("DVC_SITE_CACHE_DIR", raising=False)
+    on_machine(monkeypatch, 2)
     return tmp_path
 
 
@@ -62,8 +63,7 @@ def give_corpora(project):
         (raw / folder / name).write_text("")
 
 
-def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
+def test_the_shipped_experiment_is_ready_after_installation(project, capsys):
     status, document, found = diagnose(capsys)
     assert status == 0
     assert document["ready"] is True
@@ -74,7 +74,6 @@ def test_the_shipped_experiment_is_ready_after_installation(project, monkeypatch
 
 
 def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
     name = "DVC's tables of hashes"
     assert diagnose(capsys)[2][name]["state"] == "there"
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
@@ -91,8 +90,7 @@ def test_tables_of_dvc_that_others_may_swap_are_named(project, monkeypatch, caps
     assert diagnose(capsys)[2][name]["detail"].startswith("/var/tmp/dvc: ")
 
 
-def test_what_the_paper_needs_is_named_with_its_place(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
+def test_what_the_paper_needs_is_named_with_its_place(project, capsys):
     status, document, found = diagnose(capsys, "--profile", "paper")
     assert status == 1
     assert document["ready"] is False
@@ -119,10 +117,13 @@ def test_the_paper_is_ready_where_all_is_there(project, monkeypatch, capsys):
     status, _, found = diagnose(capsys, "--profile", "paper")
     assert [name for name, finding in found.items() if finding["state"] == "missing"] == []
     assert status == 0
+    on_machine(monkeypatch, 64, ["NVIDIA H200"] * 2)
+    gpus = diagnose(capsys, "--profile", "paper")[2]["GPUs"]
+    assert (gpus["state"], gpus["detail"]) == ("missing", "2 x NVIDIA H200; 4 asked for")
+    assert "set resources.devices: 2" in gpus["remedy"]
 
 
-def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
+def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, capsys):
     document = yaml.safe_load((project / "params.yaml").read_text())
     document["fillers"]["minilm"]["model"] = "models/hub/mine"
     document["corpora"]["chat"] = {"kind": "fisher", "source": "data/raw/calls"}
@@ -143,19 +144,9 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, monkeypatch, ca
 
 
 def test_a_mixture_of_packages_that_are_not_there_is_installed(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
     monkeypatch.setattr("tasks.corpora.sources.document.importlib.util.find_spec", lambda name: None)
-    _, _, found = diagnose(capsys, "--profile", "smollm2")
-    assert found["generic"]["state"] == "missing"
-    assert found["generic"]["remedy"] == "run 'make install'"
-
-
-def test_more_devices_than_there_are_are_said(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 64, ["NVIDIA H200"] * 2)
-    _, _, found = diagnose(capsys, "--profile", "paper")
-    assert found["GPUs"]["state"] == "missing"
-    assert found["GPUs"]["detail"] == "2 x NVIDIA H200; 4 asked for"
-    assert "set resources.devices: 2" in found["GPUs"]["remedy"]
+    generic = diagnose(capsys, "--profile", "smollm2")[2]["generic"]
+    assert (generic["state"], generic["remedy"]) == ("missing", "run 'make install'")
 
 
 def test_each_thing_has_a_line_and_what_is_missing_its_remedy(project, monkeypatch, capsys):
@@ -188,8 +179,7 @@ def test_nothing_heavy_is_imported(project):
     assert doctor_command.SUMMARY
 
 
-def test_lists_of_another_recogniser_are_looked_for(project, monkeypatch, capsys):
-    on_machine(monkeypatch, 2)
+def test_lists_of_another_recogniser_are_looked_for(project, capsys):
     _, _, found = diagnose(capsys, "--profile", "real_speech")
     test = found["speech.nbest.books.test"]
     assert (test["state"], "data/raw/librispeech_nbest" in test["remedy"]) == ("missing", True)

@@ -8,13 +8,11 @@ import json
 import os
 import random
 import re
-import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -29,96 +27,84 @@ pytestmark = pytest.mark.timeout(2700)  # a whole experiment is made first
 CANARIES = ("Zyxwquill", "Vexmorthane", "quorblatt77@hiddenmail.example")
 """Strings that stand in the private corpus alone. No technique of this run keeps them."""
 
-PARAMETERS = {
-    "compare": {
-        "datasets": ["mail"],
-        "techniques": ["allow_list"],
-        "baselines": ["baseline1"],
-        "fills": [
-            {"filler": "tiny", "methods": ["top_k"]},
-            {"methods": ["unigram"], "audited": ["unigram"]},
-        ],
-        "seeds": [1],
-        "speech_datasets": ["mail"],
-        "recognisers": [],
-        "rescored_datasets": [],
-        "taggers": ["crf"],
-        "detectors": ["allow_list", "crf"],
-        "gold_sets": ["mail"],
-    },
-    "generic": {
-        "kind": "files",
-        "source": "data/raw/generic.txt",
-        "cleaning": {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 20},
-    },
-    "word_counts": {"published_share": 0.0},
-    "corpora": {
-        "mail": {
-            "kind": "files",
-            "source": "data/raw/mail.txt",
-            "cleaning": {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30},
-        }
-    },
-    "masking": {
-        "allow_list": {"kind": "allow_list"},
-        "crf": {"kind": "entity_tagger", "tagger": {"kind": "crf", "model": "models/taggers/crf"}},
-    },
-    "labelled_text": {"sentences": 300},
-    "taggers": {"crf": {"kind": "crf", "embeddings": None, "iterations": 10}},
-    "masking_evaluation": {
-        "gold_sets": {"mail": {"source": "data/raw/labelled_mail.jsonl"}},
-        "bootstrap_samples": 100,
-        "confidence": 0.95,
-        "seed": 1,
-    },
-    "fillers": {"tiny": {"kind": "masked_lm", "model": "./data/raw/tiny_untrained_bert"}},
-    "tuned_fillers": {},
-    "filling": {"top_k": {"kind": "top_k", "k": 5}, "unigram": {"kind": "unigram"}},
-    "language_model": {
-        "kind": "transformer",
-        "transformer": {},
-        "vocabulary": {"size": 400, "minimum_count": 1},
-        "architecture": {"layers": 1, "heads": 2, "width": 16, "maximum_tokens": 32},
-        "pretraining": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01, "seed": 1},
-        "adaptation": {"epochs": 1.0, "batch_tokens": 256, "learning_rate": 0.01},
-    },
-    "evaluation": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
-    "fluency": {"lines": 50, "judged_lines": 20},
-    # The attacker of the text is the masked language model that ships.
-    "audit": {"places": 50, "canaries": 2, "references": 255, "coins": 100, "bootstrap_samples": 100, "sampled": 100},
-    "speech": {
-        "text": {"kind": "files", "source": "data/raw/generic.txt"},
-        "recogniser": {"kind": "trained"},
-        "corpora": {
-            "mail": {
-                part: {
-                    "kind": "synthetic",
-                    "source": f"data/private/corpora/mail/{name}.txt",
-                    "synthesis": {"sentences": 6, "voice_set": part, "seed": 1},
-                }
-                for part, name in (("dev", "valid"), ("test", "test"))
-            }
-        },
-        "search": {"beam_width": 2},
-        "fusion": {"lm_weights": [0.0, 0.3], "insertion_bonuses": [0.0], "tuning_rounds": 1},
-        "nbest": {},
-        "word_errors": {"bootstrap_samples": 100, "confidence": 0.95, "seed": 1},
-    },
-    "resources": {"threads": 1, "parallel_stages": 2},
-    "tracking": {"uri": "sqlite:///mlflow.db", "experiment": "palimpsest", "live": True, "log_every_steps": 1},
-}
+PARAMETERS = yaml.safe_load("""
+compare:
+  datasets: [mail]
+  techniques: [allow_list]
+  baselines: [baseline1]
+  fills:
+    - {filler: tiny, methods: [top_k]}
+    - {methods: [unigram], audited: [unigram]}
+  seeds: [1]
+  speech_datasets: [mail]
+  recognisers: []
+  rescored_datasets: []
+  taggers: [crf]
+  detectors: [allow_list, crf]
+  gold_sets: [mail]
+generic:
+  kind: files
+  source: data/raw/generic.txt
+  cleaning: {minimum_words: 3, valid_sentences: 20, test_sentences: 20}
+word_counts: {published_share: 0.0}
+corpora:
+  mail:
+    kind: files
+    source: data/raw/mail.txt
+    cleaning: {minimum_words: 3, valid_sentences: 20, test_sentences: 30}
+masking:
+  allow_list: {kind: allow_list}
+  crf: {kind: entity_tagger, tagger: {kind: crf, model: models/taggers/crf}}
+labelled_text: {sentences: 300}
+taggers:
+  crf: {kind: crf, embeddings: null, iterations: 10}
+masking_evaluation:
+  gold_sets:
+    mail: {source: data/raw/labelled_mail.jsonl}
+  bootstrap_samples: 100
+  confidence: 0.95
+  seed: 1
+fillers:
+  tiny: {kind: masked_lm, model: ./data/raw/tiny_untrained_bert}
+tuned_fillers: {}
+filling:
+  top_k: {kind: top_k, k: 5}
+  unigram: {kind: unigram}
+language_model:
+  kind: transformer
+  transformer: {}
+  vocabulary: {size: 400, minimum_count: 1}
+  architecture: {layers: 1, heads: 2, width: 16, maximum_tokens: 32}
+  pretraining: {epochs: 1.0, batch_tokens: 256, learning_rate: 0.01, seed: 1}
+  adaptation: {epochs: 1.0, batch_tokens: 256, learning_rate: 0.01}
+evaluation: {bootstrap_samples: 100, confidence: 0.95, seed: 1}
+fluency: {lines: 50, judged_lines: 20}
+# The attacker of the text is the masked language model that ships.
+audit: {places: 50, canaries: 2, references: 255, coins: 100, bootstrap_samples: 100, sampled: 100}
+speech:
+  text: {kind: files, source: data/raw/generic.txt}
+  recogniser: {kind: trained}
+  corpora:
+    mail:
+      dev:
+        kind: synthetic
+        source: data/private/corpora/mail/valid.txt
+        synthesis: {sentences: 6, voice_set: dev, seed: 1}
+      test:
+        kind: synthetic
+        source: data/private/corpora/mail/test.txt
+        synthesis: {sentences: 6, voice_set: test, seed: 1}
+  search: {beam_width: 2}
+  fusion: {lm_weights: [0.0, 0.3], insertion_bonuses: [0.0], tuning_rounds: 1}
+  nbest: {}
+  word_errors: {bootstrap_samples: 100, confidence: 0.95, seed: 1}
+resources: {threads: 1, parallel_stages: 2}
+tracking: {uri: "sqlite:///mlflow.db", experiment: palimpsest, live: true, log_every_steps: 1}
+""")
 
 TUNED = {"base": "tiny", "kind": "masked_lm", "text": "filled", "method": {"kind": "top_k", "k": 5}, "steps": 2}
 """A tuned filler, for experiments that have one."""
-SUBJECTS = [
-    "the manager",
-    "my brother",
-    "the new teacher",
-    "our neighbour",
-    "her friend",
-    "the old doctor",
-    "a customer",
-]
+SUBJECTS = "the manager, my brother, the new teacher, our neighbour, her friend, the old doctor, a customer".split(", ")
 VERBS = ["called", "visited", "paid", "thanked", "helped", "found", "asked", "wrote to", "waited for", "talked about"]
 OBJECTS = ["the office", "a large house", "the same train", "his sister", "the small shop", "our garden", "a good book"]
 TIMES = ["yesterday", "last week", "in the morning", "before lunch", "after the meeting", "two days ago", "again"]
@@ -143,26 +129,11 @@ def make_tiny_filler(folder: Path) -> None:
     stand_in_for_torchaudio_extension()
     from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
 
-    words = sorted(
-        {word.lower() for part in (SUBJECTS, VERBS, OBJECTS, TIMES, NAMES) for text in part for word in text.split()}
-    )
+    texts = [text for part in (SUBJECTS, VERBS, OBJECTS, TIMES, NAMES) for text in part]
+    words = sorted({word.lower() for text in texts for word in text.split()})
     folder.mkdir(parents=True)
-    vocabulary = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        ".",
-        ",",
-        "with",
-        *words,
-        "harbour",
-        "violet",
-        "kettle",
-        "meadow",
-    ]
-    vocabulary = list(dict.fromkeys(vocabulary))
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", "with"]
+    vocabulary = list(dict.fromkeys([*special, *words, "harbour", "violet", "kettle", "meadow"]))
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
     BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
     torch.manual_seed(0)
@@ -222,22 +193,10 @@ def with_parameters(folder: Path, parameters: dict) -> Path:
 
 @pytest.fixture(scope="module")
 def by_prefect(tmp_path_factory) -> Path:
-    """Started, killed in the middle with SIGKILL, and started again."""
     folder = make_checkout(tmp_path_factory.mktemp("by prefect"))
-    process = subprocess.Popen(
-        ["palimpsest", "run"], cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 120
-    # On a busy machine the lock follows the first outputs late.
-    while "generic" not in locked_stages(folder) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    finished = set(locked_stages(folder))
-    result = run(folder, "palimpsest", "run", "--json")
-    states = {stage["name"]: stage["state"] for stage in json.loads(result.stdout)["stages"]}
-    (folder / ".palimpsest" / "states.json").write_text(json.dumps([sorted(finished), states]), encoding="utf-8")
+    fewer = {"baselines": [], "fills": [{"filler": "tiny", "methods": ["top_k"]}, {"methods": ["unigram"]}]}
+    with_parameters(folder, PARAMETERS | {"compare": PARAMETERS["compare"] | fewer})
+    run(folder, "palimpsest", "run")
     return folder
 
 
@@ -249,9 +208,10 @@ def changed(experiment: Path, folder: Path, *command: str) -> Path:
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     parameters["filling"]["top_k"]["k"] = 3
     with_parameters(folder, parameters)
-    plan = json.loads(run(folder, "palimpsest", "plan", "--json").stdout)
-    reasons = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
-    (folder / ".palimpsest" / "reasons.json").write_text(json.dumps(reasons), encoding="utf-8")
+    if command[0] == "dvc":
+        plan = json.loads(run(folder, "palimpsest", "plan", "--json").stdout)
+        reasons = {stage["name"]: stage["reasons"] for stage in plan["stages"] if stage["action"] != "unchanged"}
+        (folder / ".palimpsest" / "reasons.json").write_text(json.dumps(reasons), encoding="utf-8")
     (folder / ".palimpsest" / "said").write_text(run(folder, *command).stdout, encoding="utf-8")
     return folder
 
@@ -266,25 +226,13 @@ def by_run(by_prefect, tmp_path_factory) -> Path:
     return changed(by_prefect, tmp_path_factory.mktemp("by run") / "copy", "palimpsest", "run", "--json")
 
 
-def locked_stages(folder: Path) -> dict:
-    path = folder / "dvc.lock"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))["stages"] if path.exists() else {}
-
-
 def summary(folder: Path) -> list[dict]:
     return json.loads((folder / "results" / "summary.json").read_text(encoding="utf-8"))
 
 
 def test_both_drivers_give_the_same_summary(by_prefect, by_dvc, by_run):
     rows = summary(by_dvc)
-    assert [row["method"] for row in rows] == [
-        "no_language_model",
-        "pretrained",
-        "oracle",
-        "baseline1",
-        "top_k",
-        "unigram",
-    ]
+    assert [row["method"] for row in rows] == ["no_language_model", "pretrained", "oracle", "top_k", "unigram"]
     assert all(row["perplexity"] > 1 for row in rows[1:])
     assert all(row["wer"] > 0 and row["synthetic_speech"] for row in rows)
     assert rows == summary(by_run)
@@ -299,28 +247,11 @@ def test_each_driver_finds_nothing_left_to_do_after_the_other(by_dvc, by_run):
     assert {stage["state"] for stage in result["stages"]} == {"unchanged"}
 
 
-def test_a_killed_run_goes_on_without_redoing_finished_stages(by_prefect):
-    finished, states = json.loads((by_prefect / ".palimpsest" / "states.json").read_text(encoding="utf-8"))
-    assert "pretrain" in states
-    assert "generic" in finished
-    assert {name: states[name] for name in finished} == dict.fromkeys(finished, "unchanged")
-    assert "ran" in states.values()
-
-
 def test_a_changed_parameter_reruns_its_branch_alone(by_dvc, by_run):
     planned = json.loads((by_dvc / ".palimpsest" / "reasons.json").read_text(encoding="utf-8"))
-    assert set(planned) == {
-        "cells",
-        "fill@mail-allow_list-tiny-top_k-1",
-        "examples@mail-tiny",
-        "adapt@mail-allow_list-tiny-top_k-1",
-        "evaluate@mail-allow_list-tiny-top_k-1",
-        "recognise@mail-allow_list-tiny-top_k-1",
-        "fluency@mail",
-        "summarise",
-        "report",
-        "publish",
-    }
+    of_cell = {f"{step}@mail-allow_list-tiny-top_k-1" for step in ("fill", "adapt", "evaluate", "recognise")}
+    shared = {"cells", "examples@mail-tiny", "fluency@mail", "summarise", "report", "publish"}
+    assert set(planned) == of_cell | shared
     assert "filling.top_k.k" in " ".join(planned["fill@mail-allow_list-tiny-top_k-1"])
     output = (by_dvc / ".palimpsest" / "said").read_text(encoding="utf-8")
     assert set(re.findall(r"Running stage '(.+)'", output)) == set(planned)
@@ -329,14 +260,11 @@ def test_a_changed_parameter_reruns_its_branch_alone(by_dvc, by_run):
 
 
 def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
-    def tracked() -> tuple:
+    def tracked() -> list:
         with sqlite3.connect(by_dvc / "mlflow.db") as store:
+            asked = ("select count(*) from metrics", "select count(*) from tags")
             runs = store.execute("select run_uuid, end_time, status from runs order by 1").fetchall()
-            return (
-                runs,
-                store.execute("select count(*) from metrics").fetchone(),
-                store.execute("select count(*) from tags").fetchone(),
-            )
+            return [runs, *(store.execute(question).fetchone() for question in asked)]
 
     before = tracked()
     assert len(before[0]) == len(summary(by_dvc))
@@ -344,13 +272,17 @@ def test_one_run_per_cell_and_publishing_again_changes_nothing(by_dvc):
     assert tracked() == before
 
 
-def test_where_a_number_comes_from(by_dvc):
+def test_a_number_is_followed_to_where_it_comes_from(by_dvc, by_prefect):
     origin = run(by_dvc, "palimpsest", "where-from", "mail/allow_list/tiny-top_k-1").stdout
     assert "palimpsest restore evaluate@mail-allow_list-tiny-top_k-1" in origin
     assert "data/private/corpora/mail" in origin
+    # A report names the flow run that made it.
+    name = "results/reports/perplexity/mail/allow_list/tiny-top_k-1.json"
+    assert json.loads((by_dvc / name).read_text(encoding="utf-8"))["flow_run"] is None
+    assert len(json.loads((by_prefect / name).read_text(encoding="utf-8"))["flow_run"]) == 36
 
 
-def test_private_text_stays_in_private_places(by_prefect):
+def test_private_text_stays_in_private_places_that_are_closed_to_others(by_prefect):
     """Canaries may be found in the raw data, in data/private and in DVC's cache, nowhere else."""
     allowed = ("data/raw/", "data/private/", ".dvc/cache/", ".git/")
     searched, holders = 0, []
@@ -365,19 +297,7 @@ def test_private_text_stays_in_private_places(by_prefect):
     assert holders == []
     raw = (by_prefect / "data" / "private" / "corpora" / "mail" / "train.txt").read_text(encoding="utf-8")
     assert any(canary in raw for canary in CANARIES)
-
-
-def test_private_files_are_closed_to_others(by_prefect):
     private = [path for path in (by_prefect / "data" / "private").rglob("*") if path.name != ".gitignore"]
     assert len(private) > 5
-    open_to_others = [path for path in private if stat.S_IMODE(path.stat().st_mode) & 0o077]
-    assert open_to_others == []
-    assert stat.S_IMODE((by_prefect / ".dvc" / "cache").stat().st_mode) & 0o077 == 0
-
-
-def test_a_report_names_the_flow_run_that_made_it(by_dvc, by_prefect):
-    name = "results/reports/perplexity/mail/allow_list/tiny-top_k-1.json"
-    assert json.loads((by_dvc / name).read_text(encoding="utf-8"))["flow_run"] is None
-    flow_run = json.loads((by_prefect / name).read_text(encoding="utf-8"))["flow_run"]
-    assert flow_run is not None
-    assert len(flow_run) == 36
+    private.append(by_prefect / ".dvc" / "cache")
+    assert [path for path in private if stat.S_IMODE(path.stat().st_mode) & 0o077] == []

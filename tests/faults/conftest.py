@@ -1,12 +1,14 @@
-"""Fixtures of the fault suite: the small experiment, and the record of what was tried."""
+"""Fixtures of the fault suite: the small experiment in a folder of each test."""
 
+import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fault_counts import Trial
-from fault_place import MakePlace, Place, make_template
+import yaml
+from fault_place import GRAPH, Place
+from scratch_project import make_project
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,47 +18,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(1800))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    report = yield
-    if report.when == "call":  # type: ignore[attr-defined]
-        item.stash[HELD] = report.passed  # type: ignore[attr-defined]
-    return report
-
-
-HELD = pytest.StashKey[bool]()
+@pytest.fixture(autouse=True, scope="session")
+def _own_services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """DVC's and Prefect's own files in one temporary folder for all trials, no calls home, and no server."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ:
+            if name.startswith(("PREFECT_", "MLFLOW_")):
+                patch.delenv(name)
+        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+        patch.setenv("DVC_SITE_CACHE_DIR", str(home / "dvc"))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        for name in ("DVC_NO_ANALYTICS", "DO_NOT_TRACK"):
+            patch.setenv(name, "1")
+        yield
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small experiment, in which nothing has run."""
-    return make_template(tmp_path_factory.mktemp("template") / "an experiment")
+    made = make_project(tmp_path_factory.mktemp("template") / "an experiment", GRAPH)
+    parameters = yaml.safe_load(made.read("params.yaml"))
+    parameters["resources"] |= {"parallel_stages": 2, "retry_seconds": 0.2}
+    made.write("params.yaml", yaml.safe_dump(parameters, sort_keys=False))
+    return made.folder
 
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    home = tmp_path_factory.mktemp("home")
-    return {
-        "PREFECT_HOME": str(home / "prefect"),
-        "DVC_SITE_CACHE_DIR": str(home / "dvc"),
-    }
-
-
-@pytest.fixture
-def make_place(tmp_path: Path, shared_home: dict[str, str]) -> MakePlace:
-    """A function that copies the experiment into a folder of this test."""
-
-    def make(source: Path, name: str = "an experiment", **environment: str) -> Place:
-        shutil.copytree(source, tmp_path / name)
-        return Place(tmp_path / name, shared_home | environment)
-
-    return make
-
-
-@pytest.fixture
-def trial(request: pytest.FixtureRequest) -> Iterator[Trial]:
-    """The record of one fault; the test says which with ``note(fault=…)``."""
-    made = Trial(request.node.callspec.params.get("number", 0) if hasattr(request.node, "callspec") else 0)
-    yield made
-    if HELD in request.node.stash:
-        made.write(held=request.node.stash[HELD])
+def make_place(template: Path) -> Callable[[Path], Place]:
+    """A function that copies the experiment into a folder."""
+    return lambda folder: Place(Path(shutil.copytree(template, folder / "an experiment")))

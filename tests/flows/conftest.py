@@ -1,7 +1,6 @@
 """Fixtures: the small project in a folder whose path has a space, new or with everything up to date."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,10 +47,30 @@ def finished(finished_template: Path, tmp_path: Path) -> Project:
 @pytest.fixture
 def committed(finished: Project) -> Project:
     """The small project in which everything is up to date, with a git commit."""
-    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    subprocess.run(["git", "add", "--all"], cwd=finished.folder, check=True)
-    subprocess.run(["git", *identity, "commit", "--quiet", "-m", "start"], cwd=finished.folder, check=True)
+    finished.git("add", "--all")
+    finished.git("commit", "--quiet", "-m", "start")
     return finished
+
+
+@pytest.fixture(scope="module")
+def served_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the tests of a module, one after the other, that share a server."""
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="module")
+def dvc_server(served_folder: Path) -> Iterator[Processes]:
+    """A server that has imported DVC."""
+    with Processes(served_folder) as processes:
+        yield processes
+
+
+@pytest.fixture
+def served(served_folder: Path) -> Project:
+    """The small project in the folder of the server, in which nothing has run yet."""
+    for path in served_folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return make_project(served_folder, GRAPH)
 
 
 @pytest.fixture(scope="session")

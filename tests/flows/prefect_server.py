@@ -1,14 +1,13 @@
 """Questions to the API of a Prefect server, without Prefect's own client, and the password that they need."""
 
 import base64
-import http.client
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import httpx
 
 from dashboards.services.passwords import FILE
 
@@ -29,27 +28,12 @@ def password_in(folder: Path) -> str:
     return dict(line.split("=", 1) for line in lines)[PASSWORD_VARIABLE]
 
 
-@contextmanager
-def client_of(url: str) -> Iterator[None]:
-    """Prefect's own client asks the server at this address inside the block."""
-    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
-
-    with temporary_settings({PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: _passwords.get(urlsplit(url).netloc)}):
-        yield
-
-
 def request(
     url: str, method: str, path: str, body: dict[str, Any] | None = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     """Status, headers with lower-case names, and body of the answer to one request."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
-    text = None if body is None else json.dumps(body)
-    connection.request(method, parts.path + path, text, {"Content-Type": "application/json", **(headers or {})})
-    answer = connection.getresponse()
-    found = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
-    connection.close()
-    return found
+    answer = httpx.request(method, url + path, json=body, headers=headers, timeout=60, trust_env=False)
+    return answer.status_code, dict(answer.headers), answer.content
 
 
 def ask(url: str, path: str, question: dict[str, Any] | None) -> Any:

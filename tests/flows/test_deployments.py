@@ -1,12 +1,13 @@
 """``prefect.yaml`` and ``palimpsest serve``: runs that Prefect starts, with a form that says what is allowed."""
 
 import os
+import pkgutil
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from importlib.metadata import version
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,37 +15,34 @@ from typing import Any
 import pytest
 import yaml
 from prefect_server import ask, cancel, log_in
-from scratch_project import CHECKOUT, Project
+from scratch_project import CHECKOUT, Project, until
 
-from flows.prefect_flow.prefect_api import TemporaryServer
+from flows.prefect_flow import prefect_api
 from flows.serve_command import FILE, read_deployments
 from flows.stages.processes import Processes
+from tasks.cli import main
 from tasks.errors import ParameterError, StageError
 
 TABLE = "cat filled/*.txt > table.txt"
 
 
-def test_the_shipped_deployments_can_be_run() -> None:
-    from importlib import import_module
-    from inspect import signature
-
+def test_the_shipped_deployments_can_be_run_by_the_pinned_prefect() -> None:
+    document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
+    assert document["prefect-version"] == version("prefect")
     deployments = {deployment["name"]: deployment for deployment in read_deployments(CHECKOUT / FILE)}
     assert list(deployments) == ["nightly", "new-data", "once"]
     assert deployments["nightly"]["schedules"] == [{"cron": "0 2 * * *", "timezone": "UTC"}]
     assert "schedules" not in deployments["once"]
     for deployment in deployments.values():
-        module, name = deployment["entrypoint"].rsplit(".", 1)
-        flow = getattr(import_module(module), name)
+        flow = pkgutil.resolve_name(deployment["entrypoint"])
         assert set(deployment.get("parameters", {})) <= set(signature(flow.fn).parameters)
 
 
-def test_a_worker_enters_the_folder_that_it_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from prefect.utilities.importtools import import_object
-
+def test_a_worker_enters_the_folder_that_it_is_given(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
     # Without a pull step Prefect copies the folder that it is started in, private text and all.
     ((name, inputs),) = [entry for step in document["pull"] for entry in step.items()]
-    enter = import_object(name)
+    enter = pkgutil.resolve_name(name)
     monkeypatch.setenv("PALIMPSEST_FOLDER", str(project.folder / "sources"))
     (project.folder / "sources").mkdir(exist_ok=True)
     assert enter(**inputs) == {"directory": str(project.folder.resolve())}
@@ -54,13 +52,6 @@ def test_a_worker_enters_the_folder_that_it_is_told(project: Project, monkeypatc
     monkeypatch.setenv("PALIMPSEST_FOLDER", str(project.folder.parent))
     with pytest.raises(StageError, match="is not inside a DVC project"):
         enter(**inputs)
-
-
-def test_the_pinned_version_of_prefect_is_the_installed_one() -> None:
-    from importlib.metadata import version
-
-    document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
-    assert document["prefect-version"] == version("prefect")
 
 
 def test_the_form_is_typed() -> None:
@@ -85,43 +76,38 @@ def test_an_unknown_deployment_is_an_error_with_the_nearest_name(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("url", "said"),
-    [("", "no Prefect server is configured"), ("http://127.0.0.1:9/api", "does not answer (ConnectError)")],
+    [(None, "no Prefect server is configured"), ("http://127.0.0.1:9/api", "does not answer (ConnectError)")],
 )
-def test_serving_needs_a_server(project: Project, url: str, said: str) -> None:
+def test_serving_needs_a_server(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str | None, said: str
+) -> None:
     shutil.copy(CHECKOUT / FILE, project.folder)
-    done = project.palimpsest("serve", **({"PREFECT_API_URL": url} if url else {}))
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setenv("PALIMPSEST_FOLDER", "")
+    # Prefect reads its settings once in a process.
+    monkeypatch.setattr(prefect_api, "configure", lambda *_, **__: None)
+    monkeypatch.setattr(prefect_api, "configured_url", lambda: url)
+    assert main(["serve"]) == 1
+    errors = capsys.readouterr().err
+    assert said in errors
+    assert errors.count("\n") == 1
 
 
 @pytest.fixture
-def served(committed: Project, prefect_url: str) -> Iterator[Project]:
+def serving(committed: Project, prefect_url: str) -> Iterator[Project]:
     """The finished project, whose deployments 'new-data' and 'once' are being served; without their schedules."""
     document = yaml.safe_load((CHECKOUT / FILE).read_text(encoding="utf-8"))
     for deployment in document["deployments"]:
         deployment.pop("schedules", None)
     committed.write(FILE, yaml.safe_dump(document))
-    log = open(committed.folder / ".palimpsest.log", "w", encoding="utf-8")  # noqa: SIM115 - closed below
-    command = [sys.executable, "-m", "tasks.cli", "serve", "new-data", "once"]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PREFECT_API_URL": prefect_url}
-    environment["PREFECT_RUNNER_POLL_FREQUENCY"] = "1"
-    service = subprocess.Popen(command, cwd=committed.folder, env=environment, stdout=log, stderr=log)
+    variables = {"PREFECT_API_URL": prefect_url, "PREFECT_RUNNER_POLL_FREQUENCY": "1"}
+    service = committed.start("serve", "new-data", "once", **variables)
     try:
-        wait_until(lambda: "id" in ask(prefect_url, "/deployments/name/experiment/once", None), service)
+        until(lambda: "id" in ask(prefect_url, "/deployments/name/experiment/once", None), 120)
         yield committed
     finally:
         service.send_signal(signal.SIGTERM)
-        service.wait(60)
-        log.close()
-
-
-def wait_until(done: Callable[[], bool], service: subprocess.Popen[Any] | None = None) -> None:
-    deadline = time.monotonic() + 120
-    while not done():
-        assert service is None or service.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+        service.communicate(timeout=60)
 
 
 def create(url: str, deployment: str, **parameters: Any) -> dict[str, Any]:
@@ -138,7 +124,7 @@ def end_of(url: str, flow_run: str) -> dict[str, Any]:
         state.update(ask(url, f"/flow_runs/{flow_run}", None)["state"])
         return state["type"] in ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 
-    wait_until(ended)
+    until(ended, 120)
     return state
 
 
@@ -147,7 +133,7 @@ def test_serving_ends_within_seconds_of_a_signal_also_when_its_server_has_gone(c
     shutil.copy(CHECKOUT / FILE, committed.folder)
     Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
     with Processes(committed.folder) as processes:
-        server = TemporaryServer(processes, committed.folder)
+        server = prefect_api.TemporaryServer(processes, committed.folder)
         url = server.wait()
         log_in(url, server.password)
         variables = {
@@ -181,8 +167,8 @@ def test_serving_ends_within_seconds_of_a_signal_also_when_its_server_has_gone(c
 
 
 @pytest.mark.slow
-def test_runs_are_started_checked_and_cancelled_in_prefect(served: Project, prefect_url: str) -> None:
-    before = served.read("params.yaml")
+def test_runs_are_started_checked_and_cancelled_in_prefect(serving: Project, prefect_url: str) -> None:
+    before = serving.read("params.yaml")
     # A value that the form would not take is refused by the server too.
     assert "jobs" in str(create(prefect_url, "once", jobs=0)["detail"])
     assert "overrides" in str(create(prefect_url, "once", overrides=["k"])["detail"])
@@ -192,10 +178,9 @@ def test_runs_are_started_checked_and_cancelled_in_prefect(served: Project, pref
     assert end_of(prefect_url, part["id"])["name"] == "Completed"
     tasks = ask(prefect_url, "/task_runs/filter", {"flow_runs": {"id": {"any_": [part["id"]]}}})
     assert {task["name"] for task in tasks} == {"fill@list-top_k", "fill@tagger-top_k"}
-    assert served.read("params.yaml") == before
-    assert "k: 20" in git(
-        served, "grep", "top_k: {kind", git(served, "for-each-ref", "--format=%(objectname)", "refs/exps/??/**")
-    )
+    assert serving.read("params.yaml") == before
+    experiment = serving.git("for-each-ref", "--format=%(objectname)", "refs/exps/??/**").strip()
+    assert "k: 20" in serving.git("grep", "top_k: {kind", experiment)
 
     # No source of data changed since the last run: nothing is run.
     unchanged = create(prefect_url, "new-data", new_data_only=True)
@@ -206,18 +191,13 @@ def test_runs_are_started_checked_and_cancelled_in_prefect(served: Project, pref
     assert "did you mean 'technique'?" in end_of(prefect_url, wrong["id"])["message"]
 
     # Cancelling ends the stage's processes and leaves a state that can be gone on with.
-    served.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 61; {TABLE}")
+    serving.replace("dvc.yaml", TABLE, f"touch begun; test -e quick || sleep 61; {TABLE}")
     stopped = create(prefect_url, "once", overrides=["filling.top_k.k=30"])
-    wait_until((served.folder / "begun").exists)
+    until((serving.folder / "begun").exists, 120)
     started = time.monotonic()
     cancel(prefect_url, stopped["id"])
-    wait_until(lambda: served.read("params.yaml") == before)
+    until(lambda: serving.read("params.yaml") == before)
     assert time.monotonic() - started < 15
     assert end_of(prefect_url, stopped["id"])["name"] == "Cancelled"
-    served.write("quick", "")
-    assert "Running stage" in served.dvc("repro")
-
-
-def git(project: Project, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=project.folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    serving.write("quick", "")
+    assert "Running stage" in serving.dvc("repro")

@@ -5,56 +5,59 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from scratch_project import Project
+from scratch_project import GRAPH, Project, make_project, until
 
 from flows.stages.executor import Executor, State, reason_of, state_of
+from flows.stages.lock_entry import HEAD, replaced
 from flows.stages.processes import Processes
+
+RAW = "cat in.txt in.txt > raw.txt"
 
 
 @pytest.fixture
-def executor(project: Project) -> Iterator[Executor]:
-    with Processes(project.folder) as processes:
-        yield Executor(processes, project.folder)
+def executor(served: Project, dvc_server: Processes) -> Executor:
+    return Executor(dvc_server, served.folder)
 
 
-def set_command(project: Project, command: str) -> None:
-    project.replace("dvc.yaml", "cmd: cat in.txt in.txt > raw.txt", f"cmd: {command}")
+def set_command(project: Project, command: str, before: str = RAW) -> None:
+    project.replace("dvc.yaml", f"cmd: {before}", f"cmd: {command}")
 
 
-def test_a_stage_runs_then_is_unchanged_then_is_restored(project: Project, executor: Executor) -> None:
+def test_a_stage_runs_then_is_unchanged_then_is_restored(served: Project, executor: Executor) -> None:
     ran = executor.run("raw")
     assert (ran.state, ran.error, ran.log) == (State.RAN, None, ".palimpsest/logs/raw.log")
-    assert project.read("raw.txt") == "one\none\n"
+    assert served.read("raw.txt") == "one\none\n"
     assert executor.run("raw").state is State.UNCHANGED
-    (project.folder / "raw.txt").unlink()
-    (project.folder / "dvc.lock").unlink()
+    (served.folder / "raw.txt").unlink()
+    (served.folder / "dvc.lock").unlink()
     assert executor.run("raw").state is State.RESTORED
-    assert project.read("raw.txt") == "one\none\n"
-    assert "Running stage" not in project.dvc("repro", "raw")
+    assert served.read("raw.txt") == "one\none\n"
+    assert "Running stage" not in served.dvc("repro", "raw")
 
 
-def test_added_data_is_verified_then_unchanged(project: Project, executor: Executor) -> None:
-    project.dvc("add", "--quiet", "in.txt")
+def test_added_data_is_verified_then_unchanged(served: Project, executor: Executor) -> None:
+    served.dvc("add", "--quiet", "in.txt")
     assert executor.run("in.txt.dvc").state is State.UNCHANGED
-    project.write("in.txt", "two\n")
+    served.write("in.txt", "two\n")
     assert executor.run("in.txt.dvc").state is State.RAN
 
 
-def test_a_failed_command_shows_our_error_line_and_nothing_else(project: Project, executor: Executor) -> None:
-    set_command(project, r"echo the private words; printf 'palimpsest\072 error\072 K is 0\n' >&2; exit 1")
+def test_a_failed_command_shows_our_error_line_and_nothing_else(served: Project, executor: Executor) -> None:
+    set_command(served, r"echo the private words; printf 'palimpsest\072 error\072 K is 0\n' >&2; exit 1")
     failed = executor.run("raw")
     assert (failed.state, failed.error) == (State.FAILED, "K is 0")
-    log = project.folder / ".palimpsest" / "logs" / "raw.log"
+    log = served.folder / ".palimpsest" / "logs" / "raw.log"
     assert "the private words" in log.read_text(encoding="utf-8")
     assert log.stat().st_mode & 0o777 == 0o600
     assert log.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_other_failures_are_told_without_quoting_output(project: Project, executor: Executor) -> None:
-    command = "cat in.txt in.txt > raw.txt"
+def test_the_reason_of_other_failures_quotes_no_output(served: Project, executor: Executor) -> None:
+    command = RAW
     for other, error, may_pass in [
         ("echo private words >&2; exit 3", "its command ended with status 3", False),
         (
@@ -66,94 +69,131 @@ def test_other_failures_are_told_without_quoting_output(project: Project, execut
         ("kill -15 $$", "its command was killed by SIGTERM", False),
         ("'true'", "output 'raw.txt' does not exist", False),
     ]:
-        project.replace("dvc.yaml", f"cmd: {command}", f"cmd: {other}")
+        set_command(served, other, command)
         command = other
         failed = executor.run("raw")
         assert (failed.state, failed.error, failed.may_pass) == (State.FAILED, error, may_pass)
-    assert not (project.folder / "dvc.lock").exists()
-    (project.folder / "in.txt").unlink()
+    assert not (served.folder / "dvc.lock").exists()
+    (served.folder / "in.txt").unlink()
     assert "in.txt" in str(executor.run("raw").error)
+    text = "Running stage 'raw':\nwords\npalimpsest: internal error: KeyError at a.py:3 in f.\nERROR: failed\n"
+    assert reason_of(text, 255, "raw") == "internal error: KeyError at a.py:3 in f."
+    assert reason_of("", 255, "raw") == "DVC ended with status 255"
+    assert reason_of("", -9, "raw") == "DVC was killed by SIGKILL"
 
 
-def test_output_that_imitates_dvc_does_not_change_the_state(project: Project, executor: Executor) -> None:
-    set_command(project, "echo \"Stage 'raw' didn't change, skipping\"; echo x > raw.txt")
+def test_output_that_imitates_dvc_does_not_change_the_state(served: Project, executor: Executor) -> None:
+    set_command(served, "echo \"Stage 'raw' didn't change, skipping\"; echo x > raw.txt")
     assert executor.run("raw").state is State.RAN
+    assert state_of("Stage 'other' didn't change, skipping\n", "raw") is None
 
 
-def test_a_path_that_another_process_locks_may_be_free_later(project: Project, executor: Executor) -> None:
-    rwlock = project.folder / ".dvc" / "tmp" / "rwlock"
-    rwlock.parent.mkdir(parents=True, exist_ok=True)
+def test_a_path_that_another_process_locks_may_be_free_later(served: Project, executor: Executor) -> None:
     holder = {"pid": os.getpid(), "cmd": "somebody"}
-    rwlock.write_text(json.dumps({"write": {str(project.folder / "in.txt"): holder}}), encoding="utf-8")
+    served.write(".dvc/tmp/rwlock", json.dumps({"write": {str(served.folder / "in.txt"): holder}}))
     failed = executor.run("raw")
     assert (failed.state, failed.may_pass) == (State.FAILED, True)
     assert "is busy" in str(failed.error)
 
 
-def test_independent_stages_overlap(project: Project, executor: Executor) -> None:
+def test_independent_stages_overlap(served: Project, executor: Executor) -> None:
+    """Each waits for the other to have begun."""
+    names = ("left", "right")
     stages = "".join(
-        f"  {name}:\n    cmd: date +%s.%N > {name}.start; sleep 1; date +%s.%N > {name}.end\n    deps: [in.txt]\n"
-        f"    outs: [{name}.start, {name}.end]\n"
-        for name in ("left", "right")
+        f"  {name}:\n    cmd: touch {name}.begun; until test -e {other}.begun; do sleep 0.1; done; echo > {name}.txt\n"
+        f"    deps: [in.txt]\n    outs: [{name}.txt]\n"
+        for name, other in zip(names, reversed(names), strict=True)
     )
-    project.write("dvc.yaml", f"stages:\n{stages}")
-    threads = [threading.Thread(target=executor.run, args=(name,)) for name in ("left", "right")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert float(project.read("right.start")) < float(project.read("left.end"))
-    assert float(project.read("left.start")) < float(project.read("right.end"))
-    assert "Running stage" not in project.dvc("repro")
+    served.write("dvc.yaml", f"stages:\n{stages}")
+    with ThreadPoolExecutor(2) as threads:
+        assert [outcome.state for outcome in threads.map(executor.run, names)] == [State.RAN] * 2
+    assert "Running stage" not in served.dvc("repro")
 
 
 @pytest.mark.parametrize("command", ["touch begun; sleep 60", "trap '' INT; touch begun; sleep 60"], ids=["", "deaf"])
-def test_stopping_ends_a_running_stage_within_seconds(project: Project, executor: Executor, command: str) -> None:
-    set_command(project, f"{command}; touch raw.txt")
+def test_stopping_ends_a_running_stage_within_seconds(served: Project, executor: Executor, command: str) -> None:
+    set_command(served, f"{command}; touch raw.txt")
     outcomes = []
     thread = threading.Thread(target=lambda: outcomes.append(executor.run("raw")))
     thread.start()
-    wait_for(project, "begun")
+    until((served.folder / "begun").exists)
     started = time.monotonic()
     executor.stop()
     thread.join()
     assert time.monotonic() - started < 10
     assert (outcomes[0].state, outcomes[0].error) == (State.FAILED, "stopped before it had finished")
     assert executor.run("raw").state is State.SKIPPED
-    assert not (project.folder / "raw.txt").exists()
-    assert project.read(".dvc/tmp/rwlock") == "{}"
+    assert not (served.folder / "raw.txt").exists()
+    assert served.read(".dvc/tmp/rwlock") == "{}"
 
 
-def test_stages_find_the_commands_of_this_environment_first(project: Project, executor: Executor) -> None:
-    set_command(project, "command -v python > raw.txt; umask >> raw.txt")
+def test_a_stage_is_stopped_at_its_limit_with_what_it_started(served: Project, dvc_server: Processes) -> None:
+    set_command(served, "touch begun; sleep 60; cat in.txt > raw.txt")
+    started = time.monotonic()
+    failed = Executor(dvc_server, served.folder, {"raw": 3.0}.get).run("raw")
+    assert 3 <= time.monotonic() - started < 20
+    assert (served.folder / "begun").exists()
+    assert (failed.state, failed.may_pass) == (State.FAILED, False)
+    assert failed.error == "it was stopped after 3 seconds, its limit; raise it under resources.time_limits"
+    assert not (served.folder / "raw.txt").exists()
+
+
+def test_stages_find_the_commands_of_this_environment_first(served: Project, executor: Executor) -> None:
+    set_command(served, "command -v python > raw.txt; umask >> raw.txt")
     assert executor.run("raw").state is State.RAN
-    python, mask = project.read("raw.txt").split("\n")[:2]
+    python, mask = served.read("raw.txt").split("\n")[:2]
     assert os.path.dirname(python) == os.path.dirname(sys.executable)
     assert int(mask, 8) == 0o077
 
 
-def test_the_reason_is_our_own_last_line_or_a_status() -> None:
-    text = "Running stage 'raw':\nwords\npalimpsest: internal error: KeyError at a.py:3 in f.\nERROR: failed\n"
-    assert reason_of(text, 255, "raw") == "internal error: KeyError at a.py:3 in f."
-    assert reason_of("", 255, "raw") == "DVC ended with status 255"
-    assert reason_of("", -9, "raw") == "DVC was killed by SIGKILL"
-    assert state_of("Stage 'other' didn't change, skipping\n", "raw") is None
+LOCK = f"{HEAD}  raw:\n    cmd: |-\n      a\n\n        mask@list:\n    outs:\n    - path: x\n  mask@list:\n    cmd: c\n"
+LONG = "echo a word and another one and still more words until the line is longer than eighty characters or more"
+COMMANDS = ["cat in.txt", f"{LONG}; cat in.txt", "cat in.txt > raw.txt\n      # 'q: \"'\n      cat in.txt"]
+OTHERS = "".join(
+    f"  other{number}:\n    cmd: |\n      {command} > other{number}.txt\n"
+    f"    deps: [in.txt]\n    outs: [other{number}.txt]\n"
+    for number, command in enumerate(COMMANDS)
+)
 
 
-def wait_for(project: Project, path: str, text: str = "") -> None:
-    deadline = time.monotonic() + 30
-    while not (project.folder / path).exists() or text not in project.read(path):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def test_one_entry_of_dvc_lock_is_replaced_in_its_place_and_a_new_one_comes_last() -> None:
+    assert replaced(LOCK, "raw", "  raw:\n    cmd: d\n") == f"{HEAD}  raw:\n    cmd: d\n  mask@list:\n    cmd: c\n"
+    start = LOCK.index("\n  mask@list:") + 1
+    assert replaced(LOCK, "mask@list", "  mask@list:\n    cmd: d\n") == f"{LOCK[:start]}  mask@list:\n    cmd: d\n"
+    assert replaced(LOCK, "fill", "  fill:\n    cmd: d\n") == f"{LOCK}  fill:\n    cmd: d\n"
+    assert replaced(LOCK, "fill", "  other:\n    cmd: d\n") is None
 
 
-def test_a_stage_is_stopped_at_its_limit_with_what_it_started(project: Project) -> None:
-    set_command(project, "touch begun; sleep 60; cat in.txt > raw.txt")
-    with Processes(project.folder) as processes:
-        started = time.monotonic()
-        failed = Executor(processes, project.folder, {"raw": 4.0}.get).run("raw")
-        assert 4 <= time.monotonic() - started < 20
-        assert (project.folder / "begun").exists()
-        assert (failed.state, failed.may_pass) == (State.FAILED, False)
-        assert failed.error == "it was stopped after 4 seconds, its limit; raise it under resources.time_limits"
-    assert not (project.folder / "raw.txt").exists()
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        LOCK[:-1],
+        LOCK.replace("stages:", "stages: # mine"),
+        LOCK.replace("  mask", "# a remark\n  mask"),
+        LOCK.replace("  mask", "  # a remark\n  mask"),
+        LOCK.replace("  mask@list:", "  'mask@list':"),
+        LOCK.replace("  mask@list:\n    cmd: c\n", "  mask@list: {cmd: c}\n"),
+        LOCK.replace("cmd: c", "cmd: &id001 c"),
+        f"{LOCK}<<<<<<< HEAD\n",
+        f"{LOCK}datasets: []\n",
+    ],
+)
+def test_a_lock_in_another_form_than_dvcs_is_left_to_dvc(text: str) -> None:
+    assert replaced(text, "raw", "  raw:\n    cmd: d\n") is None
+
+
+def test_dvc_lock_is_the_one_that_dvc_writes(served: Project, executor: Executor, tmp_path: Path) -> None:
+    """Byte for byte, first time and again after a change; also with a person's remark in it."""
+    peer = make_project(tmp_path / "peer", GRAPH + OTHERS)
+    served.write("dvc.yaml", GRAPH + OTHERS)
+    names = ["raw", "mask@list", "fill@list-top_1", "other0", "other1", "other2"]
+    for number, end in enumerate(("", "", "# a remark\n")):
+        for project in (served, peer):
+            project.write("in.txt", f"{number}\n")
+            if number:
+                project.write("dvc.lock", project.read("dvc.lock") + end)
+        assert {executor.run(name).state for name in names} == {State.RAN}
+        peer.dvc("repro", *names)
+        assert served.read("dvc.lock") == peer.read("dvc.lock")
+    assert "Running stage" not in served.dvc("repro", *names)

@@ -1,68 +1,104 @@
-"""The graph is DVC's: same stages, same edges, in an order that can be run."""
+"""The graph is DVC's: same stages, same edges, in an order that can be run; and its parts by name and dimension."""
 
 import re
+from pathlib import Path
 
 import pytest
-from scratch_project import ALL, FILLS, Project
+from scratch_project import ALL, FILLS, Project, node
 
-from flows.graph.graph import Graph, Node, open_repository, project_folder, read_graph
-from flows.graph.selection import Selection
-from tasks.errors import StageError
+from flows.graph.graph import Graph, project_folder
+from flows.graph.selection import Selection, parse_only
+from tasks.errors import ParameterError, StageError
+
+MORE = """
+  tune:
+    foreach: {list-tuned: {technique: list, filler: tuned, seed: 1, path: list/tuned}}
+    do:
+      cmd: echo ${item.path} > tuned.txt
+      outs: [tuned.txt]
+  corpus:
+    foreach: {chat: {source: in.txt}}
+    do:
+      cmd: cat ${item.source} > ${key}.txt
+      deps: ["${item.source}"]
+      outs: ["${key}.txt"]
+"""
+TAGGER = ["raw", "mask@tagger", "fill@tagger-top_1", "fill@tagger-top_k"]
 
 
-def graph_of(project: Project) -> Graph:
-    with open_repository(project.folder) as repository:
-        return read_graph(repository)
-
-
-def node(name: str, *upstream: str) -> Node:
-    return Node(name, "true", (), (), (), upstream)
-
-
-def test_edges_are_those_of_dvc_dag(project: Project) -> None:
-    edges = {(above, node.name) for node in graph_of(project).nodes.values() for above in node.upstream}
+def test_stages_and_edges_are_those_of_dvc_in_order(project: Project) -> None:
+    graph = project.graph()
+    assert list(graph.nodes) == ALL
+    mask = graph.nodes["mask@tagger"]
+    read_and_written = (mask.step, mask.dependencies, mask.parameters, mask.outputs)
+    assert read_and_written == ("mask", ("raw.txt",), ("filling.top_1",), ("masked/tagger.txt",))
+    assert "echo tagger) > masked/tagger.txt" in mask.command
+    assert graph.nodes["table"].upstream == tuple(FILLS)
+    edges = {(above, node.name) for node in graph.nodes.values() for above in node.upstream}
     drawn = re.findall(r'"(.+?)" -> "(.+?)"', project.dvc("dag", "--dot"))
     assert edges == set(drawn)
     assert len(edges) == 2 + 4 + 4
 
 
-def test_stages_are_resolved_and_in_order(project: Project) -> None:
-    graph = graph_of(project)
-    assert list(graph.nodes) == ALL
-    mask = graph.nodes["mask@tagger"]
-    assert mask.step == "mask"
-    assert mask.dependencies == ("raw.txt",)
-    assert mask.parameters == ("filling.top_1",)
-    assert mask.outputs == ("masked/tagger.txt",)
-    assert "echo tagger) > masked/tagger.txt" in mask.command
-    assert graph.nodes["table"].upstream == tuple(FILLS)
-
-
 def test_added_data_is_a_stage_where_something_depends_on_it(project: Project) -> None:
-    project.dvc("add", "--quiet", "in.txt")
     project.write("other.txt", "nobody reads this\n")
-    project.dvc("add", "--quiet", "other.txt")
-    graph = graph_of(project)
+    project.dvc("add", "--quiet", "in.txt", "other.txt")
+    graph = project.graph()
     assert list(graph.nodes) == ["in.txt.dvc", *ALL]
     assert graph.nodes["raw"].upstream == ("in.txt.dvc",)
 
 
 def test_a_frozen_stage_waits_for_nothing(project: Project) -> None:
     project.replace("dvc.yaml", "    outs: [table.txt]", "    outs: [table.txt]\n    frozen: true")
-    assert graph_of(project).nodes["table"].upstream == ()
+    assert project.graph().nodes["table"].upstream == ()
 
 
-def test_selection_includes_what_a_stage_needs(project: Project) -> None:
-    graph = graph_of(project)
-    for patterns, expected in [
-        ([], ALL),
-        (["raw"], ["raw"]),
-        (["mask"], ["raw", "mask@list", "mask@tagger"]),
-        (["fill@list-top_k"], ["raw", "mask@list", "fill@list-top_k"]),
-        (["*tagger*"], ["raw", "mask@tagger", "fill@tagger-top_1", "fill@tagger-top_k"]),
-        (["mask@list", "table"], ALL),
-    ]:
-        assert list(graph.select(Selection(patterns)).nodes) == expected
+def test_a_selection_includes_what_a_stage_needs(project: Project) -> None:
+    project.write("dvc.yaml", project.read("dvc.yaml") + MORE)
+    graph = project.graph()
+    dimensions = {name: node.dimensions for name, node in graph.nodes.items()}
+    assert dimensions["fill@tagger-top_k"] == {"technique": "tagger", "method": "top_k"}
+    assert dimensions["tune@list-tuned"] == {"technique": "list", "filler": "tuned", "seed": "1"}
+    assert dimensions["corpus@chat"] == {"corpus": "chat"}
+    assert dimensions["table"] == {}
+    cases: list[tuple[list[str], dict[str, str], list[str]]] = [
+        ([], {}, list(graph.nodes)),
+        (["raw"], {}, ["raw"]),
+        (["mask"], {}, ["raw", "mask@list", "mask@tagger"]),
+        (["fill@list-top_k"], {}, ["raw", "mask@list", "fill@list-top_k"]),
+        (["*tagger*"], {}, TAGGER),
+        (["mask@list", "table"], {}, ALL),
+        # Values of one key are alternatives, and keys must all fit.
+        ([], {"technique": "tagger"}, TAGGER),
+        ([], {"technique": "tag*"}, TAGGER),
+        ([], {"technique": "tagger", "method": "top_1"}, TAGGER[:3]),
+        ([], {"method": "top_1,top_k"}, ALL[:-1]),
+        ([], {"step": "mask", "technique": "list"}, ["raw", "mask@list"]),
+        ([], {"stage": "fill@list-top_1"}, ["raw", "mask@list", "fill@list-top_1"]),
+        (["mask"], {"technique": "tagger"}, TAGGER[:2]),
+        ([], {"filler": "tuned"}, ["tune@list-tuned"]),
+        ([], {"corpus": "chat"}, ["corpus@chat"]),
+    ]
+    for patterns, only, expected in cases:
+        assert list(graph.select(Selection(patterns, {key: v.split(",") for key, v in only.items()})).nodes) == expected
+    wrong: list[tuple[dict[str, list[str]], str]] = [
+        (
+            {"tecnique": ["list"]},
+            r"'tecnique' is no dimension .* \(did you mean 'technique'\?\); there are: corpus, filler, method, seed",
+        ),
+        ({"technique": ["tager"]}, r"technique='tager' \(did you mean 'tagger'\?\); there are: list, tagger"),
+        ({"step": ["mask"], "method": ["top_1"]}, "no stage fits 'step=mask' and 'method=top_1' together"),
+    ]
+    for values, message in wrong:
+        with pytest.raises(StageError, match=message):
+            graph.select(Selection([], values))
+
+
+def test_the_option_of_dimensions_is_parsed() -> None:
+    assert parse_only(["technique=a,b", "seed=1", "technique=c"]) == {"technique": ["a", "b", "c"], "seed": ["1"]}
+    for text in ["technique", "=a", "technique=", "technique=a,", "technique=a,method=b"]:
+        with pytest.raises(ParameterError, match="is not of the form KEY=VALUE"):
+            parse_only([text])
 
 
 def test_steps_left_count_the_stage_itself() -> None:
@@ -71,7 +107,7 @@ def test_steps_left_count_the_stage_itself() -> None:
     assert graph.steps_left() == {"a": 3, "b": 2, "c": 1, "d": 1}
 
 
-def test_the_project_is_found_from_a_folder_inside_it_or_refused_in_one_line(tmp_path, project: Project) -> None:
+def test_the_project_is_found_from_a_folder_inside_it_or_refused_in_one_line(tmp_path: Path, project: Project) -> None:
     (project.folder / "tasks").mkdir()
     assert project_folder(project.folder / "tasks") == project.folder
     with pytest.raises(StageError, match="is not inside a DVC project"):
@@ -81,17 +117,19 @@ def test_the_project_is_found_from_a_folder_inside_it_or_refused_in_one_line(tmp
         project_folder(project.folder)
 
 
-def test_a_graph_that_dvc_refuses_is_a_one_line_error(project: Project) -> None:
-    whole = project.read("dvc.yaml")
-    for before, after, said in [
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
         ("deps: [filled]", "deps: [filled", "dvc.yaml"),
         ("deps: [in.txt]", "deps: [in.txt]\n    colour: red", "dvc.yaml"),
         ("deps: [in.txt]", "deps: [table.txt]", "both a dependency and an output"),
         ("outs: [table.txt]", "outs: [raw.txt]", "raw.txt"),
         ("technique: [list, tagger]\n    cmd: mkdir -p masked", "technique: ${nothing}\n    cmd: x", "nothing"),
-    ]:
-        project.write("dvc.yaml", whole.replace(before, after))
-        with pytest.raises(StageError) as caught:
-            graph_of(project)
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
+    ],
+    ids=["no YAML", "unknown key", "circle", "two makers", "no value"],
+)
+def test_a_graph_that_dvc_refuses_is_a_one_line_error(project: Project, before: str, after: str, said: str) -> None:
+    project.replace("dvc.yaml", before, after)
+    with pytest.raises(StageError, match=said) as caught:
+        project.graph()
+    assert "\n" not in str(caught.value)

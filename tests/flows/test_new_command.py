@@ -55,9 +55,8 @@ def installed(tmp_path_factory):
 
     def run(folder, *command):
         environment = {**os.environ, **settings, "GIT_CONFIG_GLOBAL": "/dev/null"}
-        done = subprocess.run(
-            [python.parent / command[0], *command[1:]], cwd=folder, env=environment, capture_output=True, text=True
-        )
+        words = [python.parent / command[0], *command[1:]]
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -76,7 +75,6 @@ def test_a_wheel_makes_a_project_whose_stages_run(installed, tmp_path):
     assert "everything is there" in installed(project, "palimpsest", "doctor")
     (tmp_path / "mail.txt").write_text("".join(f"We met {n} people in Boston, said Anna.\n" for n in range(99)))
     installed(project, "palimpsest", "init", "mail", "../mail.txt")
-    assert "corpus@mail" in installed(project, "palimpsest", "plan")
     installed(project, "python", "-m", "dvc", "repro", "--quiet", "corpus@mail")
     assert (project / "data/private/corpora/mail/train.txt").read_text().count("Boston") > 40
     with open(installed.packages / "tasks" / "errors.py", "a") as stream:

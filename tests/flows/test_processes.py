@@ -1,4 +1,4 @@
-"""No process of a run outlives it, however the run or one of its parts dies."""
+"""No process of a run outlives it, however the run or one of its parts dies; and one run at a time in a checkout."""
 
 import os
 import resource
@@ -6,98 +6,87 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scratch_project import CHECKOUT
+from scratch_project import CHECKOUT, until
 
-from flows.checkout.run_lock import is_alive
+from flows.checkout import run_lock as lock_of_runs
+from flows.checkout.run_lock import is_alive, run_lock
 from flows.stages.processes import SERVER_ENDED, Processes, child_environment
+from tasks.errors import ResourceError
 
 SLEEP = "sleep 300 & echo $! > sleeper.pid; wait"
 DAEMON = "setsid sh -c 'echo $$ > sleeper.pid; exec sleep 300' & sleep 300"
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.02)
+def sleeper_in(folder: Path) -> int:
+    file = folder / "sleeper.pid"
+    until(lambda: file.exists() and file.read_text().strip() != "", 20)
+    return int(file.read_text())
 
 
-def pid_in(folder: Path, name: str = "sleeper.pid") -> int:
-    until(lambda: (folder / name).exists() and (folder / name).read_text().strip() != "")
-    return int((folder / name).read_text())
+def until_ended(pid: int) -> None:
+    until(lambda: not is_alive(pid), 20)
 
 
-def test_a_program_runs_in_the_folder_with_its_status_and_output(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes:
-        log = tmp_path / "log"
-        process = processes.start(["sh", "-c", "pwd; echo $GREETING; exit 7"], log, {"GREETING": "hello"})
-        assert process.wait(20) == 7
-    assert log.read_text() == f"{tmp_path}\nhello\n"
-    assert log.stat().st_mode & 0o777 == 0o600
+def python(folder: Path, code: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, env=environment)
 
 
-def test_nothing_that_a_run_starts_leaves_a_core_dump(tmp_path: Path) -> None:
+def test_a_program_runs_in_the_folder_with_its_status_and_output_and_no_core_dump(tmp_path: Path) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+    log, command = tmp_path / "log", "pwd; echo $GREETING; ulimit -c; ulimit -Hc; exit 7"
     with Processes(tmp_path) as processes:
-        assert processes.start(["sh", "-c", "ulimit -c; ulimit -Hc"], tmp_path / "log").wait(20) == 0
-    assert (tmp_path / "log").read_text() == "0\n0\n"
+        assert processes.start(["sh", "-c", command], log, {"GREETING": "hello"}).wait(20) == 7
+        assert log.read_text() == f"{tmp_path}\nhello\n0\n0\n"
+        assert log.stat().st_mode & 0o777 == 0o600
+        assert processes.start(["no-such-program"], log).wait(20) == 70
+        assert "FileNotFoundError" in log.read_text()
 
 
-def test_a_program_that_does_not_exist_ends_with_a_status(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes:
-        assert processes.start(["no-such-program"], tmp_path / "log").wait(20) == 70
-    assert "FileNotFoundError" in (tmp_path / "log").read_text()
+def test_a_killed_program_takes_its_children_along_and_a_killed_server_is_noticed(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
+    sleeper = sleeper_in(tmp_path)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(20) == -signal.SIGKILL
+    until_ended(sleeper)
+    (tmp_path / "sleeper.pid").unlink()
+    process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
+    sleeper = sleeper_in(tmp_path)
+    processes._server.kill()
+    assert process.wait(20) == SERVER_ENDED
+    until_ended(sleeper)
+    processes.close()
 
 
-def test_a_killed_program_ends_with_the_signal_and_takes_its_children_along(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes:
-        process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
-        sleeper = pid_in(tmp_path)
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        assert process.wait(20) == -signal.SIGKILL
-        until(lambda: not is_alive(sleeper))
-
-
-@pytest.mark.parametrize("command", [SLEEP, DAEMON, f"trap '' INT TERM; {SLEEP}"])
+@pytest.mark.parametrize("command", [SLEEP, DAEMON, f"trap '' INT TERM; {SLEEP}"], ids=["sleep", "daemon", "deaf"])
 def test_closing_ends_everything(tmp_path: Path, command: str) -> None:
     """Also what has left its process group, and what ignores being asked."""
     with Processes(tmp_path) as processes:
         process = processes.start(["sh", "-c", command], tmp_path / "log")  # without a name, its line would be closed
-        sleeper = pid_in(tmp_path)
+        sleeper = sleeper_in(tmp_path)
         assert is_alive(sleeper)
         assert process.status is None
-    until(lambda: not is_alive(sleeper))
+    until_ended(sleeper)
 
 
-@pytest.mark.parametrize("command", [SLEEP, DAEMON])
+@pytest.mark.parametrize("command", [SLEEP, DAEMON], ids=["sleep", "daemon"])
 def test_a_run_killed_with_sigkill_takes_everything_along(tmp_path: Path, command: str) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom flows.stages.processes import Processes\n"
         "processes = Processes('.')\nprocess = processes.start(['sh', '-c', sys.argv[1]], Path('log').absolute())\n"
         "time.sleep(300)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    run = subprocess.Popen([sys.executable, "-c", script, command], cwd=tmp_path, env=environment)
-    sleeper = pid_in(tmp_path)
+    run = python(tmp_path, script, command)
+    sleeper = sleeper_in(tmp_path)
     run.kill()
     run.wait()
-    until(lambda: not is_alive(sleeper), 10)
-
-
-def test_a_killed_server_is_noticed(tmp_path: Path) -> None:
-    processes = Processes(tmp_path)
-    process = processes.start(["sh", "-c", SLEEP], tmp_path / "log")
-    sleeper = pid_in(tmp_path)
-    processes._server.kill()
-    assert process.wait(20) == SERVER_ENDED
-    until(lambda: not is_alive(sleeper))
-    processes.close()
+    until_ended(sleeper)
 
 
 def test_the_environment_of_stages() -> None:
@@ -105,3 +94,49 @@ def test_the_environment_of_stages() -> None:
     made = child_environment({"PATH": "/usr/bin", "HOME": "/home/a", "DVC_STAGE": "outer", "DVC_ROOT": "/outer"})
     assert made == {"PATH": f"{commands}:/usr/bin", "HOME": "/home/a"}
     assert child_environment(made) == made
+
+
+KILLED = (
+    "import os, subprocess; from pathlib import Path; from flows.checkout.run_lock import run_lock\n"
+    "with run_lock(Path()) as handle:\n"
+    "    subprocess.Popen(['sleep', '1'], pass_fds=[handle], stdout=subprocess.DEVNULL); os._exit(0)"
+)
+
+
+def test_a_lock_that_stages_of_a_killed_run_hold_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder dies, and a child that has inherited the lock lives on for a second."""
+    assert python(tmp_path, KILLED).wait() == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(lock_of_runs, "PATIENCE_SECONDS", 0.0)
+        with pytest.raises(ResourceError, match="is at work in this checkout"), run_lock(tmp_path):
+            pass
+    with run_lock(tmp_path):
+        pass
+
+
+def test_a_second_run_is_refused_or_waits(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Waits(Exception):
+        pass
+
+    def wait(reason: str) -> None:
+        said.append(reason)
+        raise Waits
+
+    with run_lock(tmp_path):
+        with pytest.raises(ResourceError, match=f"process {os.getpid()}"), run_lock(tmp_path):
+            pass
+        with pytest.raises(Waits), run_lock(tmp_path, wait):
+            pass
+    assert len(said) == 1
+    with run_lock(tmp_path, wait):
+        assert len(said) == 1
+
+
+def test_a_process_that_has_ended_is_not_alive_though_nobody_has_collected_it() -> None:
+    process = subprocess.Popen(["true"])
+    time.sleep(0.3)
+    assert not is_alive(process.pid)
+    process.wait()
+    assert is_alive(os.getpid())

@@ -1,17 +1,28 @@
 """``palimpsest run`` as users start it: real Prefect flows on a small graph."""
 
 import json
-import os
 import signal
+import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
-from prefect_server import ask
-from scratch_project import ALL, Project
+import psutil
+import pytest
+from prefect_server import ask, cancel
+from scratch_project import ALL, Project, until
 
 from flows.checkout.run_lock import is_alive
 
-SLOW_TABLE = "cat filled/*.txt > table.txt"
+TABLE = "cat filled/*.txt > table.txt"
+WAITS = f"touch begun; test -e quick || sleep 60; {TABLE}"
+"""Waits before the table unless there is a file of this name."""
+BUSY_ONCE = """if test ! -e tried; then
+  touch tried
+  echo "palimpsest: error: the MLflow store 'http://x' cannot be used (ConnectionError); start its server" >&2
+  exit 75
+fi
+"""
 
 
 def states(text: str) -> dict[str, str]:
@@ -20,14 +31,16 @@ def states(text: str) -> dict[str, str]:
 
 def processes_in(folder: Path) -> list[int]:
     """Living processes whose working folder is the project."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and Path(os.readlink(entry / "cwd")) == folder and is_alive(int(entry.name)):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+    found = psutil.process_iter(["cwd"])
+    return [process.pid for process in found if process.info["cwd"] == str(folder) and is_alive(process.pid)]
+
+
+def refused_in_one_line(done: "subprocess.CompletedProcess[str]", *said: str) -> None:
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    for text in said:
+        assert text in done.stderr
 
 
 def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url: str) -> None:
@@ -51,42 +64,44 @@ def test_a_failing_branch_does_not_stop_the_others(project: Project, prefect_url
     assert not (project.folder / ".palimpsest" / "logs" / "prefect-server.log").exists()
 
 
-def test_ctrl_c_ends_within_seconds_and_leaves_a_resumable_state(project: Project, prefect_url: str) -> None:
-    project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; sleep ${{sleep}}; {SLOW_TABLE}")
-    project.write("dvc.yaml", "vars: [{sleep: 60}]\n" + project.read("dvc.yaml"))
+@pytest.mark.parametrize("by", ["Ctrl-C", "Prefect"])
+def test_a_stopped_or_cancelled_run_ends_within_seconds_and_can_be_resumed(
+    project: Project, prefect_url: str, by: str
+) -> None:
+    project.replace("dvc.yaml", TABLE, WAITS)
     run = project.start("run", PREFECT_API_URL=prefect_url)
     project.wait_for("begun", run)
+    (flow,) = ask(prefect_url, "/flow_runs/filter", {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}}})
     started = time.monotonic()
-    run.send_signal(signal.SIGINT)
+    if by == "Ctrl-C":
+        run.send_signal(signal.SIGINT)
+    else:
+        cancel(prefect_url, flow["id"])
     output, errors = run.communicate(timeout=60)
-    assert time.monotonic() - started < 12
-    assert run.returncode == 128 + signal.SIGINT
-    assert "stopped; finished stages are saved" in errors
+    assert time.monotonic() - started < (12 if by == "Ctrl-C" else 30)
+    assert run.returncode == 128 + (signal.SIGINT if by == "Ctrl-C" else signal.SIGTERM)
+    assert ("stopped; " if by == "Ctrl-C" else "cancelled in Prefect; ") + "finished stages are saved" in errors
     assert "7 ran, 1 failed" in output
     assert output.splitlines()[-1] == "1 stopped before it had finished: table"
+    assert by == "Ctrl-C" or ask(prefect_url, f"/flow_runs/{flow['id']}", None)["state_name"] == "Cancelled"
     assert processes_in(project.folder) == []
     assert project.read(".dvc/tmp/rwlock") == "{}"
-    project.replace("dvc.yaml", "sleep: 60", "sleep: 0")
+    project.write("quick", "")
     assert "Running stage 'table'" in (rest := project.dvc("repro"))
     assert rest.count("Running stage") == 1
 
 
 def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Project, prefect_url: str) -> None:
     """Also: a second run meanwhile is refused, and each driver finds nothing left to do after the other."""
-    project.replace("dvc.yaml", SLOW_TABLE, f"touch begun; test -e quick || sleep 60; {SLOW_TABLE}")
+    project.replace("dvc.yaml", TABLE, WAITS)
     run = project.start("run")
     project.wait_for("begun", run)
-    refused = project.command("run")
-    assert refused.returncode == 1
-    assert f"another 'palimpsest run' (process {run.pid}) is at work in this checkout" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-    assert refused.stdout == ""
+    refused_in_one_line(
+        project.command("run"), f"another 'palimpsest run' (process {run.pid}) is at work in this checkout"
+    )
     run.kill()
     run.wait()
-    deadline = time.monotonic() + 10
-    while left := processes_in(project.folder):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    until(lambda: not processes_in(project.folder), 10)
 
     project.write("quick", "")
     again = project.palimpsest("run", "--json", PREFECT_API_URL=prefect_url)
@@ -103,6 +118,55 @@ def test_a_killed_run_leaves_nothing_behind_and_the_next_one_goes_on(project: Pr
     assert not server_log.exists()
 
 
+def test_overrides_are_a_dvc_experiment_and_leave_the_file_as_it_was(committed: Project, prefect_url: str) -> None:
+    before, status = committed.read("params.yaml"), committed.git("status", "--porcelain")
+    index = committed.git("ls-files", "--stage")
+    done = committed.palimpsest(
+        "run", "--set", "filling.top_k.k=20", "--only", "method=top_k", "--json", PREFECT_API_URL=prefect_url
+    )
+    assert done.returncode == 0, done.stderr
+    ran = [name for name, state in states(done.stdout).items() if state == "ran"]
+    assert ran == ["fill@list-top_k", "fill@tagger-top_k"]
+    assert committed.read("params.yaml") == before
+    assert committed.git("ls-files", "--stage") == index
+    assert committed.git("status", "--porcelain").replace(" M dvc.lock\n", "") == status
+    (reference,) = committed.git("for-each-ref", "--format=%(refname)", "refs/exps/??/**").split()
+    name = reference.rsplit("/", 1)[-1]
+    assert f"recorded as the DVC experiment '{name}'" in done.stderr
+
+    # DVC knows it, with its parameter; and bringing it back gives the parameters, and nothing is left to compute.
+    shown = json.loads(committed.dvc("exp", "show", "--json"))
+    (experiment,) = shown[1]["experiments"]
+    assert experiment["name"] == name
+    assert experiment["revs"][0]["data"]["params"]["params.yaml"]["data"]["filling"]["top_k"]["k"] == 20
+    committed.git("checkout", "--quiet", "dvc.lock")
+    committed.dvc("checkout", "--quiet")
+    committed.dvc("exp", "apply", name)
+    assert "k: 20}" in committed.read("params.yaml")
+    assert "Running stage" not in committed.dvc("repro", *ran)
+
+
+@pytest.mark.slow
+def test_retries_and_tags(project: Project, prefect_url: str) -> None:
+    project.write("busy.sh", BUSY_ONCE)
+    project.replace("dvc.yaml", "cmd: cat in.txt", "cmd: sh busy.sh && cat in.txt")
+    project.replace("dvc.yaml", TABLE, "exit 4")
+    settings = "retry_seconds: 0.1, concurrency: {scarce: {limit: 1, steps: [fill]}}"
+    project.replace("params.yaml", "resources: {", f"resources: {{{settings}, ")
+    done = project.palimpsest("run", "--json", "--jobs", "4", PREFECT_API_URL=prefect_url)
+    stages = {stage["name"]: stage for stage in json.loads(done.stdout)["stages"]}
+    assert {name: stage["attempts"] for name, stage in stages.items()} == dict.fromkeys(ALL, 1) | {"raw": 2}
+    assert stages["table"]["error"] == "its command ended with status 4"
+
+    flow_run = ask(prefect_url, "/flow_runs/filter", {"sort": "START_TIME_DESC", "limit": 1})[0]["id"]
+    mine = {"flow_runs": {"id": {"any_": [flow_run]}}}
+    tasks = {task["name"]: task for task in ask(prefect_url, "/task_runs/filter", mine)}
+    assert {name: task["run_count"] for name, task in tasks.items()} == dict.fromkeys(ALL, 1) | {"raw": 2}
+    fills = sorted((tasks[name] for name in ALL if name.startswith("fill")), key=lambda task: task["start_time"])
+    assert all(task["tags"] == ["scarce"] for task in fills)
+    assert all(one["end_time"] <= other["start_time"] for one, other in pairwise(fills))
+
+
 def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished: Project) -> None:
     finished.replace("dvc.yaml", "table.txt", "results/summary.md")
     finished.replace("dvc.yaml", "cat filled/*.txt >", "mkdir -p results; cat filled/*.txt >")
@@ -117,21 +181,11 @@ def test_after_dvc_repro_there_is_nothing_to_run_and_results_are_shown(finished:
     assert finished.read("results/summary.md").strip() not in partly.stdout
 
 
-def test_all_problems_of_the_parameters_are_told_before_anything_starts(project: Project) -> None:
-    project.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: ten}")
-    project.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
-    done = project.command("run")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "2 problems" in done.stderr
-    assert "filling.top_k.k" in done.stderr
-    assert "evaluation.colour" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (project.folder / ".palimpsest" / "logs").exists()
-
-
-def test_wrong_options_are_one_line_errors(committed: Project) -> None:
-    before = committed.read("params.yaml")
+def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project) -> None:
+    before = finished.read("params.yaml")
+    no_commit = "--set records a DVC experiment on a git commit, and there is none yet"
+    refused_in_one_line(finished.command("run", "--set", "filling.top_k.k=20"), no_commit)
+    finished.git("commit", "--quiet", "--allow-empty", "-m", "start")
     for arguments, said in [
         (["run", "--jobs", "0"], "jobs: Input should be greater than or equal to 1 (got 0)"),
         (["run", "fil"], "no stage matches 'fil' (did you mean 'fill'?)"),
@@ -140,8 +194,12 @@ def test_wrong_options_are_one_line_errors(committed: Project) -> None:
         (["run", "--set", "filling.top_k.kk=1"], "filling.top_k.kk: unknown key (did you mean 'k'?)"),
         (["run", "--set", "resources.time_limits={fil: 3}"], "'fil' fits no step of dvc.yaml (did you mean 'fill'?)"),
     ]:
-        done = committed.command(*arguments)
-        assert done.returncode == 1
-        assert said in done.stderr
-        assert done.stderr.count("\n") == 1
-    assert committed.read("params.yaml") == before
+        refused_in_one_line(finished.command(*arguments), said)
+    assert finished.read("params.yaml") == before
+    finished.replace("params.yaml", "threads: 1", "threads: 1, time_limits: {tabel: 5}")
+    said = "resources.time_limits: 'tabel' fits no step of dvc.yaml (did you mean 'table'?)"
+    refused_in_one_line(finished.command("plan"), said)
+    finished.replace("params.yaml", "top_k: {kind: top_k, k: 10}", "top_k: {kind: top_k, k: ten}")
+    finished.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
+    refused_in_one_line(finished.command("run"), "2 problems", "filling.top_k.k", "evaluation.colour")
+    assert not (finished.folder / ".palimpsest" / "logs").exists()

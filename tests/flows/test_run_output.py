@@ -1,4 +1,4 @@
-"""What a run prints: the short plan, the table of states, the results, the progress."""
+"""What a run prints: the short plan, the table of states, the results, the progress with the time left."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from handmade_experiment import FEW, make_experiment
+from scratch_project import node
 
 from flows.graph.changes import Change, Kind
 from flows.graph.graph import Graph, Node
@@ -14,20 +15,20 @@ from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
-from flows.runs.run_progress import Progress, TimeLeft
+from flows.runs.run_progress import Progress, TimeLeft, load_durations
 from flows.stages.executor import STOPPED, Outcome, State
 from tasks.cli import main
 from tasks.errors import ResourceError
 from tasks.results.summary.summary_document import main_tables
 
 
-def made_plan(count: int = 5) -> Plan:
-    """``count`` stages with the same reason, one that waits for them and makes the results, one unchanged."""
+def made_plan() -> Plan:
+    """Five stages with the same reason, one that waits for them and makes the results, one unchanged."""
     change = Change(Kind.PARAMETER, "filling.top_k.k", "parameter filling.top_k.k changed from 10 to 5")
-    names = [f"fill@{number}" for number in range(count)]
-    nodes = {name: Node(name, "true", (), (), (), ()) for name in names}
+    names = [f"fill@{number}" for number in range(5)]
     outputs = ("results/summary.md", "results/report.html", "results/verdict.txt")
-    nodes |= {"table": Node("table", "true", (), (), outputs, tuple(names)), "raw": Node("raw", "true", (), (), (), ())}
+    nodes = {name: node(name) for name in (*names, "raw")}
+    nodes["table"] = Node("table", "true", (), (), outputs, tuple(names))
     stages = {name: PlannedStage(name, Action.RUN, (change,), (), False) for name in names}
     stages["table"] = PlannedStage("table", Action.PERHAPS, (), tuple(names), False)
     stages["raw"] = PlannedStage("raw", Action.UNCHANGED, (), (), False)
@@ -41,7 +42,7 @@ def test_the_short_plan_has_the_counts_and_each_reason_once() -> None:
     ]
 
 
-def test_what_failed_stands_last_and_what_was_skipped_is_one_line() -> None:
+def test_what_failed_comes_last_and_what_was_skipped_is_one_line() -> None:
     outcomes = {
         "raw": Outcome("raw", State.UNCHANGED),
         "mask@a": Outcome("mask@a", State.RAN, 65.0, log="a.log"),
@@ -49,16 +50,14 @@ def test_what_failed_stands_last_and_what_was_skipped_is_one_line() -> None:
             "mask@b", State.FAILED, 1.0, "no such list 'x'; name another", ".palimpsest/logs/b.log", attempts=2
         ),
     }
-    skipped = {
-        f"fill@{number}": Outcome(f"fill@{number}", State.SKIPPED, error="mask@b did not finish")
-        for number in range(43)
-    }
     assert failure_lines(outcomes) == [
         "",
         "FAILED mask@b (2 tries)",
         "  no such list 'x'; name another",
         "  its output: .palimpsest/logs/b.log",
     ]
+    names = [f"fill@{number}" for number in range(43)]
+    skipped = {name: Outcome(name, State.SKIPPED, error="mask@b did not finish") for name in names}
     assert failure_lines(outcomes | skipped)[-1] == (
         "43 skipped (stages that they need failed): fill@0, fill@1, fill@2 and 40 more"
     )
@@ -77,9 +76,7 @@ def test_what_failed_stands_last_and_what_was_skipped_is_one_line() -> None:
     assert document["stages"][1] == expected
 
 
-def test_results_are_shown_only_where_this_run_stands_behind_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_shown_only_where_this_run_made_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     plan, done = made_plan(), {"table": Outcome("table", State.UNCHANGED)}
     assert result_lines(plan, done) == []
@@ -88,27 +85,24 @@ def test_results_are_shown_only_where_this_run_stands_behind_them(
     Path("results/summary.md").write_text("| a |\n", encoding="utf-8")
     Path("results/verdict.txt").write_text("of an earlier day\n", encoding="utf-8")
     shown = result_lines(plan, done)
+    page = f"report page: {tmp_path / 'results' / 'report.html'}"
+    assert shown[:7] == ["", "| a |", "", "more tables: results/summary.md", "", page, ""]
     assert shown[7].startswith("chat: Mask with the allow list, fill with the Top-K method (MiniLM).")
     assert any(line.startswith("Can it be released now? No.") for line in shown)
-    assert shown[:7] == [
-        "",
-        "| a |",
-        "",
-        "more tables: results/summary.md",
-        "",
-        f"report page: {tmp_path / 'results' / 'report.html'}",
-        "",
-    ]
-    skipped = {"table": Outcome("table", State.SKIPPED)}
-    assert result_lines(plan, skipped) == [
-        "",
-        "results/summary.md is of an earlier run",
-        "",
-        "results/report.html is of an earlier run",
-        "",
-        "results/verdict.txt is of an earlier run",
-    ]
+    files = ("summary.md", "report.html", "verdict.txt")
+    earlier = [line for name in files for line in ("", f"results/{name} is of an earlier run")]
+    assert result_lines(plan, {"table": Outcome("table", State.SKIPPED)}) == earlier
     assert result_lines(Plan(plan.graph.select(Selection(["raw"])), plan.stages), {}) == []
+
+
+def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:
+    document, expected = list[str](), list[str]()
+    for name in ("chat", "mail"):
+        tables = [f"| {name} {number} |" for number in (1, 2, 3, 4)]
+        headed = [text for number, table in enumerate(tables, 1) for text in (f"### table {number}", "", table, "")]
+        document += [f"## {name}", "", *headed, f"legend of {name}"]
+        expected += [f"## {name}", "### table 1", tables[0], "### table 2", tables[1], f"legend of {name}"]
+    assert [line for line in main_tables("\n".join(document)) if line] == expected
 
 
 def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,66 +120,70 @@ def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(capsys: p
     ]
 
 
+# One stage before three equal ones, which can run at once.
+FORK = Graph({"a": node("a"), **{f"b@{number}": node(f"b@{number}", "a") for number in (1, 2, 3)}})
+
+
+def test_the_time_left_is_work_shared_over_parallel_stages_or_the_longest_chain() -> None:
+    assert TimeLeft(FORK, 2, {}).seconds(0.0) is None
+    assert TimeLeft(FORK, 2, {"a stage that is gone": 5.0}).seconds(0.0) is None
+    # 10 + 3 * 20 = 70 seconds of work on two is 35, more than the longest chain of 30; b@3 is its step's mean.
+    known = {"a": 10.0, "b@1": 20.0, "b@2": 20.0}
+    assert TimeLeft(FORK, 2, known).seconds(0.0) == 35.0
+    assert TimeLeft(FORK, 8, known).seconds(0.0) == 30.0
+
+
+def test_the_time_left_goes_down_while_stages_run_and_end(tmp_path: Path) -> None:
+    left = TimeLeft(FORK, 1, {"a": 10.0, "b@1": 20.0})
+    assert left.seconds(0.0) == 70.0
+    left.start("a", 100.0)
+    assert left.seconds(104.0) == 66.0
+    assert left.seconds(500.0) == 60.0
+    left.end(Outcome("a", State.RAN, 12.34567))
+    left.end(Outcome("b@1", State.RESTORED, 0.1))
+    assert left.seconds(0.0) == 40.0
+    left.end(Outcome("b@2", State.FAILED, 0.2))
+    left.save(tmp_path)
+    # Only of a stage that ran.
+    assert load_durations(tmp_path) == {"a": 12.346, "b@1": 20.0}
+
+
 def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
     error = RuntimeError("crashed")
-    error.__cause__ = httpx.ConnectError("refused")
-    explained = _explained(error)
-    assert isinstance(explained, ResourceError)
-    assert "Prefect's API does not answer (ConnectError)" in str(explained)
     request = httpx.Request("POST", "http://127.0.0.1:4200/api/flow_runs/")
-    error.__cause__ = httpx.HTTPStatusError("", request=request, response=httpx.Response(500, request=request))
-    assert "Prefect's API does not answer (500); see that its server and database run" in str(_explained(error))
+    answers = {status: httpx.Response(status, request=request) for status in (401, 500)}
+    for cause, said in [
+        (httpx.ConnectError("refused"), "Prefect's API does not answer (ConnectError)"),
+        (answers[500], "Prefect's API does not answer (500); see that its server and database run"),
+        (answers[401], "Prefect's server requires a login: set PREFECT_API_AUTH_STRING=USER:PASSWORD"),
+    ]:
+        is_answer = isinstance(cause, httpx.Response)
+        error.__cause__ = httpx.HTTPStatusError("", request=request, response=cause) if is_answer else cause
+        explained = _explained(error)
+        assert isinstance(explained, ResourceError)
+        assert said in str(explained)
     defect = KeyError("x")
     assert _explained(defect) is defect
 
 
+@pytest.mark.parametrize("is_users", [False, True], ids=["of the checkout", "of the user"])
 def test_prefect_is_configured_in_the_checkout_unless_the_user_has_done_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_users: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefect_api.os, "environ", {"HOME": str(tmp_path)})
-    prefect_api.configure(tmp_path / "project")
-    environment = prefect_api.os.environ
-    assert environment["PREFECT_HOME"] == str(tmp_path / "project" / ".palimpsest" / "prefect")
-    assert Path(environment["PREFECT_HOME"]).stat().st_mode & 0o777 == 0o700
-    assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == "false"
-    assert environment["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] == "CRITICAL"
-    assert not prefect_api.likely_configured()
+    environment = {"HOME": str(tmp_path)}
+    if is_users:
+        (tmp_path / ".prefect").mkdir()
+        profile = "active = 'mine'\n[profiles.mine]\nPREFECT_API_URL = 'http://127.0.0.1:9/api'\n"
+        (tmp_path / ".prefect" / "profiles.toml").write_text(profile)
+        environment["PREFECT_SERVER_ANALYTICS_ENABLED"] = "true"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(prefect_api.os, "environ", environment)
+    prefect_api.configure(tmp_path / "project", verbose=is_users)
+    home = tmp_path / "project" / ".palimpsest" / "prefect"
+    assert environment.get("PREFECT_HOME") == (None if is_users else str(home))
+    assert is_users or home.stat().st_mode & 0o777 == 0o700
+    assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == str(is_users).lower()
+    assert environment.get("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL") == (None if is_users else "CRITICAL")
+    assert prefect_api.likely_configured() == is_users
     environment["PREFECT_API_URL"] = "http://prefect.example/api"
     assert prefect_api.likely_configured()
-
-
-def test_a_prefect_profile_of_the_user_is_left_in_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".prefect").mkdir()
-    (tmp_path / ".prefect" / "profiles.toml").write_text(
-        "active = 'mine'\n[profiles.mine]\nPREFECT_API_URL = 'http://127.0.0.1:9/api'\n"
-    )
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("PREFECT_HOME")
-    monkeypatch.delenv("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", raising=False)
-    monkeypatch.setattr(
-        prefect_api.os, "environ", {**prefect_api.os.environ, "PREFECT_SERVER_ANALYTICS_ENABLED": "true"}
-    )
-    prefect_api.configure(tmp_path / "project", verbose=True)
-    environment = prefect_api.os.environ
-    assert "PREFECT_HOME" not in environment
-    assert environment["PREFECT_SERVER_ANALYTICS_ENABLED"] == "true"
-    assert "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL" not in environment
-    assert prefect_api.likely_configured()
-
-
-def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> None:
-    document = [
-        line
-        for name in ("chat", "mail")
-        for line in (
-            f"## {name}", "",
-            *(text for number in (1, 2, 3, 4) for text in (f"### table {number}", "", f"| {name} {number} |", "")),
-            f"legend of {name}",
-        )
-    ]  # fmt: skip
-    shown = main_tables("\n".join(document))
-    assert [line for line in shown if line] == [
-        line
-        for name in ("chat", "mail")
-        for line in (f"## {name}", "### table 1", f"| {name} 1 |", "### table 2", f"| {name} 2 |", f"legend of {name}")
-    ]

@@ -79,7 +79,7 @@ def flow_runs(url: str) -> set[tuple[str, str]]:
     [PAGE, {"Origin": EVIL}, {}, {**PAGE, "Authorization": "Basic cGFsaW1wc2VzdDpwYXNzd29yZA=="}],
     ids=["another name", "another origin", "another user", "a guess"],
 )
-def test_nothing_is_told_or_done_without_the_password(
+def test_nothing_is_said_or_done_without_the_password(
     url: str, deployment: dict[str, Any], headers: dict[str, str]
 ) -> None:
     before = flow_runs(url)
@@ -103,7 +103,7 @@ def test_no_socket_stays_open_without_the_password(url: str, path: str) -> None:
             socket.recv(timeout=30)
 
 
-def test_the_password_stands_in_no_command_and_no_log(url: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_password_is_in_no_command_and_no_log(url: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     from prefect_server import _passwords
 
     secrets = [password.split(":")[1] for password in _passwords.values()]

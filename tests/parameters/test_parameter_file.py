@@ -46,12 +46,8 @@ def test_numbers_are_those_of_dvc_in_the_file_and_on_a_command_line(document, tm
     text = yaml.safe_dump(document).replace("learning_rate: 0.125", "learning_rate: 5e-5")
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     assert read_parameters(tmp_path / "params.yaml").language_model.adaptation.learning_rate == 5e-5
-    assert parse_overrides(["a=5e-5", "b=[1E3, 2.e+1]", "c=5e", "d=e5"]) == {
-        "a": 5e-5,
-        "b": [1e3, 20.0],
-        "c": "5e",
-        "d": "e5",
-    }
+    found = parse_overrides(["a=5e-5", "b=[1E3, 2.e+1]", "c=5e", "d=e5"])
+    assert found == {"a": 5e-5, "b": [1e3, 20.0], "c": "5e", "d": "e5"}
 
 
 def test_all_problems_at_once_each_with_its_key_path(document, tmp_path):
@@ -74,105 +70,72 @@ MINILM = {"filler": "minilm", "methods": ["top_k"]}
 TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
 
 
+TUNED_BASE = "tuned_fillers.minilm_tuned.base"
+
+
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [
-        (
-            "resources.cluster",
-            {"address": "ray://127.0.0.1:1", "private_nodes": "private"},
-            "resources.cluster.address: String should match pattern",
-        ),
-        ("compare.techniques", ["allowlist"], "compare.techniques: 'allowlist' is no key of 'masking' that fits (did"),
-        (
-            "compare.baselines",
-            ["baseline2"],
-            "compare.baselines.0: Input should be 'baseline0', 'baseline1', 'redacted' or 'dropped'",
-        ),
-        ("compare.seeds", [1, 1], "compare.seeds: a name occurs twice in [1, 1]"),
-        ("compare.private", {"oracle": {"epsilon": 8.0}}, "compare.private: 'oracle' is what tables call one of the"),
+        ("resources.cluster", {"address": "ray://127.0.0.1:1"}, ".address: String should match pattern"),
+        ("compare.techniques", ["allowlist"], ": 'allowlist' is no key of 'masking' that fits (did"),
+        ("compare.baselines", ["x"], ".0: Input should be 'baseline0', 'baseline1', 'redacted' or 'dropped'"),
+        ("compare.seeds", [1, 1], ": a name occurs twice in [1, 1]"),
+        ("compare.private", {"oracle": {"epsilon": 8.0}}, ": 'oracle' is what tables call one of the"),
         ("compare.private", {"top_k": {"epsilon": 8.0}}, "filling: 'top_k' is what tables call one of the models"),
-        (
-            "compare.private",
-            {"x": {"epsilon": 0.01}},
-            "compare.private.x.epsilon: Input should be greater than or equal",
-        ),
+        ("compare.private", {"x": {"epsilon": 0.01}}, ".x.epsilon: Input should be greater than or equal"),
         (
             "compare.datasets",
             ["mail"],
             "compare.speech_datasets: 'chat' is not one of compare.datasets (mail); "
             "write 'compare.speech_datasets: []'",
         ),
-        (
-            "audit.shadowed",
-            ["chat/orcale-1"],
-            "'chat/orcale-1' is not audited (did you mean 'chat/oracle-1'?); audited",
-        ),
-        ("audit.shadow_models", 3, "audit.shadow_models: 3 is too few: two with each line and two without"),
-        (
-            "corpora.chat.source",
-            "https://x.org/a",
-            "corpora.chat.source: a source is a path without a colon, not 'https://x.org/a'",
-        ),
+        ("audit.shadowed", ["chat/orcale-1"], "is not audited (did you mean 'chat/oracle-1'?); audited"),
+        ("audit.shadow_models", 3, ": 3 is too few: two with each line and two without"),
+        ("corpora.chat.source", "https://x.org/a", ": a source is a path without a colon, not 'https://x.org/a'"),
         (
             "compare.fills.0.filler",
             "minlm",
-            "compare.fills.0.filler: 'minlm' is no key of 'fillers' or 'tuned_fillers'",
+            ": 'minlm' is no key of 'fillers' or 'tuned_fillers' that fits (did you mean",
         ),
-        ("compare.fills.0.filler", "minlm", "(did you mean 'minilm'?)"),
-        (
-            "compare.fills.0",
-            {"filler": "minilm", "methods": ["unigram"]},
-            "compare.fills.0.methods: 'unigram' is no key of 'filling' that fits",
-        ),
-        (
-            "compare.fills.2",
-            {"methods": ["top_k"]},
-            "compare.fills.2.methods: 'top_k' is no key of 'filling' that fits",
-        ),
-        (
-            "compare.fills.2.audited",
-            ["top_k"],
-            "compare.fills.2: audited: 'top_k' is none of methods (unigram)",
-        ),
-        ("compare.speech_techniques", ["crf"], "compare.speech_techniques: none of crf is one of compare.techniques"),
-        ("compare.fills.1.techniques", ["presidio"], "compare.fills.1.techniques: 'presidio' is no key of 'compare.te"),
+        ("compare.fills.0", {**MINILM, "methods": ["unigram"]}, ".methods: 'unigram' is no key of 'filling' that fits"),
+        ("compare.fills.2", {"methods": ["top_k"]}, ".methods: 'top_k' is no key of 'filling' that fits"),
+        ("compare.fills.2.audited", ["top_k"], "compare.fills.2: audited: 'top_k' is none of methods (unigram)"),
+        ("compare.speech_techniques", ["crf"], ": none of crf is one of compare.techniques"),
+        ("compare.fills.1.techniques", ["presidio"], ": 'presidio' is no key of 'compare.te"),
         (
             "compare.fills",
             [MINILM, {**MINILM, "techniques": ["allow_list"]}],
-            "compare.fills: the fill by 'top_k' with 'minilm' of 'allow_list' occurs twice; leave it out once",
+            ": the fill by 'top_k' with 'minilm' of 'allow_list' occurs twice; leave it out once",
         ),
         ("compare.fills", [TUNED, TUNED], "the fill by 'top_1' with 'minilm_tuned' of 'allow_list' occurs twice"),
-        ("tuned_fillers.minilm_tuned.base", None, "tuned_fillers.minilm_tuned.base: is missing; name the filler that"),
-        ("tuned_fillers.minilm_tuned.base", "mpnet", "tuned_fillers.minilm_tuned.base: 'mpnet' is no key of 'fillers'"),
+        (TUNED_BASE, None, ": is missing; name the filler that"),
+        (TUNED_BASE, "mpnet", ": 'mpnet' is no key of 'fillers'"),
         (
-            "tuned_fillers.minilm_tuned.base",
+            TUNED_BASE,
             "minilm_tuned_round_2",
             "goes round in a circle (minilm_tuned -> minilm_tuned_round_2 -> minilm_tuned); begin with a filler",
         ),
-        (
-            "tuned_fillers.minilm_tuned.base",
-            "smollm2",
-            "tuned_fillers.minilm_tuned.kind: 'masked_lm' is not that of its base 'smollm2', 'causal_lm'",
-        ),
+        (TUNED_BASE, "smollm2", "minilm_tuned.kind: 'masked_lm' is not that of its base 'smollm2', 'causal_lm'"),
         (
             "fillers.minilm_tuned",
             {"kind": "masked_lm", "model": "x"},
             "a filler 'minilm_tuned' is in 'fillers' already",
         ),
         ("filling.top-k", {"kind": "top_k"}, "'top-k': a name in params.yaml has letters, digits and underscores only"),
-        (
-            "language_model.architecture.heads",
-            3,
-            "width 128 cannot be divided among 3 heads; give a width",
-        ),
+        ("language_model.architecture.heads", 3, "width 128 cannot be divided among 3 heads; give a width"),
         ("corpora.chat.cleaning.minimum_words", 90, "minimum_words (90) is above maximum_words (60); lower the one"),
         (
             "speech.recogniser.training.minimum_words",
             20,
             "speech.recogniser.training: minimum_words (20) is above maximum_words (12); lower the one",
         ),
+        # Tables and ratios know the references by these names, and nothing else tells them apart.
         *(
-            (path, size, f"{path}: Input should be less than or equal to ")
+            (f"filling.{name}", {"kind": "unigram"}, f"filling: {name!r} is what tables call one of the models")
+            for name in ("no_language_model", "pretrained", "oracle", "baseline1", "dropped")
+        ),
+        *(
+            (path, size, ": Input should be less than or equal to ")
             for path, size in (
                 ("language_model.architecture.maximum_tokens", 100_000_000_000),
                 ("language_model.architecture.width", 100_000_000_000),
@@ -185,10 +148,11 @@ TUNED = {"filler": "minilm_tuned", "methods": ["top_1"]}
     ],
 )
 def test_what_does_not_fit_is_said_with_its_key_path(path, value, says, document, tmp_path):
+    """``says`` follows the key path where it begins with a dot or a colon."""
     if path.startswith("tuned_fillers"):
         document["compare"]["fills"].append(TUNED)
     put(document, path, value)
-    assert says in problems_of(document, tmp_path)
+    assert (f"{path}{says}" if says[0] in ".:" else says) in problems_of(document, tmp_path)
 
 
 def test_dp_sgd_is_for_a_transformer_alone(document, tmp_path):
@@ -239,22 +203,10 @@ def test_a_full_audit_is_a_setting_beside_which_each_size_is_said(document, tmp_
     assert AuditSettings().shadow_models == AuditSettings().neighboured == 0
 
 
-@pytest.mark.parametrize("name", ["no_language_model", "pretrained", "oracle", "baseline1", "dropped"])
-def test_no_method_is_called_as_a_reference_is(name, document, tmp_path):
-    """Tables and ratios know the references by these names, and nothing else tells them apart."""
-    document["filling"][name] = {"kind": "unigram"}
-    assert f"filling: {name!r} is what tables call one of the models" in problems_of(document, tmp_path)
-
-
-SEEDS = [
-    "compare.seeds.0",
-    "corpora.chat.cleaning.seed",
-    "taggers.crf.seed",
-    "fillers.minilm.train_head.seed",
-    "language_model.adaptation.seed",
-    "speech.text.of.1.seed",
-    "speech.nbest.chat.dev.seed",
-]
+SEEDS = (
+    "compare.seeds.0 corpora.chat.cleaning.seed taggers.crf.seed fillers.minilm.train_head.seed "
+    "language_model.adaptation.seed speech.text.of.1.seed speech.nbest.chat.dev.seed"
+).split()
 
 
 @pytest.mark.parametrize(("seed", "says"), [(-1, "than or equal to 0"), (2**63, "less than"), (2**70, "less than")])

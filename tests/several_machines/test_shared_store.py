@@ -1,22 +1,24 @@
 """Publishing into a store that several machines share: PostgreSQL, directly and through MLflow's server."""
 
 import os
+import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 from postgres_server import PostgresServer, postgres_server
+from scratch_project import until
 
 from dashboards.services.service import free_port
+from flows.stages.processes import Processes
 from tasks.results.tracking.tracking_store import shown_uri
 
 CHECKOUT = Path(__file__).parents[2]
 RUNS = 12
+NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true"}
 PUBLISH = """
 import sys
 from benchmarks.publishing import record
@@ -48,11 +50,8 @@ def database() -> Iterator[PostgresServer]:
 
 def start(folder: Path, code: str, *arguments: str) -> "subprocess.Popen[str]":
     """Start a program in a folder."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")]),
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
+    path = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, **NO_TELEMETRY}
     environment.pop("MLFLOW_TRACKING_URI", None)
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -95,38 +94,19 @@ def test_two_publishers_into_postgresql_make_no_duplicate(database: PostgresServ
 @pytest.mark.timeout(900)
 def test_two_publishers_through_a_server_make_no_duplicate(database: PostgresServer, tmp_path: Path) -> None:
     port = free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    environment = {
-        **os.environ,
+    server = ["mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    settings = {
         "MLFLOW_BACKEND_STORE_URI": f"postgresql:{database.make_database('served')}",
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
     }
-    with open(tmp_path / "log", "w", encoding="utf-8") as log:
-        server = subprocess.Popen(
-            [*command, "--artifacts-destination", str(tmp_path / "artifacts")],
-            env=environment,
-            cwd=tmp_path,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        wait_until_listening(server.pid, port)
+    with Processes(tmp_path) as processes:
+        command = [sys.executable, "-m", *server, "--artifacts-destination", str(tmp_path / "artifacts")]
+        process = processes.start(command, tmp_path / "log", settings | NO_TELEMETRY)
+        until(lambda: process.wait(0) is None and listens(port), 180)
         check(tmp_path, f"http://127.0.0.1:{port}")
-    finally:
-        for process in [*psutil.Process(server.pid).children(recursive=True), psutil.Process(server.pid)]:
-            with suppress(psutil.NoSuchProcess):
-                process.terminate()
-        server.wait(30)
 
 
-def wait_until_listening(pid: int, port: int) -> None:
-    import socket
-
-    deadline = time.monotonic() + 180
-    while True:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        assert time.monotonic() < deadline
-        assert psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-        time.sleep(0.2)
+def listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

@@ -5,11 +5,16 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import forked_commands
 
-CHECKOUT = Path(__file__).parents[2]
+from flows.graph.graph import Graph, Node, open_repository, read_graph
+from flows.graph.plan import Plan, make_plan
+from flows.graph.selection import Selection
+
+CHECKOUT = Path(__file__).parents[1]
 
 GRAPH = """
 stages:
@@ -88,14 +93,9 @@ class Project:
 
     def palimpsest(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run one of our commands to its end, in a process of its own."""
-        return subprocess.run(
-            [sys.executable, "-m", "tasks.cli", *arguments],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
-            capture_output=True,
-            text=True,
-            timeout=400,
-        )
+        process = self.start(*arguments, **environment)
+        output, errors = process.communicate(timeout=400)
+        return subprocess.CompletedProcess(arguments, process.returncode, output, errors)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start one of our commands."""
@@ -108,18 +108,40 @@ class Project:
             text=True,
         )
 
+    def git(self, *arguments: str) -> str:
+        """Output of one git command, which must succeed."""
+        command = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost", *arguments]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=True).stdout
+
+    def graph(self) -> Graph:
+        with open_repository(self.folder) as repository:
+            return read_graph(repository)
+
+    def plan(self, *patterns: str) -> Plan:
+        with open_repository(self.folder) as repository:
+            return make_plan(repository, Selection(patterns))
+
     def wait_for(self, path: str, run: subprocess.Popen[str]) -> None:
         """Wait until a command that was started has written a file."""
-        deadline = time.monotonic() + 300
-        while not (self.folder / path).exists():
+
+        def is_there() -> bool:
             assert run.poll() is None, run.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+            return (self.folder / path).exists()
+
+        until(is_there, 300)
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until it holds; at most these seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not happen in time"
+        time.sleep(0.05)
 
 
 def make_project(folder: Path, graph: str) -> Project:
     """A git and DVC repository with the graph, the real parameters and one input file."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     project = Project(folder)
     project.write(".dvc/config", "[core]\n    analytics = false\n    check_update = false\n")
@@ -130,3 +152,8 @@ def make_project(folder: Path, graph: str) -> Project:
     for name in ("params.yaml", "cells.yaml"):
         shutil.copy(CHECKOUT / name, folder)
     return project
+
+
+def node(name: str, *upstream: str) -> Node:
+    """A stage of a graph without a repository."""
+    return Node(name, "true", (), (), (), upstream)

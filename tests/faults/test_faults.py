@@ -1,0 +1,105 @@
+"""SIGKILL of a stage, of the flow with all that it does, and a disk that fills up, at moments over a run's length."""
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from fault_place import Place, stages_of, used_kibibytes
+from small_disk import mounted, remount
+
+MOMENTS = range(int(os.environ.get("PALIMPSEST_FAULT_MOMENTS", "10")))
+"""How many moments each process is killed at."""
+RESULTS = "PALIMPSEST_FAULT_RESULTS"
+"""Environment variable: the file that the trials are added to, one JSON document a line."""
+MakePlace = Callable[[Path], Place]
+
+
+@contextmanager
+def trial(fault: str, number: int, **known: float) -> Iterator[dict[str, Any]]:
+    """What is known of one fault; written at the end, with whether it ended as it must."""
+    facts: dict[str, Any] = {"number": number, "fault": fault, **known, "held": False}
+    try:
+        yield facts
+        facts["held"] = True
+    finally:
+        if path := os.environ.get(RESULTS):
+            with Path(path).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(facts) + "\n")
+
+
+@pytest.fixture(scope="module")
+def length(make_place: MakePlace, tmp_path_factory: pytest.TempPathFactory) -> float:
+    """Seconds of an undisturbed run."""
+    place = make_place(tmp_path_factory.mktemp("undisturbed"))
+    started = time.monotonic()
+    assert place.palimpsest("run").returncode == 0
+    seconds = time.monotonic() - started
+    place.finish()
+    return seconds
+
+
+@pytest.fixture(scope="module")
+def growth(make_place: MakePlace, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """KiB that an undisturbed run adds."""
+    disk = tmp_path_factory.mktemp("undisturbed") / "a disk"
+    with mounted(disk, 100_000):
+        place = make_place(disk)
+        before = used_kibibytes(disk)
+        assert place.palimpsest("run").returncode == 0
+        return used_kibibytes(disk) - before
+
+
+@pytest.mark.parametrize("number", MOMENTS)
+@pytest.mark.parametrize("fault", ["flow", "stage"])
+def test_a_killed_run_is_finished_by_the_next(
+    make_place: MakePlace, tmp_path: Path, length: float, fault: str, number: int
+) -> None:
+    """The whole flow; or DVC's process of a stage or one of its command, and the run itself tries that stage again."""
+    place = make_place(tmp_path)
+    after = random.Random(f"{fault} {number}").uniform(0.0, length)
+    with trial(
+        f"SIGKILL of a {fault}", number, after_seconds=round(after, 2), length_seconds=round(length, 2)
+    ) as facts:
+        run = place.start("run")
+        time.sleep(after)
+        if fault == "flow":
+            facts["met_work"] = run.poll() is None
+            run.kill()
+        while fault == "stage" and not facts.get("met_work") and run.poll() is None:
+            if there := sorted(stages_of(run), key=lambda process: process.pid):
+                facts["met_work"] = True
+                with suppress(psutil.NoSuchProcess):
+                    random.Random(number).choice(there).kill()
+        run.communicate()
+        facts |= {"run_status": run.returncode, "finished_before": len(place.recorded())}
+        place.finish()
+
+
+@pytest.mark.parametrize("number", MOMENTS)
+def test_a_run_goes_on_once_a_full_disk_has_room(
+    make_place: MakePlace, tmp_path: Path, growth: int, number: int
+) -> None:
+    """The checkout lies on a disk that fills up somewhere in the run; then space is made."""
+    disk = tmp_path / "a disk"
+    free = random.Random(f"disk {number}").randrange(0, growth, 4)
+    with trial("a full disk", number, free_kibibytes=free, needed_kibibytes=growth) as facts, mounted(disk, 100_000):
+        place = make_place(disk)
+        remount(disk, f"size={used_kibibytes(disk) + free}k")
+        done = place.palimpsest("run")
+        said = done.stdout + done.stderr
+        reasons = [" ".join(line.split()) for line in said.splitlines() if line.startswith(("failed", "palimpsest: "))]
+        facts |= {"met_work": done.returncode != 0, "run_status": done.returncode, "said": reasons}
+        assert done.returncode in (0, 1), said
+        assert "Traceback" not in said
+        assert "internal error" not in said, said
+        assert done.returncode == 0 or "disk is full" in said or "No space left" in said, said
+        remount(disk, "size=100000k")
+        facts["finished_before"] = len(place.recorded())
+        place.finish()
