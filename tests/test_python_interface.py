@@ -95,6 +95,9 @@ def test_a_column_is_read_and_a_text_of_any_program_is_audited(tmp_path):
     (tmp_path / "tickets.csv").write_text("id;body\n" + "".join(f"{n};Client name{n}x asked.\n" for n in range(300)))
     tickets = palimpsest.read(tmp_path / "tickets.csv", text_field="body")
     assert tickets[:2] == ["Client name0x asked.", "Client name1x asked."]
+    (tmp_path / "gaps.csv").write_text("id;body\n1;Hello there.\n2;\n3;See you.\n")
+    with pytest.warns(UserWarning, match="texts left out: 1 empty"):
+        assert palimpsest.read(tmp_path / "gaps.csv", text_field="body") == ["Hello there.", "See you."]
     members, held_out = tickets[::2], tickets[1::2]
     disclosed = palimpsest.audit(members[:50], members, held_out=held_out)
     hidden = palimpsest.audit(["Client asked."] * 150, members, held_out=held_out)

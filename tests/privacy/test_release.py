@@ -1,5 +1,6 @@
 """A release: what it refuses, what card and dossier say and do not say, and that nothing but it is sent anywhere."""
 
+import json
 import re
 import shlex
 import shutil
@@ -194,6 +195,9 @@ def test_a_withdrawal_is_recorded_and_its_files_are_not_released_again(folder, c
     said = capsys.readouterr().out
     assert f"a: withdrawn on {TODAY}: a name was found" in said
     assert "Ada" in said
+    assert main(["ledger", "--json"]) == 0
+    (written,) = json.loads(capsys.readouterr().out)["releases"]
+    assert (written["name"], written["withdrawn_for"]) == ("a", "a name was found")
     assert [release.name for release in read_ledger()] == ["a"]
     refused(CELL, r"'a'.* has the same files and was withdrawn on", name="b")
     for options, reason in [

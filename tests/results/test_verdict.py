@@ -255,6 +255,10 @@ def test_advice_asks_the_gate_and_knows_the_figures(experiment, capsys):
     assert f"{reason} identifiers whole" in " ".join(said.split())
     assert "Can it be released now? No." in said
     assert "palimpsest release" not in said
+    assert main(["advise", "--json"]) == 0
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert (answer["dataset"], answer["command"]) == ("chat", None)
+    assert answer["cell"].startswith("chat/")
     for option, says in (("exposur=2", "did you mean 'exposure'"), ("exposure", "is not of the form FIGURE=NUMBER")):
         assert main(["advise", "--at-most", "membership_auc=0.6", "--at-most", option]) == 1
         assert says in capsys.readouterr().err
