@@ -1,6 +1,7 @@
 """Fills that keep the language of their place."""
 
 import sys
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from fill_command import fill, refused, write
 from masked_sentences import masked
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
+from tasks.corpora.sources import published_frequencies
 from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.languages.word_lists import word_list
@@ -42,6 +44,8 @@ def test_a_marker_that_names_its_language_is_believed(languages):
 @pytest.mark.parametrize("method", ["unigram", "sample"])
 def test_fills_have_the_language_of_their_place(corpus, folder, method, monkeypatch):
     """By frequency, and by a causal model of random weights whose pieces are words of either language."""
+    published = published_frequencies.published_counts
+    monkeypatch.setattr(published_frequencies, "published_counts", lambda language: islice(published(language), 3000))
     given = {"allowed_words": "kept.txt"}
     if method == "sample":
         tokenizer = causal_tokenizer(" ".join(word for words in FREQUENT.values() for word in words[300:400]))

@@ -14,7 +14,6 @@ from transformers import BertConfig, BertForMaskedLM
 
 import palimpsest
 from tasks import ready_made
-from tasks.cli import main
 from tasks.corpora.sources.published_frequencies import published_counts
 from tasks.corpora.words import words_of
 from tasks.errors import ModelError
@@ -106,7 +105,7 @@ def test_a_language_model_is_copied_where_text_and_settings_are_the_same(folder,
         assert content(name) != content("trained")
 
 
-def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for():
+def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(folder):
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     model = document["language_model"]
     transformer = {name: model[name] for name in ("architecture", "pretraining")}
@@ -121,20 +120,11 @@ def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for():
         record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
         assert record["parameters"] == of_default.model_dump(mode="json")
         assert len(record["texts"]) == (2 if name in ("minilm", "smollm2_lora") else 3)
-
-
-def test_the_default_language_model_need_not_be_trained(folder, monkeypatch, capsys):
-    """What makes its texts may not change, or everybody waits half an hour for a model of nearly the same ones."""
-    train = "tasks.language_model.training.train_transformer"
-    monkeypatch.setattr(train, lambda *_, **__: pytest.fail("it is trained"))
+    # What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones.
     for source in ("params.yaml", "constraints.txt"):
         Path(source).symlink_to(ROOT / source)
-    for command in (
-        "corpora --params params.yaml --name generic --output generic",
-        "count-words --params params.yaml --input generic/train.txt --output word_counts.tsv",
-        "vocabulary --params params.yaml --word-counts word_counts.tsv --output vocabulary.txt",
-        "pretrain --params params.yaml --vocabulary vocabulary.txt --input generic/train.txt --valid generic/valid.txt "
-        "--output pretrained --report report.json",
-    ):
-        assert main(command.split()) == 0, capsys.readouterr().err
-    assert report()["measured"]["ready_made_at"]
+    train, valid, vocabulary = "generic/train.txt", "generic/valid.txt", "vocabulary.txt"
+    assert run("corpora", params="params.yaml", name="generic", output="generic") == 0
+    assert run("count-words", params="params.yaml", input=train, output="counts.tsv") == 0
+    assert run("vocabulary", params="params.yaml", word_counts="counts.tsv", output=vocabulary) == 0
+    assert ready_made.ready_made("pretrain", asked["pretrained"], [train, valid, vocabulary])
