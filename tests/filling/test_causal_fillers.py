@@ -69,6 +69,16 @@ def test_the_right_context_overrules_the_left():
     assert filled(model, lines, left_only())[0] == ["the cat sat", "the cat ran"]
 
 
+def test_the_end_of_a_word_counts_once():
+    """Behind cat the word may go on, which the probability of "sat" has already: 0.3 is more than 0.2."""
+    more = {
+        "_cat": {"_sat": math.log(0.3), "at": math.log(0.7)},
+        "_dog": {"_sat": math.log(0.2), "_ran": math.log(0.8)},
+    }
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 1.0, "_dog": 1.0}, **more), others=-30.0)
+    assert filled(model, ["the [MASK] sat"])[0] == ["the cat sat"]
+
+
 def test_a_word_of_several_pieces_is_written_whole():
     assert TOKENIZER.tokenize(" matat") == ["Ġmat", "at"]
     scores = table(he={"_mat": 3.0, "_cat": 2.9}, _mat={"at": 9.0}, _cat={"_sat": 3.0}, at={"_.": 9.0})

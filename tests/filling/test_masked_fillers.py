@@ -212,6 +212,17 @@ def test_a_sentence_longer_than_the_positions_is_windowed_not_cut(family):
     assert re.fullmatch(re.escape(line).replace(re.escape("[MASK]"), r"[^\W_]+"), result)
 
 
+def by_script(words, script, line):
+    """The model and its words at the markers of a line."""
+    model = scripted(words, script)
+    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(model.candidates()), dtype=bool)}
+    filler = MaskedFiller(model, model.candidates(), choose, off_list, MarkerRandomness(1), batch_sentences=8)
+    advanced = []
+    (fills,) = filler.fill([read_masked_line(line, 1, merge_markers=False)], advanced.append)
+    assert sum(advanced) == len(fills)
+    return model, [fill.word for fill in fills]
+
+
 def test_a_slot_sees_the_fills_before_it():
     """The place of the country would have France; behind Rome it must be Italy. That of the capital would have Rome."""
 
@@ -221,14 +232,14 @@ def test_a_slot_sees_the_fills_before_it():
             return {"Italy": 0.9} if "Rome" in left else {"France": 0.7, "Italy": 0.2}
         return {"Paris": 0.9} if "France" in words else {"Rome": 0.6, "Paris": 0.3}
 
-    model = scripted("capital of Rome Paris Italy France", capitals)
-    choose, off_list = Top1(kind="top_1").choose, {None: np.ones(len(model.candidates()), dtype=bool)}
-    filler = MaskedFiller(model, model.candidates(), choose, off_list, MarkerRandomness(1), batch_sentences=8)
-    advanced = []
-    (fills,) = filler.fill([read_masked_line("[MASK] capital of [MASK]", 1, merge_markers=False)], advanced.append)
-    assert [fill.word for fill in fills] == ["Rome", "Italy"]
+    model, fills = by_script("capital of Rome Paris Italy France", capitals, "[MASK] capital of [MASK]")
+    assert fills == ["Rome", "Italy"]
     assert model.asked == [(["_", "capital", "of", "_"], [0]), (["Rome", "capital", "of", "_"], [3])]
-    assert advanced == [1, 1]
+
+
+def test_a_figure_is_written_only_where_the_text_wants_one():
+    _, fills = by_script("the at pm 1996 cat", lambda *_: {"1996": 0.9, "cat": 0.1}, "the [MASK] at [MASK] pm")
+    assert fills == ["cat", "1996"]
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400), st.integers(1, 60), st.integers(0, 2), st.integers(0, 2))

@@ -68,7 +68,7 @@ def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_o
 
 SPELLED = {
     "MASK": "Zebra london garden McDonald7 Straße 5pm peter77@web.de",
-    "PERSON": "Tom Mary Smith J J.R McDonald O'Brien Peter7 @tommy",
+    "PERSON": "Tom Mary Smith Zorgel J J.R McDonald O'Brien Peter7 @tommy",
     "LOCATION": "Chicago LA TX Rio Abq UK U.S Germany 5th",
     "ORGANISATION": "Ibm Siemens NASA 3M 163.com ford",
     "DATE": "Monday May 5pm 3rd 1990s Ramadan 10:30Uhr",

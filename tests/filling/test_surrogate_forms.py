@@ -26,29 +26,18 @@ from tasks.made_up.known import is_one_word
 ENDINGS = [*PLACE_ENDINGS, *ORGANISATIONS]
 
 
-def others(original, *, letters=False, seeds=40):
-    return [other_characters(original, random.Random(seed), letters=letters) for seed in range(seeds)]
-
-
-def test_figures_for_figures_and_letters_for_letters():
-    for original in ["555-1234", "1,000.50", "10", "AB12-cd", "4111-1111-1111-1111"]:
-        for made in others(original):
-            assert made[0] != "0"
-            for old, new in zip(original, made, strict=True):
-                assert new.isdigit() if old.isdigit() else new == old
-    # Only behind a zero another one may stand first.
-    assert {made[0] for made in others("07", seeds=200)} == set("0123456789")
-    assert all(re.fullmatch(r"[A-Z][a-z]-\d\d[a-z][A-Z]", made) for made in others("Ab-12éИ", letters=True))
-
-
 def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
     def luhn(number):
         doubled = [int(d) * (2 if place % 2 else 1) for place, d in enumerate(reversed(number))]
         return sum(sum(map(int, str(n))) for n in doubled) % 10
 
-    assert luhn("4111111111111111") == 0
-    assert set(map(luhn, others("4111111111111111"))) == {0}
-    assert len(set(map(luhn, others("4111111111111112")))) > 1
+    for original, checks in (("4111111111111111", {0}), ("4111111111111112", set(range(10)))):
+        made = [other_characters(original, random.Random(seed), letters=False) for seed in range(200)]
+        assert set(map(luhn, made)) == checks
+    # Only behind a zero another one may stand first.
+    made = [other_characters("07-½", random.Random(seed), letters=False) for seed in range(200)]
+    assert {text[0] for text in made} == set("0123456789")
+    assert all(re.fullmatch(r"\d\d-\d", text) for text in made)
 
 
 @given(original=st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30), seed=st.integers(0, 99))

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,45 +21,41 @@ from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 WORD_PIECES = word_piece_tokenizer()
 
 
-def changed(file, **values):
-    def change(folder):
-        content = json.loads((folder / file).read_text(encoding="utf-8"))
-        (folder / file).write_text(json.dumps(content | values), encoding="utf-8")
-
-    return change
+def change(file, **values):
+    path = Path("filler", file)
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | values), encoding="utf-8")
 
 
-def without_mask_token(folder):
+def lose_the_mask_token():
     backend = WORD_PIECES.backend_tokenizer
-    PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", pad_token="[PAD]").save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", pad_token="[PAD]").save_pretrained("filler")
 
 
-def without_head(folder):
-    BertModel(random_bert(WORD_PIECES).config).save_pretrained(folder)
-
-
-def with_nan(folder):
+def hold_nan():
     model = random_bert(WORD_PIECES)
-    with torch.no_grad():
-        model.cls.predictions.bias[3] = float("nan")
-    model.save_pretrained(folder)
+    torch.nn.init.constant_(model.cls.predictions.bias, float("nan"))
+    model.save_pretrained("filler")
 
 
 @pytest.mark.parametrize(
     ("damage", "messages"),
     [
-        (without_mask_token, ["has no mask token", "take one such as 'bert-base-uncased'"]),
-        (changed("config.json", is_decoder=True), ["is_decoder in config.json"]),
+        (lose_the_mask_token, ["has no mask token", "take one such as 'bert-base-uncased'"]),
+        (partial(change, "config.json", is_decoder=True), ["is_decoder in config.json"]),
         (
-            changed("tokenizer_config.json", split_special_tokens=True),
+            partial(change, "tokenizer_config.json", split_special_tokens=True),
             ["splits the mask token '[MASK]' into pieces", '"split_special_tokens": false'],
         ),
-        (without_head, ["has no masked-LM head", "'palimpsest train-filler' (train_head)"]),
-        (with_nan, ["its weights are damaged: fetch the model again"]),
+        (
+            lambda: BertModel(random_bert(WORD_PIECES).config).save_pretrained("filler"),
+            ["has no masked-LM head", "'palimpsest train-filler' (train_head)"],
+        ),
+        (hold_nan, ["its weights are damaged: fetch the model again"]),
     ],
 )
 def test_a_model_that_cannot_be_used_is_one_line(folder, bert, capsys, damage, messages):
-    damage(Path(shutil.copytree(bert, folder / "filler")))
+    shutil.copytree(bert, "filler")
+    damage()
     write("text.txt", ["tom [MASK] mat"])
     error = refused(capsys, "fill", input="text.txt", method="top_1", filler="filler")
     assert all(message in error for message in messages)

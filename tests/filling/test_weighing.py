@@ -54,8 +54,8 @@ def prepared(lines, *, words=WORDS, says=None, corpus=None, frequencies=COUNTS, 
     says = says or {"cat": 0.6, "dog": 0.2, "cow": 0.1, "the": 0.1}
     model = ScriptedModel(words, lambda words, position: says)
     settings = LogLinear(kind="log_linear", **settings)
-    kept = AllowedWords(["the", "a", "sat"])
-    ready = prepared_weighing(model, model.candidates(), kept, frequencies, settings, lines, corpus)
+    given = (model.candidates(), AllowedWords(["the", "a", "sat"]), frequencies, settings, lines, corpus)
+    ready = prepared_weighing(model, *given, public=frequencies)
     return ready, ready.filler_weight * np.log(np.array([1, 1, 1, 0.6, 0.2, 0.1])) + ready.constant
 
 

@@ -35,7 +35,7 @@ def line(*words):
 
 
 def counted(lines, key=KEY, documents=(), public=PUBLIC, **settings):
-    return counted_frequencies(public, KEPT, lines, NoisyCounts(**settings), key, documents)
+    return counted_frequencies(public, KEPT, lines, NoisyCounts(**settings), key, documents, public=public)
 
 
 def places(lines, *arguments, **settings):
