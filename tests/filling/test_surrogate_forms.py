@@ -87,6 +87,7 @@ PARTS_OF_DATES = "10:30 12.05.1987 2018 5/20 555 7 00 1st 5pm 1990s ½ ² - / . 
 @example("12.30-555-1234", "DATE")
 @example("10:30:15.250", "DATE")
 @example("5½", "NUMBER")
+@example("1st", "NUMBER")
 def test_no_figures_stay_as_they_were(original, label):
     """Neither a run of figures nor a numeric sign is the same whatever is drawn."""
     made = [figure(label, random.Random(seed), original) for seed in range(60)]
