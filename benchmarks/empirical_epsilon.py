@@ -85,7 +85,7 @@ def _bound_of_fills(epsilon: float, runs: int) -> float:
 
 def _more_of_the_first(word: str, epsilon: float, number: int) -> int:
     counted = counted_frequencies(
-        PUBLIC, ALLOWED, _corpus(word, 1, PLACES), NoisyCounts(epsilon=epsilon), _key(number, word)
+        PUBLIC, ALLOWED, _corpus(word, 1, PLACES), NoisyCounts(epsilon=epsilon), _key(number, word), public=PUBLIC
     )
     off_list = counted.frequencies.shared(ALLOWED.off_list(PUBLIC.words))
     filler = UnigramFiller({None: off_list}, MarkerRandomness(number))

@@ -1,76 +1,88 @@
-"""Each method's fills with a tiny masked model, however the text is divided and however often it is filled."""
+"""Each method's fills, however the text is divided and however often it is filled; and what copies give back."""
 
-import json
+import random
 
 import pytest
-from stage_commands import settings
-from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
+from fill_command import fill, report, write, write_masked
+from pydantic import TypeAdapter, ValidationError
 
-from tasks.cli import main
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
 from tasks.filling import filled_lines
+from tasks.filling.methods import AnyMethod
 
-TOKENIZER = word_piece_tokenizer()
-LIKED = {"cat": 2.0, "dog": 1.5, "mat": 1.0, "tom": 0.5, "paris": 0.0, "red": -0.5}
-LINES = ["the [MASK] sat on a [MASK]", "[MASK] [MASK] ran.", "no marker", "THE [MASK] SAT", "i saw [MASK]"] * 2
-FIXED = "weights={filler: 1.0, frequency: 1.0, average: 0.0}"
-WRITTEN = [
-    ("top_1", [], "the cat sat on a cat|Cat ran.|THE CAT SAT|i saw cat"),
-    ("top_k", ["k=3"], "the mat sat on a mat|Dog ran.|THE DOG SAT|i saw mat"),
-    ("sample", ["temperature=2.0"], "the mat sat on a dog|Tom ran.|THE TOM SAT|i saw tom"),
-    ("log_linear", [FIXED], "the tom sat on a dog|Tom ran.|THE TOM SAT|i saw tom"),
-    ("unigram", [], "the paris sat on a paris|Tom ran.|THE PARIS SAT|i saw dog"),
-    ("surrogate", [], "the red sat on a red|dog dog ran.|THE DOG SAT|i saw mat"),
-]
-"""Method, settings, and the first four filled lines with a marker."""
-
-
-@pytest.fixture
-def fill(tmp_path, monkeypatch):
-    """Runs the command; returns the filled lines and what was measured."""
-    monkeypatch.chdir(tmp_path)
-    filler = save(bert_of_bias(TOKENIZER, LIKED, others=-30.0), TOKENIZER, tmp_path / "filler")
-    (tmp_path / "masked.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
-    (tmp_path / "kept.txt").write_text("the\na\ncat\n", encoding="utf-8")
-    (tmp_path / "counts.tsv").write_text("the\t90\ncat\t9\nTom\t6\ndog\t5\nParis\t3\nmat\t2\nred\t1\n")
-    spans = [
-        [
-            MaskedSpan(4 * marker, 4 * marker + 3, "MASK", "list", "dog", marker)
-            for marker in range(line.count("[MASK]"))
-        ]
-        for line in LINES
-    ]
-    write_sidecar(tmp_path / "sidecar.jsonl", spans)
-
-    def run(method, *options):
-        files = {
-            "input": "masked.txt",
-            "allowed-words": "kept.txt",
-            "word-counts": "counts.tsv",
-            "report": "report.json",
-        }
-        files |= {"sidecar": "sidecar.jsonl", "output": "filled.txt"}
-        if method not in ("unigram", "surrogate"):
-            files["filler"] = filler
-        given = [f"--{name}={path}" for name, path in files.items()]
-        assert main(["fill", f"--method={method}", *given, *settings(*options)]) == 0
-        measured = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["measured"]
-        return (tmp_path / "filled.txt").read_text(encoding="utf-8").splitlines(), measured
-
-    return run
+LINES = ["the {dog} sat on a {dog}", "{dog} {dog} ran.", "no marker", "THE {dog} SAT", "i saw {dog}"] * 2
+WRITTEN = {
+    "top_1": ([], "the cat sat on a cat|Cat ran.|THE CAT SAT|i saw cat"),
+    "top_k": (["k=3"], "the mat sat on a mat|Dog ran.|THE DOG SAT|i saw mat"),
+    "sample": (["temperature=2.0"], "the mat sat on a dog|Tom ran.|THE TOM SAT|i saw tom"),
+    "log_linear": (
+        ["weights={filler: 1.0, frequency: 1.0, average: 0.0}"],
+        "the tom sat on a dog|Tom ran.|THE TOM SAT|i saw tom",
+    ),
+    "unigram": ([], "the paris sat on a paris|Tom ran.|THE PARIS SAT|i saw dog"),
+    "surrogate": ([], "the dog sat on a dog|red red ran.|THE MAT SAT|i saw dog"),
+}
+"""By method: settings, and the first four filled lines with a marker."""
 
 
-@pytest.mark.parametrize(("method", "options", "written"), WRITTEN)
-def test_the_fills_of_a_method(fill, monkeypatch, method, options, written):
-    lines, measured = fill(method, *options)
-    assert "|".join([line for number, line in enumerate(lines) if "[" in LINES[number]][:4]) == written
+@pytest.mark.parametrize("method", WRITTEN)
+def test_neither_parts_nor_batches_nor_further_copies_change_a_fill(folder, bert, biased, monkeypatch, method):
+    write_masked(LINES)
+    write("kept.txt", ["the", "a", "cat"])
+    write("counts.tsv", ["the\t90", "cat\t9", "Tom\t6", "dog\t5", "Paris\t3", "mat\t2", "red\t1"])
+    files = {"allowed_words": "kept.txt", "word_counts": "counts.tsv", "sidecar": "sidecar.jsonl"}
+    (settings, written), has_model = WRITTEN[method], method not in ("unigram", "surrogate")
+    lines, measured = fill(method, *settings, filler=biased if has_model else None, **files)
+    assert "|".join([line for line, masked in zip(lines, LINES, strict=True) if "{" in masked][:4]) == written
     assert (measured["lines"], measured["markers"]) == (10, 12)
     assert measured["fills"] == (12 if method == "surrogate" else 10)
-    # Neither parts nor batches decide anything.
+    if has_model:  # one whose answers depend on the sentence
+        files["filler"] = bert
+        lines, _ = fill(method, *settings, **files)
     monkeypatch.setattr(filled_lines, "PART_LINES", 3)
-    batch = ["batch_sentences=1"] if method not in ("unigram", "surrogate") else []
-    assert fill(method, *options, *batch)[0] == lines
-    if method != "top_1":
-        copies, twice = fill(method, *options, "copies=2")
-        assert copies[:10] == lines != copies[10:]
-        assert twice["fills"] == 2 * measured["fills"]
+    copies = 1 if method == "top_1" else 3
+    more = [f"copies={copies}", *["batch_sentences=1"] * has_model]
+    written, of_copies = fill(method, *settings, *more, **files)
+    assert written[:10] == lines
+    assert len({tuple(written[start : start + 10]) for start in range(0, len(written), 10)}) == copies
+    assert (of_copies["lines"], of_copies["fills"]) == (10 * copies, copies * measured["fills"])
+    assert report()["parameters"]["copies"] == copies
+
+
+def test_a_word_that_any_copy_gives_back_is_given_back(folder, monkeypatch):
+    """Each place hides one of three words, and is filled three times with one of them."""
+    monkeypatch.setattr(filled_lines, "PART_LINES", 10)
+    counts, dice = {"apple": 5, "pear": 3, "plum": 2}, random.Random(3)
+    hidden = [dice.choices(list(counts), k=number % 3) for number in range(41)]
+    write_masked([" ".join([":", *(f"{{{word}}} and" for word in words)]) for words in hidden])
+    write("counts.tsv", [f"{word}\t{count}" for word, count in counts.items()])
+    lines, measured = fill("unigram", "copies=3", word_counts="counts.tsv", sidecar="sidecar.jsonl")
+    written = [line.removeprefix(":").replace(" and", "").split() for line in lines]
+    places = restored = guessed = 0
+    for number, words in enumerate(hidden):
+        for slot, word in enumerate(words):
+            places += 1
+            restored += any(written[number + start][slot] == word for start in (0, 41, 82))
+            guessed += 1 - (1 - counts[word] / 10) ** 3
+    overall = measured["restoration"]["overall"]
+    # Rounded to steps of five places, and of five times what the most frequent word adds.
+    assert max(abs(overall["places"] - places), abs(overall["restored"] - restored)) < 5
+    assert places > restored > places / 2
+    assert overall["expected_by_frequency"] * overall["places"] == pytest.approx(guessed, abs=5 * 0.875)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"kind": "top_k", "k": 1}, "top_k with k=1 takes the best word, so that copies=2 would be the same text 2"),
+        ({"kind": "surrogate", "consistent_within": "corpus"}, "gives a word the same surrogate in each of them"),
+        ({"kind": "surrogate", "consistent_within": "document"}, "set consistent_within: line, or leave copies out"),
+        ({"kind": "top_1"}, "top_1 takes the best word, so that copies=2 would be the same text 2 times; use"),
+        ({"kind": "free"}, "free takes the model's best sentence, so that copies=2"),
+    ],
+)
+def test_copies_that_would_be_the_same_are_refused(settings, says):
+    check = TypeAdapter(AnyMethod).validate_python
+    assert check(settings).copies == 1
+    with pytest.raises(ValidationError) as error:
+        check({**settings, "copies": 2})
+    assert says in str(error.value)

@@ -1,27 +1,25 @@
-import json
-from functools import partial
+"""Fills that have the class of their marker, or the form of the masked word where no class is known."""
 
-import numpy as np
+from fill_command import fill, report, write
 from masked_sentences import masked
-from stage_commands import settings
+from tiny_masked_models import WORDS as COMMON_WORDS
+from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.corpora.words import fold
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_sentence import Casing, Fill
+from tasks.filling.masked_sentence import Casing
 from tasks.filling.methods.unigram import UnigramFiller
 from tasks.filling.surrogates.class_check import ClassCheckedFiller
-from tasks.filling.surrogates.class_words import ClassRestriction, ClassWords
+from tasks.filling.surrogates.class_words import ClassWords
 from tasks.filling.surrogates.filler import SurrogateFiller
 from tasks.filling.surrogates.marked_slots import kinds_of_slots, labels_of_slots
 from tasks.made_up.known import gender_of_name, kinds_of_place
 from tasks.masking.taggers.tagger import EntitySpan, Tagger
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
-CITIES = [f"City{letter}" for letter in LETTERS]
-PEOPLE = [f"Person{letter}" for letter in LETTERS]
-COMMON = ["the", "house", "runs"]
-WORDS = [*COMMON, *CITIES, *PEOPLE]
+CITIES, PEOPLE = ([f"{kind}{letter}" for letter in LETTERS] for kind in ("City", "Person"))
+WORDS = ["the", "house", "runs", *CITIES, *PEOPLE]
 
 
 class ByPrefix(Tagger):
@@ -40,65 +38,38 @@ class ByPrefix(Tagger):
             yield line, spans
 
 
-class Scripted:
-    """A filler that prefers the words of a list, in its order, and is restricted to those of a class."""
-
-    forward_seconds = None
-    candidate_count = len(WORDS)
-
-    def __init__(self, class_words, *best):
-        self.scores = np.array([-float(index) - 100 for index in range(len(WORDS))])
-        self.scores[[WORDS.index(word) for word in best]] = -np.arange(len(best))
-        self.restriction = ClassRestriction(WORDS, class_words)
-
-    def fill(self, sentences, advance):
-        return [
-            [Fill(best(self.restriction, kind, self.scores)) for kind in self.restriction.kinds(each)]
-            for each in sentences
-        ]
-
-
-def best(restriction, kind, scores, words=WORDS):
-    """The word of the highest score that a restriction leaves."""
-    scores = scores.copy()
-    restriction.restrict(kind, scores)
-    return words[scores.argmax()]
-
-
-class Unrestricted(ClassWords):
-    """Knows no word of any class."""
-
-    def allowed(self, words, kind):
-        return None if isinstance(kind, str) else super().allowed(words, kind)
-
-
 CLASS_WORDS = ClassWords(ByPrefix(), {})
-ALLOWED = partial(CLASS_WORDS.allowed, WORDS)
 
 
-def checked(filler):
-    surrogates = SurrogateFiller(MarkerRandomness(1))
-    return ClassCheckedFiller(filler, Casing({}, filler_is_cased=True), CLASS_WORDS, surrogates)
+def allowed(words, label, class_words=CLASS_WORDS):
+    mask = class_words.allowed(words, label)
+    return mask if mask is None else {word for word, is_allowed in zip(words, mask, strict=True) if is_allowed}
 
 
-def fills(filler, *texts, **options):
-    sentences = [masked(text, number, **options) for number, text in enumerate(texts, start=1)]
-    return [[fill.word for fill in line] for line in filler.fill(sentences, lambda _: None)]
+def checked(class_words, *liked):
+    """A check of what is drawn by frequency among the words of a class: the first liked one, where there is one."""
+    counts = dict.fromkeys(WORDS, 1) | {word: 1000 ** (5 - place) for place, word in enumerate(liked)}
+    frequencies = WordFrequencies.of(counts.items())
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1), class_words)
+    casing, surrogates = Casing({}, filler_is_cased=True), SurrogateFiller(MarkerRandomness(1))
+    return ClassCheckedFiller(filler, casing, CLASS_WORDS, surrogates)
+
+
+def fills(filler, *texts):
+    sentences = [masked(text, number) for number, text in enumerate(texts, start=1)]
+    return [[fill.word for fill in line] for line in filler.fill(sentences, int)]
 
 
 def test_words_by_class():
-    assert [word for word, allowed in zip(WORDS, ALLOWED("LOCATION"), strict=True) if allowed] == CITIES
-    assert [word for word, allowed in zip(WORDS, ALLOWED("PERSON"), strict=True) if allowed] == PEOPLE
+    assert allowed(WORDS, "LOCATION") == {*CITIES}
+    assert allowed(WORDS, "PERSON") == {*PEOPLE}
     words = ["Anna", "anna", "will", "May", "may", "1984", "12", "five", "dollars", "x1", "London", "1st"]
     # A class with few words is no restriction.
-    assert ClassWords(ByPrefix(), {}).allowed(words, "DATE") is None
+    assert allowed(words, "DATE") is None
     years, people = [str(year) for year in range(1900, 1930)], [f"Person{number}" for number in range(30)]
     words += [*years, *people, *(f"City{number}" for number in range(30))]
-    class_words = ClassWords(ByPrefix(), {"may": "May"})
-    of = {
-        label: {word for word, is_allowed in zip(words, class_words.allowed(words, label), strict=True) if is_allowed}
-        for label in ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
-    }
+    labels = ("PERSON", "LOCATION", "DATE", "NUMBER", "MONEY")
+    of = {label: allowed(words, label, ClassWords(ByPrefix(), {"may": "May"})) for label in labels}
     assert {"Anna", *people} <= of["PERSON"]
     assert {"anna", "will"} & of["PERSON"] == set()
     assert "London" in of["LOCATION"]
@@ -108,23 +79,20 @@ def test_words_by_class():
 
 
 def test_where_no_class_is_known_a_fill_has_the_form_of_the_masked_word():
-    """Twenty words of each form: ending, capital, figures. The filler likes them in their order."""
-    endings = [
-        f"{stem}{ending}" for ending in ("ing", "ed", "s", "") for stem in (f"wal{letter}k" for letter in LETTERS)
-    ]
+    """At least twenty words of each form: ending, capital, figures; of each the first."""
+    endings = [f"wal{letter}k{ending}" for ending in ("ing", "ed", "s", "") for letter in LETTERS]
     words = [*endings, *CITIES, *(str(number) for number in range(100, 130))]
     forms = {word.lower(): word for word in CITIES}
-    restriction = ClassRestriction(words, Unrestricted(ByPrefix(), forms))
-    scores = -np.arange(len(words), dtype=np.float32)
+    class_words = ClassWords(ByPrefix(), forms)
 
-    def fill(before, original):
+    def first(before, original):
         (form,) = kinds_of_slots(masked(f"{before}{{MASK:{original}}} .", style="mask"), forms)
-        return best(restriction, form, scores, words)
+        return words[class_words.allowed(words, form).argmax()]
 
-    written = [fill("he ", word) for word in ("singing", "called", "boats", "boat")]
+    written = [first("he ", word) for word in ("singing", "called", "boats", "boat")]
     assert written == ["walaking", "walaked", "walaks", "walak"]
-    assert [fill("in ", word) for word in ("Zurich", "citya", "1987")] == ["Citya", "Citya", "100"]
-    assert fill("", "Boats") == "walaks", "the capital is the sentence's"
+    assert [first("in ", word) for word in ("Zurich", "citya", "1987")] == ["Citya", "Citya", "100"]
+    assert first("", "Boats") == "walaks", "the capital is the sentence's"
 
 
 def test_labels_of_markers_and_of_the_sidecar():
@@ -135,61 +103,40 @@ def test_labels_of_markers_and_of_the_sidecar():
 
 
 def test_a_filler_chooses_among_the_words_of_the_class_and_a_wrong_fill_becomes_a_surrogate():
-    filler = checked(Scripted(CLASS_WORDS, "the", "Cityh", "Personb"))
+    filler = checked(CLASS_WORDS, "the", "Cityh", "Personb")
     texts = ["The bank of {PERSON:Tom} in {LOCATION:Bonn}", "Go to {LOCATION:Bonn}", "nothing here", "Be {MASK:x}"]
     (person, place), *others = fills(filler, *texts)
     assert (person, *others) == ("Personb", ["Cityh"], [], ["the"])
     assert place not in WORDS
     assert fold(place) in kinds_of_place()
     # The tagger does not know the surrogate for a place.
-    assert dict(filler.counts) == {
-        "class_slots": 3, "class_matches_first": 2, "class_matches": 2, "class_surrogates": 1,
-    }  # fmt: skip
-    ((word,),) = fills(checked(Scripted(Unrestricted(ByPrefix(), {}), "house")), "Go to {PERSON:Mary}")
+    counts = {"class_slots": 3, "class_matches_first": 2, "class_matches": 2, "class_surrogates": 1}
+    assert dict(filler.counts) == counts
+    ((word,),) = fills(checked(None, "house"), "Go to {PERSON:Mary}")
     assert gender_of_name(word) is True
-
-
-def test_unigram_draws_among_the_words_of_the_class():
-    frequencies = WordFrequencies.of([("the", 900), *((word, 1) for word in (*CITIES, *PEOPLE))])
-    filler = checked(UnigramFiller({None: frequencies}, MarkerRandomness(1), CLASS_WORDS))
-    lines = fills(filler, *["{LOCATION:Bonn} and {PERSON:Tom}"] * 40)
-    assert all(city in CITIES and person in PEOPLE for city, person in lines)
-    assert len({city for city, _ in lines}) > 10
-    assert (filler.counts["class_matches_first"], filler.counts["class_matches"]) == (80, 80)
 
 
 CITY_NAMES = (
     "London Paris Berlin Madrid Rome Chicago Boston Dallas Houston Seattle Denver Detroit Toronto Sydney Tokyo Moscow "
     "Vienna Prague Dublin Oslo Miami Atlanta Phoenix Cairo Athens Lisbon Warsaw Milan Munich Hamburg"
-)
+).split()
 
 
-def test_the_command_with_a_masked_model_and_a_real_tagger(tmp_path, capsys):
+def test_the_command_with_a_masked_model_and_a_real_tagger(folder, capsys):
     """The model would write ``house`` at every marker; the best city is the one that it likes second."""
-    from tiny_masked_models import WORDS as COMMON_WORDS
-    from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
-
-    from tasks.cli import main
-
-    words = [*COMMON_WORDS, "house", "she", "lives", "in", "now", *CITY_NAMES.lower().split()]
+    words = [*COMMON_WORDS, "house", "she", "lives", "in", "now", *map(str.lower, CITY_NAMES)]
     tokenizer = word_piece_tokenizer(list(dict.fromkeys(words)))
-    model = bert_of_bias(tokenizer, {"house": 9.0, "berlin": 5.0}, others=-20.0)
-    filler = save(model, tokenizer, tmp_path / "filler")
-    (tmp_path / "masked.txt").write_text("She lives in [LOCATION] now.\n", encoding="utf-8")
-    counts = [("house", 9000), *((city, 10) for city in CITY_NAMES.split())]
-    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{count}\n" for word, count in counts), encoding="utf-8")
-    options = ["--input", tmp_path / "masked.txt", "--word-counts", tmp_path / "counts.tsv", "--filler", filler]
-    outputs = ["--method", "top_1", "--output", tmp_path / "filled.txt", "--report", tmp_path / "report.json"]
-    for classes, word in (("ignore", "house"), ("match", "Berlin")):
-        assert main(["fill", *map(str, options + outputs), *settings(f"classes={classes}")]) == 0
-        assert (tmp_path / "filled.txt").read_text(encoding="utf-8") == f"She lives in {word} now.\n"
-    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert (report["measured"]["class_match_rate_first"], report["measured"]["class_match_rate"]) == (1.0, 1.0)
-    assert report["warnings"] == []
-    (tmp_path / "masked.txt").write_text("She lives in [MASK] now.\n", encoding="utf-8")
-    assert main(["fill", *map(str, options + outputs), *settings("classes=match")]) == 0
-    (warning,) = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))["warnings"]
+    save(bert_of_bias(tokenizer, {"house": 9.0, "berlin": 5.0}, others=-20.0), tokenizer, folder / "filler")
+    write("counts.tsv", ["house\t9000", *(f"{city}\t10" for city in CITY_NAMES)])
+    files = {"filler": "filler", "word_counts": "counts.tsv"}
+    write("text.txt", ["She lives in [LOCATION] now."])
+    assert fill("top_1", "classes=ignore", **files)[0] == ["She lives in house now."]
+    lines, measured = fill("top_1", "classes=match", **files)
+    assert lines == ["She lives in Berlin now."]
+    assert (measured["class_match_rate_first"], measured["class_match_rate"]) == (1.0, 1.0)
+    assert report()["warnings"] == []
+    write("text.txt", ["She lives in [MASK] now."])
+    fill("top_1", "classes=match", **files)
+    (warning,) = report()["warnings"]
     assert "no marker has a class" in warning
-    capsys.readouterr()
-    assert main(["fill", *map(str, [*options, *outputs[:-2]]), *settings("classes=match")]) == 0
     assert f"warning: {warning}\n" in capsys.readouterr().err

@@ -1,3 +1,5 @@
+"""What each method takes by the scores of the words, and which words may stand at a marker."""
+
 import math
 from collections import Counter
 
@@ -66,9 +68,8 @@ def test_what_is_forbidden_is_not_taken():
 
 
 def test_sample_follows_the_distribution_off_the_list():
+    probabilities, off_list = np.array([0.4, 0.3, 0.2, 0.1]), np.array([False, True, True, True])
     for temperature in [1.0, 2.0, 0.5]:
-        probabilities = np.array([0.4, 0.3, 0.2, 0.1])
-        off_list = np.array([False, True, True, True])
         settings = Sample(kind="sample", temperature=temperature)
         found, is_fallback = chosen(settings, off_list, *[np.log(probabilities)] * DRAWS)
         weights = np.where(off_list, probabilities ** (1 / temperature), 0)
@@ -81,14 +82,25 @@ def test_too_few_words_are_an_error():
         chosen(TopK(kind="top_k", k=6), [True] * 5, [1, 2, 3, 4, 5])
     with pytest.raises(ModelError, match="on the list of never-masked words"):
         chosen(Sample(kind="sample"), [False] * 3, [1, 2, 3])
+    for words, message in (
+        (["##a", ",", "b"], "no entry of its vocabulary"),
+        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            candidate_words(word_piece_tokenizer(words), name="tiny")
+
+
+def drawn(frequencies, line, draws):
+    """The words that a draw by frequency writes at each marker of a line."""
+    filler = UnigramFiller({None: frequencies}, MarkerRandomness(5))
+    sentences = [read_masked_line(line, number, merge_markers=True) for number in range(1, draws + 1)]
+    return map(Counter, zip(*([fill.word for fill in fills] for fills in filler.fill(sentences, int)), strict=True))
 
 
 def test_unigram_draws_by_frequency_off_the_list():
     frequencies = WordFrequencies.of([("the", 1000), ("Paris", 60), ("paris", 20), ("x", 50), (",", 9), ("mat", 20)])
     kept = AllowedWords(["the"])
-    filler = UnigramFiller({None: frequencies.shared(kept.off_list(frequencies.words))}, MarkerRandomness(5))
-    sentences = [read_masked_line("[MASK]", number, merge_markers=True) for number in range(1, DRAWS + 1)]
-    words = Counter(fills[0].word for fills in filler.fill(sentences, lambda _: None))
+    (words,) = drawn(frequencies.shared(kept.off_list(frequencies.words)), "[MASK]", DRAWS)
     assert_shares(words, {"Paris": 0.6, "paris": 0.2, "mat": 0.2})
     assert frequencies.off_list_probabilities(kept) == pytest.approx({"paris": 0.8, "mat": 0.2})
 
@@ -99,16 +111,7 @@ def test_what_is_a_word_and_what_is_none():
     assert [text for text in [*words, *others] if is_word(text)] == words
 
 
-def test_a_vocabulary_without_candidates_is_an_error():
-    for words, message in (
-        (["##a", ",", "b"], "no entry of its vocabulary"),
-        (["cat</w>", "dog</w>", "cat", "un"], r"marks the ends of words .*</w>.*take one"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            candidate_words(word_piece_tokenizer(words), name="tiny")
-
-
-def test_what_is_wanted():
+def test_a_draw_by_frequency_writes_a_word_or_a_figure_as_the_text_wants_it():
     for line, want in [
         ("he is [MASK] years old", "word"),
         ("it costs $[MASK] now", "figure"),
@@ -123,18 +126,10 @@ def test_what_is_wanted():
         ("see [PERSON]", "word"),
     ]:
         assert wanted(read_masked_line(line, 1, merge_markers=True), 0) == want
-
-
-def test_a_draw_by_frequency_writes_what_is_wanted():
     counts = {"dog": 50, "1996": 90, "51,739": 90, "5pm": 90, "shit": 99, "武家": 99}
     frequencies = WordFrequencies.of([*counts.items(), *((f"{number}pm", 1) for number in range(10, 20))])
-    filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
-    found = [set() for _ in range(3)]
-    for number in range(1, 100):
-        sentence = read_masked_line("the [MASK] for $[MASK] in [DATE]", number, merge_markers=True)
-        (fills,) = filler.fill([sentence], lambda _: None)
-        for words, fill in zip(found, fills, strict=True):
-            words.add(fill.word)
-    assert found[:2] == [{"dog"}, {"1996", "51,739"}]
-    assert found[2] >= {"dog", "1996", "51,739", "5pm"}
-    assert found[2] & {"shit", "武家"} == set()
+    word, figure, either = drawn(frequencies, "the [MASK] for $[MASK] in [DATE]", 99)
+    assert word.keys() == {"dog"}
+    assert figure.keys() == {"1996", "51,739"}
+    assert either.keys() >= {"dog", "1996", "51,739", "5pm"}
+    assert not either.keys() & {"shit", "武家"}

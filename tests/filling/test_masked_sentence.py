@@ -1,4 +1,7 @@
+"""A masked line with its slots, and fills in the case and with the articles of their line."""
+
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -7,17 +10,14 @@ from marked_text import format_masked
 
 from tasks.corpora.masked_text import Marker
 from tasks.corpora.words import fold
+from tasks.filling.agreement import agreed
 from tasks.filling.filled_lines import Part, fill_part
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
 from tasks.filling.marker_randomness import MarkerRandomness
-from tasks.filling.masked_sentence import (
-    Casing,
-    Fill,
-    Slot,
-    check_unchanged,
-    read_masked_line,
-)
+from tasks.filling.masked_sentence import Casing, Slot, check_unchanged, read_masked_line
 from tasks.filling.methods.unigram import UnigramFiller
+
+CASED = Casing({}, filler_is_cased=True)
 
 
 def test_consecutive_markers_of_a_class_become_one_slot_where_they_are_merged():
@@ -33,6 +33,8 @@ def test_consecutive_markers_of_a_class_become_one_slot_where_they_are_merged():
 
 
 def test_a_changed_line_is_noticed():
+    line = "[MASK] [MASK] lives in [MASK]"
+    sentence = read_masked_line(line, 7, merge_markers=True)
     for filled, words in [
         ("Tom lived in Paris", ["Tom", "Paris"]),
         ("Tom lives in Paris ", ["Tom", "Paris"]),
@@ -41,8 +43,6 @@ def test_a_changed_line_is_noticed():
         ("Tom lives in Paris", ["Tom"]),
         ("Tom live in Paris", ["Tom", "Paris"]),
     ]:
-        line = "[MASK] [MASK] lives in [MASK]"
-        sentence = read_masked_line(line, 7, merge_markers=True)
         check_unchanged(line, "Tom lives in Paris", sentence, ["Tom", "Paris"])
         with pytest.raises(RuntimeError, match="line 7"):
             check_unchanged(line, filled, sentence, words)
@@ -55,29 +55,25 @@ MARKERS = st.sampled_from(["MASK", "PERSON", "DATE"]).map(Marker)
 
 @given(st.lists(st.one_of(TEXTS, MARKERS), max_size=12), st.booleans())
 def test_filling_changes_no_unmasked_character_but_those_of_articles(pieces, merge):
-    line = format_masked(pieces)
     frequencies = WordFrequencies.of([("paris", 3), ("London", 2), ("seven", 1)])
     filler = UnigramFiller({None: frequencies}, MarkerRandomness(1))
-    casing = Casing({}, filler_is_cased=True)
-    (filled,) = fill_part(Part(1, [line], None), filler, casing, merge_markers=merge).lines
-    fill = "(?i:paris|london|seven)"
+    (filled,) = fill_part(Part(1, [format_masked(pieces)], None), filler, CASED, merge_markers=merge).lines
     pattern = "".join(f"<{piece.label}>" if isinstance(piece, Marker) else re.escape(piece) for piece in pieces)
     if merge:
         # A run of markers of one class with white space between them has one fill.
         pattern = re.sub(r"(<\w+>)(?:(?:\\\s|\s)*\1)+", r"\1", pattern)
     pattern = re.sub(r"([aA])(\\ <)", r"\1[nN]?\2", pattern)
-    assert re.fullmatch(re.sub(r"<\w+>", fill, pattern), filled)
+    assert re.fullmatch(re.sub(r"<\w+>", "(?i:paris|london|seven)", pattern), filled)
 
 
-FORMS = {"london": "London", "nasa": "NASA", "i": "I"}
-
-
-def write(line, *words, cased=False, forms=FORMS):
-    sentence = read_masked_line(line, 1, merge_markers=True)
-    return sentence.filled(Casing(forms, filler_is_cased=cased).write(sentence.texts, words))
+def written(line, words, casing):
+    sentence = read_masked_line(line, 1, merge_markers=False)
+    texts, words = agreed(sentence, casing.write(sentence.texts, words))
+    return replace(sentence, texts=tuple(texts)).filled(words)
 
 
 def test_fills_of_a_lower_case_filler_follow_their_line():
+    forms = {"london": "London", "nasa": "NASA", "i": "I"}
     for line, words, expected in [
         ("[MASK] is nice. [MASK] too! (see [MASK])", ["it", "he", "them"], "It is nice. He too! (see them)"),
         ('"[MASK] went to [MASK]," he said', ["they", "london"], '"They went to London," he said'),
@@ -91,34 +87,14 @@ def test_fills_of_a_lower_case_filler_follow_their_line():
         ("[MASK]", ["london"], "London"),
         ("[MASK], [MASK]", ["yes", "no"], "Yes, no"),
     ]:
-        assert write(line, *words) == expected
+        assert written(line, words, Casing(forms, filler_is_cased=False)) == expected
 
 
 @pytest.mark.parametrize("line", ["IT WAS [MASK] AGAIN", "it was [MASK]", "[MASK] it was, Tom"])
 @given(word=st.sampled_from(["sınıf", "ışık", "İzmir", "straße"]) | st.text(min_size=1, max_size=5))
 def test_no_case_makes_another_word(line, word):
-    texts = tuple(line.split("[MASK]"))
-    (written,) = Casing({}, filler_is_cased=True).write(texts, [word])
-    assert fold(written) == fold(word)
-
-
-class Scripted:
-    """Writes given words, one after the other."""
-
-    forward_seconds = None
-    candidate_count = 1
-
-    def __init__(self, words):
-        self._words = iter(words)
-
-    def fill(self, sentences, advance):
-        return [[Fill(next(self._words)) for _ in sentence.slots] for sentence in sentences]
-
-
-def filled(line, *words):
-    """The line with these words."""
-    casing = Casing({}, filler_is_cased=True)
-    return fill_part(Part(1, [line], None), Scripted(words), casing, merge_markers=False).lines[0]
+    (cased,) = CASED.write(line.split("[MASK]"), [word])
+    assert fold(cased) == fold(word)
 
 
 def test_articles_agree_with_the_words_behind_them():
@@ -140,4 +116,4 @@ def test_articles_agree_with_the_words_behind_them():
         ("the banana [MASK] is it", ["owl"], "the banana owl is it"),
         ("it is a cat, an [MASK]? a owl", ["apple"], "it is a cat, an apple? a owl"),
     ]:
-        assert filled(line, *words) == expected
+        assert written(line, words, CASED) == expected

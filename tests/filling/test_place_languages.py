@@ -1,16 +1,16 @@
 """Fills that keep the language of their place."""
 
-import json
 import sys
+from itertools import islice
 
 import numpy as np
 import pytest
-from stage_commands import settings
+from fill_command import fill, refused, write
+from masked_sentences import masked
 from tiny_causal_models import causal_tokenizer, random_llama, save
 
-from tasks.cli import main
-from tasks.corpora.sidecar import MaskedSpan
-from tasks.filling.masked_sentence import read_masked_line, with_spans
+from tasks.corpora.sources import published_frequencies
+from tasks.filling.masked_sentence import read_masked_line
 from tasks.filling.place_languages import PlaceLanguages
 from tasks.languages.word_lists import word_list
 
@@ -20,66 +20,58 @@ MASKED = [
     "pero después I told you that [MASK] already and you did not listen",
     "([MASK]) the children were playing in the [MASK] [MASK], y nosotros nos fuimos a la [MASK] con ella",
 ] * 10
+FREQUENT = {language: list(word_list(language)) for language in ("en", "es")}
+
+
+@pytest.fixture(scope="module")
+def languages():
+    return PlaceLanguages(["en", "es"], MASKED)
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    (tmp_path / "masked.txt").write_text("\n".join(MASKED) + "\n", encoding="utf-8")
-    kept = [f"{word}\t{language}" for language in ("en", "es") for word in list(word_list(language))[:300]]
-    (tmp_path / "kept.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
-    return tmp_path
+def corpus(folder):
+    write("text.txt", MASKED)
+    write("kept.txt", (f"{word}\t{language}" for language, words in FREQUENT.items() for word in words[:300]))
 
 
-def sentences(lines):
-    return [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
-
-
-def test_a_marker_that_names_its_language_is_believed():
+def test_a_marker_that_names_its_language_is_believed(languages):
     """Whatever the neighbours speak; a language that is none of the text's is not."""
     line = "we went to the [MASK:es] with my [MASK:fr] [MASK] [MASK:es] and [MASK]"
-    languages = PlaceLanguages(["en", "es"], MASKED)
-    (told,) = languages.with_languages([line], sentences([line]))
-    assert [slot.language for slot in told.slots] == ["es", "en", "en", "es", "en"]
+    (sentence,) = languages.with_languages([line], [read_masked_line(line, 1, merge_markers=True)])
+    assert [slot.language for slot in sentence.slots] == ["es", "en", "en", "es", "en"]
 
 
 @pytest.mark.parametrize("method", ["unigram", "sample"])
-def test_fills_have_the_language_of_their_place(corpus, method, monkeypatch):
+def test_fills_have_the_language_of_their_place(corpus, folder, method, monkeypatch):
     """By frequency, and by a causal model of random weights whose pieces are words of either language."""
-    given = ["fill", "--output", corpus / "filled.txt", "--method", method, "--report", corpus / "report.json"]
-    given += ["--allowed-words", corpus / "kept.txt", *settings("languages=[en, es]")]
+    published = published_frequencies.published_counts
+    monkeypatch.setattr(published_frequencies, "published_counts", lambda language: islice(published(language), 3000))
+    given = {"allowed_words": "kept.txt"}
     if method == "sample":
-        words = [word for language in ("en", "es") for word in list(word_list(language))[300:400]]
-        tokenizer = causal_tokenizer(" ".join(words))
-        given += ["--filler", save(random_llama(tokenizer), tokenizer, corpus / "llama")]
-    given = [str(part) for part in given]
-    assert main([*given, "--input", str(corpus / "masked.txt")]) == 0
-    measured = json.loads((corpus / "report.json").read_text())["measured"]
+        tokenizer = causal_tokenizer(" ".join(word for words in FREQUENT.values() for word in words[300:400]))
+        given["filler"] = save(random_llama(tokenizer), tokenizer, folder / "llama")
+    lines, measured = fill(method, "languages=[en, es]", **given)
     assert measured["languages"]["match_rate"] > 0.95
     assert measured["off_list_share"] == 1
     if method == "sample":
         return
-    from_file = (corpus / "filled.txt").read_text(encoding="utf-8")
-    shares = [
+    spanish, english = (
         np.mean([word_list("es").get(word.lower(), 0) > word_list("en").get(word.lower(), 0) for word in words])
-        for words in ([line.split()[at] for line in from_file.splitlines()[row::4]] for row, at in ((1, 1), (0, 4)))
-    ]
-    assert shares[1] < 0.25 < 0.75 < shares[0]
-    # Learning the languages does not use up the lines of a stream.
-    with (corpus / "masked.txt").open(encoding="utf-8") as text:
-        monkeypatch.setattr(sys, "stdin", text)
-        assert main([*given, "--input", "-"]) == 0
-    assert (corpus / "filled.txt").read_text(encoding="utf-8") == from_file
-
-
-def test_a_fill_is_held_against_the_line_that_was_masked():
-    """By hand: 8 words with 2 switches in 3 islands were masked; the fill turns one word, the one between them."""
-    languages = PlaceLanguages(["en", "es"], MASKED)
-    spans = [MaskedSpan(0, 0, "MASK", "", word, 0) for word in ("casa", "blanca")]
-    (told,) = languages.with_languages(
-        ["the [MASK] with the children of my"], sentences(["the [MASK] with the children of my"])
+        for words in ([line.split()[at] for line in lines[row::4]] for row, at in ((1, 1), (0, 4)))
     )
+    assert english < 0.25 < 0.75 < spanish
+    # Learning the languages does not use up the lines of a stream.
+    with open("text.txt", encoding="utf-8") as text:
+        monkeypatch.setattr(sys, "stdin", text)
+        assert fill(method, "languages=[en, es]", input="-", **given)[0] == lines
+
+
+def test_a_fill_is_held_against_the_line_that_was_masked(languages):
+    """By hand: 8 words with 2 switches in 3 islands were masked; the fill turns one word, the one between them."""
+    line = "the [MASK] with the children of my"
+    (sentence,) = languages.with_languages([line], [masked("the {casa blanca} with the children of my", style="mask")])
     filled, private = "the house with the children of my", "the casa blanca with the children of my"
-    rates = languages.measured(languages.counts([with_spans(told, spans)], [filled], [private]))
+    rates = languages.measured(languages.counts([sentence], [filled], [private]))
     assert rates["match_rate"] == 1
     assert rates["word_match_rate"] == 0
     assert (rates["switch_rate_before"], rates["switch_rate"]) == (2 / 7, 0)
@@ -88,14 +80,12 @@ def test_a_fill_is_held_against_the_line_that_was_masked():
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    ("settings", "complaint"),
     [
-        (settings("languages=[en]"), "two different codes"),
-        (settings("languages=[en, es]", "classes=match"), "leave one of the two out"),
-        (settings("languages=[xx, yy]"), "no list of words"),
+        (["languages=[en]"], "two different codes"),
+        (["languages=[en, es]", "classes=match"], "leave one of the two out"),
+        (["languages=[xx, yy]"], "no list of words"),
     ],
 )
-def test_languages_that_cannot_be_kept_are_refused(corpus, capsys, options, complaint):
-    arguments = ["--input", corpus / "masked.txt", "--output", corpus / "filled.txt", "--method", "unigram", *options]
-    assert main(["fill", *map(str, arguments)]) == 1
-    assert complaint in capsys.readouterr().err
+def test_languages_that_cannot_be_kept_are_refused(corpus, capsys, settings, complaint):
+    assert complaint in refused(capsys, "fill", *settings, input="text.txt", method="unigram")

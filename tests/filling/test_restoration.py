@@ -1,4 +1,5 @@
-import json
+"""The share of fills that are the masked word, in groups and rounded."""
+
 import random
 
 import pytest
@@ -12,27 +13,20 @@ def span(original, marker, label="MASK", source="list"):
     return MaskedSpan(0, len(original), label, source, original, marker)
 
 
-def sentence(line, *spans, merge_markers=True):
-    return with_spans(read_masked_line(line, 1, merge_markers=merge_markers), spans)
-
-
-GENERIC = GenericWords({"dog": 0.2, "cat": 0.1, "york": 0.05}, {"the": 1, "dog": 2, "cat": 11, "york": 1000})
+def sentence(line, *spans):
+    return with_spans(read_masked_line(line, 1, merge_markers=True), spans)
 
 
 def exactly(value, most=1):
-    """No rounding: what is counted, before it may be told."""
+    """No rounding."""
     return value
 
 
 def test_places_are_counted_by_source_class_and_frequency():
-    restoration = Restoration(GENERIC)
-    line = sentence(
-        "[MASK] [MASK] saw [PERSON] and [MASK]",
-        span("New", 0, source="list"),
-        span("York", 1, "LOCATION", "tagger"),
-        span("Tom", 2, "PERSON", "tagger"),
-        span("Dog", 3),
-    )
+    generic = GenericWords({"dog": 0.2, "cat": 0.1, "york": 0.05}, {"the": 1, "dog": 2, "cat": 11, "york": 1000})
+    restoration = Restoration(generic)
+    spans = [span("New", 0), span("York", 1, "LOCATION", "tagger"), span("Tom", 2, "PERSON", "tagger"), span("Dog", 3)]
+    line = sentence("[MASK] [MASK] saw [PERSON] and [MASK]", *spans)
     for _ in range(20):
         # The first place is restored by the tagger's word, not by the list's; the second is not; the third is.
         restoration.add([line], [["york", "Sam", "dog"]])
@@ -41,32 +35,31 @@ def test_places_are_counted_by_source_class_and_frequency():
     overall = measured["overall"]
     assert (overall["places"], overall["restored"], overall["rate"]) == (61, 40, 0.656)
     assert overall["expected_by_frequency"] == pytest.approx((20 * 0.25 + 0.1) / 61, rel=0.005)
-
-    def counted(dimension):
-        return {name: (row["places"], row["restored"]) for name, row in measured[dimension].items()}
-
-    assert counted("by_source") == {"list": (41, 20), "tagger": (40, 20)}
-    assert counted("by_class") == {"LOCATION": (20, 20), "MASK": (40, 20), "PERSON": (20, 0)}
-    assert counted("by_frequency") == {"1-10": (20, 20), "101-1000": (20, 20), "unranked": (40, 0)}
-    assert list(measured["by_frequency"]) == ["1-10", "101-1000", "unranked"]
-    # The one word of GROUP, and the one of the second power of ten.
+    groups = {
+        dimension: [(name, row["places"], row["restored"]) for name, row in measured[dimension].items()]
+        for dimension in ("by_source", "by_class", "by_frequency")
+    }
+    # The one word of GROUP, and the one of the second power of ten are left out.
+    assert groups == {
+        "by_source": [("list", 41, 20), ("tagger", 40, 20)],
+        "by_class": [("LOCATION", 20, 20), ("MASK", 40, 20), ("PERSON", 20, 0)],
+        "by_frequency": [("1-10", 20, 20), ("101-1000", 20, 20), ("unranked", 40, 0)],
+    }
     assert measured["groups_left_out"] == 2
-    text = json.dumps(measured).lower()
-    assert not any(word in text for word in ("york", "tom", "dog", "sam"))
+    assert not any(word in str(measured).lower() for word in ("york", "tom", "dog", "sam"))
 
 
-def test_a_share_of_too_few_places_is_not_told_and_without_word_counts_nothing_is_expected():
-    for places, known in [(0, False), (19, False), (20, True)]:
-        restoration = Restoration(None)
-        for _ in range(places):
-            restoration.add([sentence("[MASK]", span("dog", 0))], [["dog"]])
-        measured = restoration.measured(exactly)
-        assert measured["overall"] == {
-            "places": places, "restored": 20 if known else None, "rate": 1.0 if known else None,
-            "rate_ci": [0.531, 1.0] if known else None, "expected_by_frequency": None,
-        }  # fmt: skip
-        assert list(measured["by_class"]) == (["MASK"] if known else [])
-        assert measured["by_frequency"] is None
+@pytest.mark.parametrize(("places", "known"), [(0, False), (19, False), (20, True)])
+def test_a_share_of_too_few_places_is_not_reported_and_without_word_counts_nothing_is_expected(places, known):
+    restoration = Restoration(None)
+    for _ in range(places):
+        restoration.add([sentence("[MASK]", span("dog", 0))], [["dog"]])
+    measured = restoration.measured(exactly)
+    shares = {"restored": 20, "rate": 1.0, "rate_ci": [0.531, 1.0]}
+    shares = shares if known else dict.fromkeys(shares)
+    assert measured["overall"] == {"places": places, **shares, "expected_by_frequency": None}
+    assert list(measured["by_class"]) == (["MASK"] if known else [])
+    assert measured["by_frequency"] is None
 
 
 def test_rounding_is_right_on_average_and_to_steps_of_several_places():
@@ -79,46 +72,43 @@ def test_rounding_is_right_on_average_and_to_steps_of_several_places():
 
 def test_two_reports_that_differ_by_a_line_do_not_say_what_was_masked_there():
     """Who has the word counts and both reports, and knows nothing else, guesses the one word by their difference."""
-    words = [f"word{rank}" for rank in range(1, 20_001)]
-    total = sum(1 / rank for rank in range(1, 20_001))
-    generic = GenericWords({w: 1 / r / total for r, w in enumerate(words, 1)}, {w: r for r, w in enumerate(words, 1)})
+    ranks = {f"word{rank}": rank for rank in range(1, 20_001)}
+    total = sum(1 / rank for rank in ranks.values())
+    generic = GenericWords({word: 1 / rank / total for word, rank in ranks.items()}, ranks)
     dice = random.Random(1)
-    masked = dice.choices([*words, "unlisted"], [1 / rank for rank in range(1, 20_001)] + [0.5], k=360)
+    masked = dice.choices([*ranks, "unlisted"], [*(1 / rank for rank in ranks.values()), 0.5], k=360)
     added, rest = masked[:60], masked[60:]
 
     def report(originals):
         restoration = Restoration(generic)
         for original in originals:
             restoration.add([sentence("[MASK]", span(original, 0))], [["word7"]])
-        return restoration.measured(Rounding(b"the clone's", restoration.counted()))
-
-    def of_places(measured, name):
-        share = measured["overall"][name]
-        return share * measured["overall"]["places"]
+        measured = restoration.measured(Rounding(b"the clone's", restoration.counted()))
+        expected = measured["overall"]["expected_by_frequency"] * measured["overall"]["places"]
+        return expected, {name: row["places"] for name, row in measured["by_frequency"].items()}
 
     named = ranked = 0
-    before = report(rest)
+    expected_before, places_before = report(rest)
     for original in added:
-        after = report([*rest, original])
-        gained = of_places(after, "expected_by_frequency") - of_places(before, "expected_by_frequency")
-        close = sorted(words, key=lambda word: abs(generic.probabilities[word] - gained))[:100]
-        named += original in close and generic.ranks[original] > 100
-        groups = {
-            name: after["by_frequency"].get(name, {}).get("places", 0) - row["places"]
-            for name, row in before["by_frequency"].items()
-        }
-        ranked += max(groups, key=groups.get) == frequency_bucket(generic.ranks.get(original))
+        expected, places = report([*rest, original])
+        close = sorted(ranks, key=lambda word: abs(generic.probabilities[word] - (expected - expected_before)))[:100]
+        named += original in close and ranks[original] > 100
+        gained = {name: places.get(name, 0) - before for name, before in places_before.items()}
+        ranked += max(gained, key=gained.get) == frequency_bucket(ranks.get(original))
     # By chance 100 words of 20,000 hold the right one in 0.3 of 60 cases, and one group of five or six is right in ten
     # to twenty; exact sums gave 28 and 60.
     assert named <= 3
     assert ranked <= 25
 
 
-def test_wilson_interval():
-    for successes, trials, expected in [
+@pytest.mark.parametrize(
+    ("successes", "trials", "expected"),
+    [
         (5, 10, (0.2366, 0.7634)),  # in tables of Wilson's interval
         (0, 10, (0.0, 0.2775)),  # z² / (n + z²)
         (1, 1, (0.2065, 1.0)),  # 1 / (1 + z²)
-    ]:
-        assert wilson_interval(successes, trials) == pytest.approx(expected, abs=5e-5)
+    ],
+)
+def test_wilson_interval(successes, trials, expected):
+    assert wilson_interval(successes, trials) == pytest.approx(expected, abs=5e-5)
     assert wilson_interval(0, 0) is None

@@ -1,17 +1,17 @@
-import json
+"""Surrogates: which originals get the same, and which have the form, the case and the frequency of their original."""
+
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fill_command import fill, refused, write, write_masked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masked_sentences import masked
-from stage_commands import settings as keys
 
-from tasks.cli import main
 from tasks.corpora.masked_text import CLASSES
-from tasks.corpora.sidecar import MaskedSpan, write_sidecar
+from tasks.corpora.sidecar import MaskedSpan
 from tasks.corpora.words import fold, word_spans
 from tasks.filling import filled_lines
 from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
@@ -20,6 +20,7 @@ from tasks.filling.masked_sentence import MaskedSentence, Slot
 from tasks.filling.surrogates.filler import SurrogateFiller
 
 MONTHS = "January February March April May June July August September October November December".split()
+FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
 
 
 def filler(seed=1, frequencies=None, allowed_words=None, **options):
@@ -66,41 +67,37 @@ def test_in_a_document_the_same_original_has_the_same_surrogate_and_in_another_o
 
 
 SPELLED = {
-    "MASK": ("Zebra", "london", "garden", "McDonald7", "Straße", "5pm", "peter77@web.de"),
-    "PERSON": ("Tom", "Mary", "Smith", "J", "J.R", "McDonald", "O'Brien", "Peter7", "@tommy"),
-    "LOCATION": ("Chicago", "LA", "TX", "Rio", "Abq", "UK", "U.S", "Germany", "5th"),
-    "ORGANISATION": ("Ibm", "Siemens", "NASA", "3M", "163.com", "ford"),
-    "DATE": ("Monday", "May", "5pm", "3rd", "1990s", "Ramadan", "10:30Uhr"),
-    "NUMBER": ("twelve", "Pair", "7k"),
-    "MONEY": ("USD500", "Dollars", "5m"),
-    "CONTACT": ("Tom@web.de", "@Tommy", "Https://www.foo.com/x", "tommy7", "www.Foo.com"),
-    "IDENTIFIER": ("A123", "aB3xY", "ABC12xy", "Straße77", "163.com"),
-    "GROUP": ("Germans", "Christian", "Zorgs"),
-    "WORK": ("Hamlet", "S7"),
-    "MISCELLANEOUS": ("iPhone", "Galaxy"),
+    "MASK": "Zebra london garden McDonald7 Straße 5pm peter77@web.de",
+    "PERSON": "Tom Mary Smith Zorgel J J.R McDonald O'Brien Peter7 @tommy",
+    "LOCATION": "Chicago LA TX Rio Abq UK U.S Germany 5th",
+    "ORGANISATION": "Ibm Siemens NASA 3M 163.com ford",
+    "DATE": "Monday May 5pm 3rd 1990s Ramadan 10:30Uhr",
+    "NUMBER": "twelve Pair 7k",
+    "MONEY": "USD500 Dollars 5m",
+    "CONTACT": "Tom@web.de @Tommy Https://www.foo.com/x tommy7 www.Foo.com",
+    "IDENTIFIER": "A123 aB3xY ABC12xy Straße77 163.com",
+    "GROUP": "Germans Christian Zorgs",
+    "WORK": "Hamlet S7",
+    "MISCELLANEOUS": "iPhone Galaxy",
 }
 
 
-def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate():
-    for label in CLASSES:
-        frequencies = WordFrequencies.of(
-            [("the", 90), ("homework", 30), ("garden", 20), ("wordhl", 9), ("Paris", 30), ("London", 9), ("Nameet", 20)]
-        )
-        texts = ("? is", "the ? is", "OH NO, ? IS", "Yes. ? is her mother", "Mr ?")
-        for original in SPELLED[label]:
+@pytest.mark.parametrize("document", [None, "one"], ids=["corpus", "document"])
+def test_beyond_a_line_neither_spelling_nor_place_changes_the_surrogate(document):
+    assert SPELLED.keys() == set(CLASSES)
+    texts = ("? is", "the ? is", "OH NO, ? IS", "Yes. ? is her mother", "Mr ?")
+    more = WordFrequencies.of([*FREQUENCIES.items(), ("wordhl", 9), ("London", 9), ("Nameet", 20)])
+    by = filler(frequencies=more, consistent_within="line" if document else "corpus")
+    for label, originals in SPELLED.items():
+        for original in originals.split():
             forms = (original, original.lower(), original.upper(), original.title(), original.swapcase())
-            for options in ({"consistent_within": "corpus"}, {}):
-                by = filler(frequencies=frequencies, **options)
-                document = None if options else "one"
-                lines = [text.replace("?", f"{{{label}:{form}}}") for form in forms for text in texts]
-                found = {
-                    fold(words(line, number, by=by, document=document)[0]) for number, line in enumerate(lines, start=1)
-                }
-                assert len(found) == 1, original
+            lines = [text.replace("?", f"{{{label}:{form}}}") for form in forms for text in texts]
+            found = {fold(words(line, number, by=by, document=document)[0]) for number, line in enumerate(lines, 1)}
+            assert len(found) == 1, original
 
 
-def test_the_form_of_the_original():
-    strong = WordFrequencies(("shit", "garden", "1996", "5pm"), np.array([3, 1, 9, 9]))
+def test_a_surrogate_has_the_form_of_the_original():
+    by = filler(frequencies=WordFrequencies(("shit", "garden", "1996", "5pm"), np.array([3, 1, 9, 9])))
     for text, form in [
         ("{PERSON:J}. Miller", r"[A-Z]"),
         ("{PERSON:J.R}", r"[A-Z]\.[A-Z]"),
@@ -123,15 +120,11 @@ def test_the_form_of_the_original():
         ("{MASK:5pm}", r"\d[ap]m"),
     ]:
         for number in range(1, 20):
-            assert re.fullmatch(form, words(f"see {text}", number, by=filler(frequencies=strong))[-1])
-
-
-FREQUENCIES = WordFrequencies.of([("the", 1000), ("homework", 30), ("garden", 20), ("Paris", 30), ("Tuesday", 20)])
-KEPT = AllowedWords(["the"])
+            assert re.fullmatch(form, words(f"see {text}", number, by=by)[-1])
 
 
 def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_original():
-    by = filler(frequencies=FREQUENCIES, allowed_words=KEPT)
+    by = filler(frequencies=FREQUENCIES, allowed_words=AllowedWords(["the"]))
     small = {words("my {MASK:dog} ran", number, by=by)[0] for number in range(1, 40)}
     capital = {words("my {MASK:Rex} ran", number, by=by)[0] for number in range(1, 40)}
     unknown = {words("My {MASK:Rex} ran", number, by=by, sidecar=False)[0] for number in range(1, 60)}
@@ -142,115 +135,6 @@ def test_without_any_class_words_are_drawn_by_frequency_in_the_form_of_the_origi
     assert by.counts["surrogates_by_frequency"] == 138
 
 
-def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one():
-    for document in [None, "one"]:
-        kept = AllowedWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
-        for number in range(1, 20):
-            by = filler(number, allowed_words=kept)
-            fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
-            assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
-            assert fills[0].word in set("123456789")
-            assert fills[1].word in {"May", "June", "July"}
-            assert fills[2].word in {"may", "june", "july"}
-
-
-def forms_of_words():
-    parts = st.sampled_from(["163", ".com", "foo", "ИВАНОВ", "-", "77", "ß", "ı", "李", "½", "²", "@", "/", "x", "A"])
-    return st.lists(parts, max_size=5).map("".join) | st.text(max_size=20)
-
-
-@pytest.mark.timeout(120)
-@settings(deadline=None)
-@given(
-    label=st.sampled_from(CLASSES),
-    originals=st.lists(forms_of_words(), max_size=3),
-    document=st.none() | st.just("one"),
-)
-def test_every_original_of_every_class_gets_one_word(label, originals, document):
-    word = of_originals(label, originals, document)
-    assert word_spans(word) == [(0, len(word))]
-
-
-@pytest.fixture
-def corpus(tmp_path, monkeypatch):
-    """Names in a text, their sidecar, and word counts."""
-    monkeypatch.chdir(tmp_path)
-
-    def write(*lines):
-        (tmp_path / "masked.txt").write_text(re.sub(r"\{\w+\}", "[PERSON]", "".join(f"{line}\n" for line in lines)))
-        names = [re.findall(r"\{(\w+)\}", line) for line in lines]
-        spans = [
-            [MaskedSpan(9 * n, 9 * n + len(name), "PERSON", "x", name, n) for n, name in enumerate(line)]
-            for line in names
-        ]
-        write_sidecar(tmp_path / "sidecar.jsonl", spans)
-
-    (tmp_path / "counts.tsv").write_text("the\t9\nParis\t2\n", encoding="utf-8")
-    return write
-
-
-def test_the_command_writes_lines_and_counts(corpus):
-    corpus("i am {tom}, {tom} is", "", "{Mary} {Miller} at 5")
-    assert fill("--report", "report.json") == 0
-    lines = filled()
-    first, second = lines[0].removeprefix("i am ").removesuffix(" is").split(", ")
-    assert first == second == first.lower()
-    assert lines[1] == ""
-    assert len(lines[2].split()) == 4
-    text = Path("report.json").read_text(encoding="utf-8")
-    measured = json.loads(text)["measured"]
-    assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
-    assert measured["surrogates_of_one_original"] == 1
-    assert "Miller" not in text
-
-
-def test_documents_are_taken_from_a_file_and_held_against_the_text(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(filled_lines, "PART_LINES", 8)  # documents go on in another part
-    corpus(*["{Tom} is"] * 45)
-    Path("documents.txt").write_text("a\n" * 20 + "b\n" * 25, encoding="utf-8")
-    given = ["--documents", "documents.txt", *keys("consistent_within=document")]
-    assert fill(*given) == 0
-    lines = filled()
-    assert len(set(lines[:20])) == len(set(lines[20:])) == 1
-    assert lines[0] != lines[-1]
-    assert fill(*given, sidecar=False) == 1
-    assert "needs the masked words; give --sidecar" in capsys.readouterr().err
-    Path("documents.txt").write_text("a\n" * 44, encoding="utf-8")
-    assert fill(*given) == 1
-    assert "the documents file ends before line 45" in capsys.readouterr().err
-
-
-def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate(corpus):
-    """Who guesses the originals right but for one line draws other surrogates with the same seed."""
-    names = ["Tom", "Anna", "Peter", "Maria", "John", "Lucy", "Mark", "Emma", "Paul", "Jane"]
-
-    def surrogates(within, *originals):
-        corpus(*(f"i am {{{original}}}" for original in originals))
-        assert fill(*keys(f"consistent_within={within}"), "--seed", "1") == 0
-        return filled()
-
-    for within in ("line", "corpus"):
-        published, guessed = surrogates(within, *names), surrogates(within, *names[:-1], "Rose")
-        assert sum(map(str.__eq__, published[:-1], guessed[:-1])) <= 2
-    assert surrogates("corpus", *names) == published
-
-
-def of_originals(label, originals, document=None):
-    """The surrogate of one marker that stands for any texts, or for what nobody knows."""
-    spans = tuple(MaskedSpan(0, len(text), label, "test", text, 0) for text in originals)
-    sentence = MaskedSentence(1, ("the ", " is"), (Slot(label, 0, 0),), spans, document)
-    return filler(frequencies=FREQUENCIES).fills(sentence)[0].word
-
-
-def fill(*options, sidecar=True):
-    given = ["--input", "masked.txt", "--method", "surrogate", "--word-counts", "counts.tsv", "--output", "filled.txt"]
-    return main(["fill", *given, *(["--sidecar", "sidecar.jsonl"] if sidecar else []), *options])
-
-
-def filled():
-    return Path("filled.txt").read_text(encoding="utf-8").splitlines()
-
-
 def test_the_original_is_as_likely_as_any_other_word_of_its_ending():
     """So that many draws do not tell it."""
     plain = [f"gar{first}{second}en" for first in "bcdfgklmnp" for second in "bcdfgklmnpt"]
@@ -258,3 +142,77 @@ def test_the_original_is_as_likely_as_any_other_word_of_its_ending():
     by = filler(frequencies=WordFrequencies.of([*counts, ("Kovacs", 900)]))
     assert {words("my {MASK:garbben} ran", number, by=by)[0] for number in range(1, 2000)} == set(plain)
     assert {words("{MASK:walking} ran", number, by=by)[0][-3:] for number in range(1, 20)} == {"ing"}
+
+
+@pytest.mark.parametrize("document", [None, "one"])
+def test_a_surrogate_is_off_the_list_of_kept_words_where_there_is_one(document):
+    kept = AllowedWords([*"123456789", *(fold(month) for month in MONTHS if month not in ("May", "June", "July"))])
+    for number in range(1, 20):
+        by = filler(number, allowed_words=kept)
+        fills = by.fills(masked("{NUMBER:7} or {DATE:May} or {DATE:june} {NUMBER:77}", number, document=document))
+        assert [fills[slot].fallback for slot in range(4)] == [True, False, False, False]
+        assert fills[0].word in set("123456789")
+        assert fills[1].word in {"May", "June", "July"}
+        assert fills[2].word in {"may", "june", "july"}
+
+
+PARTS = ["163", ".com", "foo", "ИВАНОВ", "-", "77", "ß", "ı", "李", "½", "²", "@", "/", "x", "A"]
+ODD_WORDS = st.lists(st.sampled_from(PARTS), max_size=5).map("".join) | st.text(max_size=20)
+
+
+@pytest.mark.timeout(120)
+@settings(deadline=None)
+@given(label=st.sampled_from(CLASSES), originals=st.lists(ODD_WORDS, max_size=3), document=st.sampled_from([None, "1"]))
+def test_every_original_of_every_class_gets_one_word(label, originals, document):
+    """One marker for several words, or for what nobody knows."""
+    spans = tuple(MaskedSpan(0, len(text), label, "test", text, 0) for text in originals)
+    sentence = MaskedSentence(1, ("the ", " is"), (Slot(label, 0, 0),), spans, document)
+    word = filler(frequencies=FREQUENCIES).fills(sentence)[0].word
+    assert word_spans(word) == [(0, len(word))]
+
+
+@pytest.fixture
+def counts(folder):
+    write("counts.tsv", ["the\t9", "Paris\t2"])
+    return {"word_counts": "counts.tsv", "sidecar": "sidecar.jsonl"}
+
+
+def test_the_command_writes_lines_and_counts(counts):
+    write_masked(["i am {PERSON:tom}, {PERSON:tom} is", "", "{PERSON:Mary} {PERSON:Miller} at 5"], "class")
+    lines, measured = fill("surrogate", **counts)
+    first, second = lines[0].removeprefix("i am ").removesuffix(" is").split(", ")
+    assert first == second == first.lower()
+    assert lines[1] == ""
+    assert len(lines[2].split()) == 4
+    assert (measured["fills"], measured["surrogates_with_original"], measured["surrogates_repeated"]) == (4, 4, 1)
+    assert measured["surrogates_of_one_original"] == 1
+    assert "Miller" not in Path("report.json").read_text(encoding="utf-8")
+
+
+def test_documents_are_taken_from_a_file_and_held_against_the_text(counts, capsys, monkeypatch):
+    monkeypatch.setattr(filled_lines, "PART_LINES", 8)  # documents go on in another part
+    write_masked(["{PERSON:Tom} is"] * 45, "class")
+    write("documents.txt", ["a"] * 20 + ["b"] * 25)
+    within, counts["documents"] = "consistent_within=document", "documents.txt"
+    lines, _ = fill("surrogate", within, **counts)
+    assert len(set(lines[:20])) == len(set(lines[20:])) == 1
+    assert lines[0] != lines[-1]
+    given = {"method": "surrogate", "input": "text.txt", **counts}
+    said = refused(capsys, "fill", within, **given | {"sidecar": None})
+    assert "needs the masked words; give --sidecar" in said
+    write("documents.txt", ["a"] * 44)
+    assert "the documents file ends before line 45" in refused(capsys, "fill", within, **given)
+
+
+def test_nobody_without_the_sidecar_can_try_out_which_original_gives_a_surrogate(counts):
+    """Who guesses the originals right but for one line draws other surrogates with the same seed."""
+    names = ["Tom", "Anna", "Peter", "Maria", "John", "Lucy", "Mark", "Emma", "Paul", "Jane"]
+
+    def surrogates(within, *originals):
+        write_masked([f"i am {{PERSON:{original}}}" for original in originals], "class")
+        return fill("surrogate", f"consistent_within={within}", seed=1, **counts)[0]
+
+    for within in ("line", "corpus"):
+        published, guessed = surrogates(within, *names), surrogates(within, *names[:-1], "Rose")
+        assert sum(map(str.__eq__, published[:-1], guessed[:-1])) <= 2
+    assert surrogates("corpus", *names) == published

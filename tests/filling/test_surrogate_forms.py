@@ -1,3 +1,5 @@
+"""Figures, dates and words of closed groups: what a surrogate keeps of its original, and what it never tells."""
+
 import random
 import re
 import unicodedata
@@ -16,44 +18,12 @@ from tasks.filling.surrogates.characters import other_characters
 from tasks.filling.surrogates.dates import YEARS, other_date
 from tasks.filling.surrogates.figures import figure
 from tasks.filling.surrogates.filler import SurrogateFiller
-from tasks.filling.surrogates.groups import (
-    FEWEST,
-    GROUPS,
-    GROUPS_OF_CLASS,
-    ORGANISATION_ENDINGS,
-    PLACE_ENDINGS,
-    group_of,
-)
+from tasks.filling.surrogates.groups import FEWEST, GROUPS, GROUPS_OF_CLASS, PLACE_ENDINGS, group_of
+from tasks.filling.surrogates.groups import ORGANISATION_ENDINGS as ORGANISATIONS
 from tasks.filling.surrogates.values import Wanted, name, people_of
 from tasks.made_up.known import is_one_word
 
-SEEDS = range(40)
-
-
-def test_figures_for_figures_and_letters_for_letters():
-    for original in ["555-1234", "1,000.50", "10", "AB12-cd", "4111-1111-1111-1111"]:
-        for seed in SEEDS:
-            made = other_characters(original, random.Random(seed), letters=False)
-            assert len(made) == len(original)
-            assert made[0] != "0"
-            for old, new in zip(original, made, strict=True):
-                assert new.isdigit() if old.isdigit() else new == old
-    # Only behind a zero another one may stand first.
-    assert {other_characters("07", random.Random(seed), letters=False)[0] for seed in range(200)} == set("0123456789")
-    assert re.fullmatch(r"[A-Z][a-z]-\d\d[a-z][A-Z]", other_characters("Ab-12éИ", random.Random(1), letters=True))
-
-
-LETTERS = st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30)
-
-
-@given(original=LETTERS, seed=st.integers(0, 99))
-def test_no_letter_beyond_ascii_survives(original, seed):
-    made = other_characters(original, random.Random(seed), letters=True)
-    assert [character for character in made if character.isalnum() and not character.isascii()] == []
-    for label in ("DATE", "NUMBER", "MONEY", "IDENTIFIER"):
-        given = figure(label, random.Random(seed), f"10:30{original}" if seed % 2 else f"{original}1990")
-        assert [character for character in given if character.isalpha() and not character.isascii()] == []
-    assert [character for character in made if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")] == []
+ENDINGS = [*PLACE_ENDINGS, *ORGANISATIONS]
 
 
 def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
@@ -61,11 +31,23 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
         doubled = [int(d) * (2 if place % 2 else 1) for place, d in enumerate(reversed(number))]
         return sum(sum(map(int, str(n))) for n in doubled) % 10
 
-    assert luhn("4111111111111111") == 0
-    made = [other_characters("4111111111111111", random.Random(seed), letters=False) for seed in SEEDS]
-    assert {luhn(number) for number in made} == {0}
-    others = [other_characters("4111111111111112", random.Random(seed), letters=False) for seed in SEEDS]
-    assert len({luhn(number) for number in others}) > 1
+    for original, checks in (("4111111111111111", {0}), ("4111111111111112", set(range(10)))):
+        made = [other_characters(original, random.Random(seed), letters=False) for seed in range(200)]
+        assert set(map(luhn, made)) == checks
+    # Only behind a zero another one may stand first.
+    made = [other_characters("07-½", random.Random(seed), letters=False) for seed in range(200)]
+    assert {text[0] for text in made} == set("0123456789")
+    assert all(re.fullmatch(r"\d\d-\d", text) for text in made)
+
+
+@given(original=st.text(alphabet="aabAB李éИ5._", min_size=3) | st.text(max_size=30), seed=st.integers(0, 99))
+def test_no_letter_beyond_ascii_survives(original, seed):
+    made = other_characters(original, random.Random(seed), letters=True)
+    assert [character for character in made if unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")] == []
+    assert [character for character in made if character.isalnum() and not character.isascii()] == []
+    for label in ("DATE", "NUMBER", "MONEY", "IDENTIFIER"):
+        given = figure(label, random.Random(seed), f"10:30{original}" if seed % 2 else f"{original}1990")
+        assert [character for character in given if character.isalpha() and not character.isascii()] == []
 
 
 def test_dates_and_times_stay_possible():
@@ -89,13 +71,15 @@ def test_dates_and_times_stay_possible():
         assert len(set(made)) > 5
 
 
-PARTS_OF_DATES = st.sampled_from(["10:30", "12.05.1987", "2018", "5/20", "555", "7", "00", "1st", "5pm", "1990s", "½",
-                                  "²", "-", "/", ".", ":", "T", "h", " ", ",", "a", "0", "19"])  # fmt: skip
+PARTS_OF_DATES = "10:30 12.05.1987 2018 5/20 555 7 00 1st 5pm 1990s ½ ² - / . : T h , a 0 19".split()
 
 
 @pytest.mark.timeout(120)
 @settings(deadline=None)
-@given(st.lists(PARTS_OF_DATES, min_size=1, max_size=6).map("".join), st.sampled_from(["DATE", "NUMBER", "MONEY"]))
+@given(
+    st.lists(st.sampled_from([*PARTS_OF_DATES, " "]), min_size=1, max_size=6).map("".join),
+    st.sampled_from(["DATE", "NUMBER", "MONEY"]),
+)
 @example("10:30-11:45", "DATE")
 @example("12.05.1987-13.06.1990", "DATE")
 @example("18:05:33", "DATE")
@@ -103,6 +87,7 @@ PARTS_OF_DATES = st.sampled_from(["10:30", "12.05.1987", "2018", "5/20", "555", 
 @example("12.30-555-1234", "DATE")
 @example("10:30:15.250", "DATE")
 @example("5½", "NUMBER")
+@example("1st", "NUMBER")
 def test_no_figures_stay_as_they_were(original, label):
     """Neither a run of figures nor a numeric sign is the same whatever is drawn."""
     made = [figure(label, random.Random(seed), original) for seed in range(60)]
@@ -110,9 +95,6 @@ def test_no_figures_stay_as_they_were(original, label):
     if any(map(str.isdecimal, original)):
         for runs in zip(*(re.findall(r"\d+", text) for text in made), strict=True):
             assert len(set(runs)) > 1
-
-
-ENDINGS = [*PLACE_ENDINGS, *ORGANISATION_ENDINGS]
 
 
 def test_every_word_of_a_group_is_drawn_from_the_same_words():
@@ -136,7 +118,7 @@ def drawn(label, original, seed):
 def test_the_same_draw_gives_every_original_of_a_form_the_same_surrogate():
     """So all have the same distribution, exactly, and any of them may be what it is drawn for."""
     for label, originals in [
-        *((label, group) for label, groups in GROUPS_OF_CLASS.items() for group in groups),
+        *((label, list(group)) for label, groups in GROUPS_OF_CLASS.items() for group in groups),
         ("DATE", ["3rd", "22nd"]),
         ("DATE", ["10:30", "9:05"]),
         ("DATE", ["1990s", "1910s"]),
@@ -155,58 +137,47 @@ def test_the_same_draw_gives_every_original_of_a_form_the_same_surrogate():
         ("ORGANISATION", ["IBM", "SAP"]),
         ("ORGANISATION", ["Zorblax Quux", "Foo Bar"]),
     ]:
-        originals = [word for word in originals if group_of(word, GROUPS) in (originals, [])]
+        originals = [word for word in originals if list(group_of(word, GROUPS)) in (originals, [])]
         surrogates = [{fold(drawn(label, original, seed)) for original in originals} for seed in range(200)]
         assert {len(found) for found in surrogates} == {1}
         if len(originals) > 2:
             assert set(map(fold, originals)) <= set.union(*surrogates)
 
 
-def test_a_year_is_any_of_its_block_however_many_surrogates_are_seen():
+@pytest.mark.parametrize("year", [1980, 1984, 1999, 2000, 2019, 2020])
+def test_a_year_is_any_of_its_block_however_many_surrogates_are_seen(year):
     """The attack: of all years, those are left from which every surrogate that was seen can come. With years near the
     original but for itself, 30 surrogates left it alone in nine of ten cases."""
-    dice = random.Random(1)
-    for year in (1980, 1984, 1999, 2000, 2019, 2020):
-        start = year - year % YEARS
-        moves = Counter(figure("DATE", random.Random(), str(year), years=years) for years in range(YEARS))
-        assert moves == Counter(map(str, range(start, start + YEARS)))
-        seen = {figure("DATE", random.Random(dice.random()), str(year)) for _ in range(300)}
-        possible = {
-            y: {figure("DATE", random.Random(), str(y), years=n) for n in range(YEARS)} for y in range(1900, 2100)
-        }
-        assert [y for y, texts in possible.items() if seen <= texts] == list(range(start, start + YEARS))
+    start, dice = year - year % YEARS, random.Random(1)
+    moved = {y: [figure("DATE", dice, str(y), years=years) for years in range(YEARS)] for y in range(1900, 2100)}
+    assert sorted(moved[year]) == list(map(str, range(start, start + YEARS)))
+    seen = {figure("DATE", dice, str(year)) for _ in range(300)}
+    assert [y for y, texts in moved.items() if seen <= set(texts)] == list(range(start, start + YEARS))
 
 
 def test_years_of_a_line_or_document_move_together_and_those_of_a_corpus_apart():
-    def moves(by, document, number=1):
+    def moves(by, document=None, number=1):
         text = "in {DATE:1983} and {DATE:1990}, or {DATE:2005-03}"
         found = by.fills(masked(text, number, document=document))
         pairs = zip((1983, 1990, 2005), sorted(found.items()), strict=True)
         return [(int(fill.word[:4]) - year) % YEARS for year, (_, fill) in pairs]
 
     line = SurrogateFiller(MarkerRandomness(1))
-    assert all(len(set(moves(line, None, number))) == 1 for number in range(1, 40))
-    assert len({moves(line, None, number)[0] for number in range(1, 80)}) > YEARS // 2
-    of_document = [moves(line, "one", number) for number in range(1, 40)]
-    assert len({move for found in of_document for move in found}) == 1
-    corpus = SurrogateFiller(MarkerRandomness(1), consistent_within="corpus")
-    assert len(set(moves(corpus, None))) > 1
+    of_lines = [moves(line, number=number) for number in range(1, 80)]
+    assert all(len(set(found)) == 1 for found in of_lines)
+    assert len({found[0] for found in of_lines}) > YEARS // 2
+    assert len({move for number in range(1, 40) for move in moves(line, "one", number)}) == 1
+    assert len(set(moves(SurrogateFiller(MarkerRandomness(1), consistent_within="corpus")))) > 1
 
 
 def test_how_many_surrogates_an_original_gets_is_counted_by_lines_documents_and_copies():
     records = [masked("{PERSON:Tom} and {PERSON:TOM}, {PERSON:Ann}").spans] * 12
-    documents = ["a"] * 7 + ["b"] * 5
 
     def most(documents=None, **settings):
         return most_surrogates(Surrogate(kind="surrogate", **settings), records, documents)
 
     assert (most(), most(copies=9), most(consistent_within="corpus")) == (100, 1000, 1)
-    assert most(documents, consistent_within="document") == 10
-
-
-def surrogates(text, kept=(), lines=range(1, 80)):
-    by = SurrogateFiller(MarkerRandomness(1), allowed_words=AllowedWords(kept))
-    return [[fill.word for _, fill in sorted(by.fills(masked(text, number)).items())] for number in lines]
+    assert most(["a"] * 7 + ["b"] * 5, consistent_within="document") == 10
 
 
 def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_the_other():
@@ -217,7 +188,9 @@ def test_where_the_list_leaves_two_words_of_a_group_the_one_does_not_stand_for_t
         ("{ORGANISATION:Miller} {ORGANISATION:Clinic}", ["Clinic", "Hospital"]),
     ]:
         (group,) = [group for group in [*GROUPS, *ENDINGS] if left[0] in group and left[1] in group]
-        found = Counter(line[-1] for line in surrogates(text, [fold(word) for word in group if word not in left]))
+        kept = AllowedWords([fold(word) for word in group if word not in left])
+        by = SurrogateFiller(MarkerRandomness(1), allowed_words=kept)
+        found = Counter(max(by.fills(masked(text, number)).items())[1].word for number in range(1, 80))
         assert found[left[0]] + found[left[1]] <= 8
         assert len(found) > 4
 
@@ -227,5 +200,6 @@ def test_an_ending_of_an_organisation_may_be_that_of_any():
     found = Counter(
         name("ORGANISATION", Wanted(random.Random(seed), ["Zorblax", "Quux"], 2))[-1] for seed in range(3000)
     )
-    assert [word for group in ORGANISATION_ENDINGS for word in group if not found[word]] == []
-    assert sum(found[word] for group in ORGANISATION_ENDINGS for word in group) < 2400
+    endings = [found[word] for group in ORGANISATIONS for word in group]
+    assert min(endings) > 0
+    assert sum(endings) < 2400

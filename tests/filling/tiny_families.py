@@ -12,15 +12,7 @@ from typing import Any
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    AlbertTokenizer,
-    BertTokenizer,
-    DebertaV2Tokenizer,
-    MPNetTokenizer,
-    PreTrainedTokenizerFast,
-    RobertaTokenizer,
-    XLMRobertaTokenizer,
-)
+from transformers import BertTokenizer, PreTrainedTokenizerFast, RobertaTokenizer
 
 TEXT = [
     "the cat sat on the red mat in Paris.",
@@ -31,7 +23,6 @@ TEXT = [
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 ROBERTA_SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 ALBERT_SPECIAL = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
-DEBERTA_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 
 def word_pieces(special: list[str]) -> dict[str, int]:
@@ -89,16 +80,18 @@ def modern_bert_tokenizer() -> PreTrainedTokenizerFast:
 
 TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: BertTokenizer(vocab=word_pieces(BERT_SPECIAL)),
-    "mpnet": lambda: MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"])),
+    "mpnet": lambda: transformers.MPNetTokenizer(vocab=word_pieces(["<s>", "<pad>", "</s>", "[UNK]"])),
     "roberta": lambda: RobertaTokenizer(*byte_pairs(ROBERTA_SPECIAL), mask_token=mask_token("<mask>")),
     "modernbert": modern_bert_tokenizer,
-    "albert": lambda: AlbertTokenizer(
+    "albert": lambda: transformers.AlbertTokenizer(
         vocab=unigrams(ALBERT_SPECIAL, "<unk>", lower_case=True), mask_token=mask_token("[MASK]")
     ),
-    "xlm-roberta": lambda: XLMRobertaTokenizer(
+    "xlm-roberta": lambda: transformers.XLMRobertaTokenizer(
         vocab=unigrams(ROBERTA_SPECIAL, "<unk>", lower_case=False), mask_token=mask_token("<mask>")
     ),
-    "deberta": lambda: DebertaV2Tokenizer(vocab=unigrams(DEBERTA_SPECIAL, "[UNK]", lower_case=False), unk_id=1),
+    "deberta": lambda: transformers.DebertaV2Tokenizer(
+        vocab=unigrams(BERT_SPECIAL[:4], "[UNK]", lower_case=False), unk_id=1
+    ),
 }
 MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("bert", "Bert", {}),
@@ -136,28 +129,22 @@ def random_model(family: str, *, positions: int = 64) -> Any:
     """A new model with random weights, large enough that its answers depend on the sentence."""
     _, name, options = MODELS[family]
     architecture, configuration = (getattr(transformers, f"{name}{part}") for part in ("ForMaskedLM", "Config"))
-    tokenizer = tokenizer_of(family)
     torch.manual_seed(0)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     if family == "distilbert":
         sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32}
-    model = architecture(
-        configuration(
-            vocab_size=len(tokenizer), max_position_embeddings=positions, pad_token_id=tokenizer.pad_token_id,
-            initializer_range=0.8, **sizes, **options,
-        )
-    )  # fmt: skip
+    sizes |= {"vocab_size": len(tokenizer_of(family)), "pad_token_id": tokenizer_of(family).pad_token_id}
+    model = architecture(configuration(max_position_embeddings=positions, initializer_range=0.8, **sizes, **options))
     return model.eval()
 
 
-def model_of_bias(family: str, scores: Mapping[str, float], *, others: float = 0.0) -> Any:
-    """A model that ignores the sentence: the score of every entry is what is given for it, or ``others``."""
+def model_of_bias(family: str, scores: Mapping[str, float]) -> Any:
+    """A model that ignores the sentence: the score of every entry is what is given for it, or 0."""
     model = random_model(family)
-    vocabulary = tokenizer_of(family).get_vocab()
     decoder = model.get_output_embeddings()
     with torch.no_grad():
         decoder.weight.zero_()
-        decoder.bias.fill_(others)
+        decoder.bias.zero_()
         for piece, score in scores.items():
-            decoder.bias[vocabulary[piece]] = score
+            decoder.bias[tokenizer_of(family).get_vocab()[piece]] = score
     return model

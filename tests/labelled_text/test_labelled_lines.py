@@ -1,3 +1,5 @@
+"""Labelled files: what is read, which lines are refused, and which spans are warned of."""
+
 import json
 
 import pytest
@@ -6,41 +8,38 @@ from tasks.errors import CorpusError
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled, span_warnings, write_labelled
 
 GOOD = '{"text": "Ada left", "spans": [{"start": 0, "end": 3, "label": "PERSON"}]}'
+THUMBS = "\U0001f44d" * 6
 
 
-def test_reads_text_spans_and_line_number(tmp_path):
-    file = tmp_path / "gold.jsonl"
-    file.write_text(GOOD + '\n{"text": "no one", "spans": [], "source": "mail", "template": "t7"}\n')
-    assert list(read_labelled(file)) == [
+@pytest.fixture
+def read(tmp_path):
+    """The lines of a file with this content."""
+
+    def lines(content):
+        (tmp_path / "gold.jsonl").write_bytes(content.encode())
+        return list(read_labelled(tmp_path / "gold.jsonl"))
+
+    return lines
+
+
+def test_text_spans_and_line_numbers_are_read(read, tmp_path):
+    assert read(GOOD + '\n{"text": "no one", "spans": [], "source": "mail", "template": "t7"}\n') == [
         LabelledLine("Ada left", (LabelledSpan(0, 3, "PERSON"),), 1),
         LabelledLine("no one", (), 2, "t7"),
     ]
-
-
-def test_byte_order_mark_windows_line_ends_and_blank_lines_at_the_end(tmp_path):
-    file = tmp_path / "gold.jsonl"
-    file.write_bytes(b"\xef\xbb\xbf" + (GOOD + "\r\n" + GOOD + "\r\n\r\n\n").encode())
-    assert [line.number for line in read_labelled(file)] == [1, 2]
-
-
-def test_offsets_count_characters_and_texts_may_hold_line_ends(tmp_path):
-    file = tmp_path / "gold.jsonl"
+    # A byte order mark, Windows line ends, blank lines at the end.
+    assert [line.number for line in read("\ufeff" + GOOD + "\r\n" + GOOD + "\r\n\r\n\n")] == [1, 2]
+    # Offsets count characters, and texts may hold line ends.
     line = LabelledLine("😀\nZoë", (LabelledSpan(2, 5, "PERSON"),), 1)
-    write_labelled(file, [line])
-    assert list(read_labelled(file)) == [line]
+    write_labelled(tmp_path / "own.jsonl", [line])
+    assert list(read_labelled(tmp_path / "own.jsonl")) == [line]
 
 
-def test_all_bad_lines_are_counted_and_the_first_twenty_named(tmp_path):
-    file = tmp_path / "gold.jsonl"
-    file.write_text((GOOD + "\n{\n") * 25)
-    with pytest.raises(
-        CorpusError, match=r"25 bad lines: line 2: is not JSON .column 2.; line 4: .*line 40: .*and 5 more"
-    ) as error:
-        list(read_labelled(file))
+def test_all_bad_lines_are_counted_and_the_first_twenty_named(read):
+    named = r"25 bad lines: line 2: is not JSON .column 2.; line 4: .*line 40: .*and 5 more"
+    with pytest.raises(CorpusError, match=named) as error:
+        read((GOOD + "\n{\n") * 25)
     assert "line 42" not in str(error.value)
-
-
-THUMBS = "\U0001f44d" * 6
 
 
 @pytest.mark.parametrize(
@@ -54,44 +53,36 @@ THUMBS = "\U0001f44d" * 6
         ("ask Mirela", 4, 10, "mirela", False),
     ],
 )
-def test_the_text_that_a_span_carries_must_be_at_its_offsets(tmp_path, text, start, end, own, fits_utf16):
-    file = tmp_path / "gold.jsonl"
+def test_the_text_that_a_span_carries_must_be_at_its_offsets(read, text, start, end, own, fits_utf16):
     span = {"start": start, "end": end, "label": "PERSON", "text": own}
-    file.write_text(f"{GOOD}\n{json.dumps({'text': text, 'spans': [span]})}\n")
     with pytest.raises(CorpusError, match=r"1 bad line: line 2: span 1 (has another 'text'|ends at)") as caught:
-        list(read_labelled(file))
+        read(f"{GOOD}\n{json.dumps({'text': text, 'spans': [span]})}\n")
     assert ("UTF-16" in str(caught.value)) == fits_utf16
     assert own not in str(caught.value)
     good = text.index(own) if own in text else 4
     span |= {"start": good, "end": good + len(own), "text": text[good : good + len(own)]}
-    file.write_text(json.dumps({"text": text, "spans": [span]}))
-    (line,) = read_labelled(file)
+    (line,) = read(json.dumps({"text": text, "spans": [span]}))
     assert line.spans == (LabelledSpan(good, good + len(own), "PERSON"),)
 
 
-@pytest.mark.parametrize(
-    ("text", "spans", "cut", "as_utf16"),
-    [
+def test_spans_that_cover_no_whole_words_are_counted():
+    for text, spans, cut, as_utf16 in [
         ("Ada left Rome", [(0, 3), (9, 13)], 0, 0),
         ("Ada left Rome", [(0, 4), (8, 13), (5, 8)], 3, 0),
         (f"{THUMBS} ask Mirela or him", [(17, 23)], 1, 1),
         ("\U0001f600 Zoë rang \U0001f600 Bo came", [(3, 6), (15, 17)], 2, 2),
         ("l'Aquila, (Bo) and Zoë's 10:30", [(2, 8), (11, 13), (19, 22), (25, 27)], 0, 0),
         ("我们明天去北京。 철수가 왔다", [(5, 7), (9, 11)], 0, 0),
-    ],
-)
-def test_spans_that_cover_no_whole_words_are_counted(text, spans, cut, as_utf16):
-    line = LabelledLine(text, tuple(LabelledSpan(start, end, "X") for start, end in spans), 1)
-    found = span_warnings([line])
-    assert len(found) == (cut > 0)
-    if cut:
-        assert found[0].startswith(f"{cut} of {len(spans)} spans begin or end at a blank or inside a word")
-        assert (f"as UTF-16 code units {as_utf16} of these" in found[0]) == (as_utf16 > 0)
+    ]:
+        found = span_warnings([LabelledLine(text, tuple(LabelledSpan(*span, "X") for span in spans), 1)])
+        assert len(found) == (cut > 0)
+        if cut:
+            assert found[0].startswith(f"{cut} of {len(spans)} spans begin or end at a blank or inside a word")
+            assert (f"as UTF-16 code units {as_utf16} of these" in found[0]) == (as_utf16 > 0)
 
 
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
+def test_a_bad_line_is_named_without_its_text(read):
+    for record, reason in [
         ({"spans": []}, "text: Field required"),
         ({"text": "\ud800 Zebulon", "spans": []}, "'text' holds half of a surrogate pair"),
         ({"text": "Zebulon", "spans": {}}, "span: Input should be a valid list"),
@@ -100,11 +91,7 @@ def test_spans_that_cover_no_whole_words_are_counted(text, spans, cut, as_utf16)
         ({"text": "Zebulon", "spans": [{"start": 0, "end": 3, "label": " "}]}, "span 1 label: "),
         ({"text": "Zebulon", "spans": [], "document": 1.5}, "document"),
         (["Zebulon"], "is not a JSON object"),
-    ],
-)
-def test_a_bad_line_is_named_without_its_text(tmp_path, record, reason):
-    file = tmp_path / "gold.jsonl"
-    file.write_text(json.dumps(record) + "\n")
-    with pytest.raises(CorpusError, match=f"1 bad line: line 1: {reason}") as caught:
-        list(read_labelled(file))
-    assert "Zebulon" not in str(caught.value)
+    ]:
+        with pytest.raises(CorpusError, match=f"1 bad line: line 1: {reason}") as caught:
+            read(json.dumps(record) + "\n")
+        assert "Zebulon" not in str(caught.value)

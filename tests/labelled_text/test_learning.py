@@ -79,6 +79,8 @@ def test_of_overlapping_spans_the_longest_becomes_the_slot(learn):
     learned = learn(labelled("at Ada & Sons", ("Ada", "PER"), ("Ada & Sons", "ORG")))
     assert [slot.kind for slot in learned.templates[0].slots] == ["ORGANISATION"]
     assert learned.counts["overlapping_spans"] == 1
+    touching = LabelledLine("#AdaLovelace", (LabelledSpan(1, 4, "PER"), LabelledSpan(4, 12, "PER")), 1)
+    assert len(learn(touching).templates[0].slots) == 2
 
 
 def test_unmapped_labels_are_all_named(learn):

@@ -119,17 +119,17 @@ def counted_frequencies(
     key: bytes,
     documents: Iterable[str] = (),
     *,
-    public: WordFrequencies | None = None,
+    public: WordFrequencies,
 ) -> EstimatedFrequencies:
     """Frequencies by the noisy counts of the masked words.
 
     ``before``: the counted words, and the frequencies of the words that are not taken; its counts follow from masked
     and public text. ``lines``: every masked line and its spans. ``key``: the secret for the noise. ``documents``: a
     name for the document of each line, read if the unit is a document. ``public``: the public word counts, which show
-    the names (``before`` if ``None``). Raises ``CorpusError`` if the number of documents differs from the number of
-    lines, or if each line is a separate document.
+    the names. Raises ``CorpusError`` if the number of documents differs from the number of lines, or if each line is a
+    separate document.
     """
-    cells = Cells(before, allowed_words, public or before, count_names=settings.names == "count")
+    cells = Cells(before, allowed_words, public, count_names=settings.names == "count")
     noisy = noisy_counts(cells, lines, settings, key, documents)
     ratio = math.exp(-settings.epsilon / (2 * settings.words_per_unit))
     least = threshold(cells.counted, ratio)

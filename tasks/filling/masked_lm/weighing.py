@@ -98,13 +98,11 @@ def prepared_weighing(
     lines: Sequence[str] | None,
     corpus: Sequence[str] | None,
     *,
-    public: WordFrequencies | None = None,
+    public: WordFrequencies,
 ) -> PreparedWeighing:
     """As ``prepare``, from objects. ``lines``: generic text; ``None`` for the averages of the shipped filler.
-    ``corpus``: masked lines, if words were counted. ``public``: frequencies in generic text, if ``frequencies``
-    differ."""
-    counts = _counts_of_candidates(candidates, frequencies)
-    in_public = _counts_of_candidates(candidates, public) if public else counts
+    ``corpus``: masked lines, if words were counted. ``public``: frequencies in generic text."""
+    counts, in_public = (_counts_of_candidates(candidates, each) for each in (frequencies, public))
     allowed = allowed_words.off_list(candidates.words) & (counts > 0) & (in_public > 0)
     if not allowed.any():
         raise ModelError(

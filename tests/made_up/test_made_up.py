@@ -1,6 +1,9 @@
+"""Made-up values: every form can be filled, the parts of one thing agree, and check digits are right."""
+
 import random
 
 from tasks.labelled_text.slots import SLOT_LABELS
+from tasks.made_up.articles import article_for
 from tasks.made_up.made_up import MadeUp, all_values
 from tasks.made_up.thing import Thing
 from tasks.made_up.writing import written
@@ -28,3 +31,20 @@ def test_parts_of_one_thing_agree():
         assert thing.make("pronoun_subject") == ("she" if seed % 2 == 0 else "he")
         assert thing["day"] is thing["day"]
         assert thing.make("initials") == f"{thing['first'][0]}.{thing['last'][0]}."
+
+
+def test_check_digits_of_cards_and_accounts_are_right():
+    random_numbers = random.Random(5)
+    for _ in range(100):
+        digits = list(map(int, filter(str.isdigit, Thing(all_values(), random_numbers).make("credit_card"))))
+        doubled = [digit * 2 if place % 2 else digit for place, digit in enumerate(reversed(digits))]
+        assert sum(number // 10 + number % 10 for number in doubled) % 10 == 0
+        account = Thing(all_values(), random_numbers).make("iban").replace(" ", "")
+        assert int("".join(str(int(character, 36)) for character in account[4:] + account[:4])) % 97 == 1
+
+
+def test_the_indefinite_article_goes_by_the_sound():
+    vowels = "Austrian Uzbek hour uncle MBA FBI 8-year-old 18 11th 80 Élysée iPhone undertaker Honest"
+    assert [value for value in vowels.split() if article_for(value) != "an"] == []
+    others = "Dane European Ukrainian Ugandan unit Uruguayan user UN 1 one university house"
+    assert [value for value in others.split() if article_for(value) != "a"] == []

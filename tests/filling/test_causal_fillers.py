@@ -1,0 +1,321 @@
+"""Filling with causal LMs: known words forced, or whole sentences written freely; both contexts counted."""
+
+import math
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from tiny_causal_models import (
+    causal_tokenizer,
+    llama_of_last_piece,
+    random_causal_model,
+    random_gpt2,
+    random_llama,
+    random_opt,
+    sentence_piece_tokenizer,
+)
+
+from tasks.corpora.masked_text import MASK
+from tasks.errors import ModelError
+from tasks.filling.causal_lm.candidates import log_weights
+from tasks.filling.causal_lm.constrained import ConstrainedFiller
+from tasks.filling.causal_lm.free import Alignment, FreeFiller
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.causal_lm.prompts import CausalPrompt
+from tasks.filling.causal_lm.rows import CausalRows, ForwardClock, joined
+from tasks.filling.filled_lines import Part, fill_part
+from tasks.filling.frequencies.word_frequencies import AllowedWords, WordFrequencies
+from tasks.filling.marker_randomness import MarkerRandomness
+from tasks.filling.masked_sentence import Casing, read_masked_line
+from tasks.filling.methods.free import Free
+from tasks.filling.methods.log_linear import LogLinear
+from tasks.filling.methods.sample import Sample
+from tasks.filling.methods.top_1 import Top1
+from tasks.filling.methods.top_k import TopK
+from tasks.filling.methods.unigram import UnigramFiller
+
+TOKENIZER = causal_tokenizer()
+TOP_1 = Top1(kind="top_1")
+
+
+def filled(model, lines, settings=TOP_1, *, tokenizer=TOKENIZER, kept=(), instruction=None, **more):
+    """The lines, the fallbacks and the windowed slots."""
+    language_model = CausalLanguageModel(model, tokenizer, "tiny", instruction=instruction)
+    filler = ConstrainedFiller(language_model, settings, AllowedWords(kept), MarkerRandomness(1), **more)
+    casing = Casing({}, filler_is_cased=filler.is_cased)
+    result = fill_part(Part(1, list(lines), None), filler, casing, merge_markers=settings.merges_markers)
+    fallbacks = sum(fill.fallback for fills in result.fills for fill in fills)
+    return result.lines, fallbacks, filler.counts["windowed_slots"]
+
+
+def left_only(settings=TOP_1, candidates=4):
+    return type(settings)(**settings.model_dump() | {"right_context": {"words": 0, "candidates": candidates}})
+
+
+def table(**scores):
+    """Scores by the last piece, spelled with ``_`` for a space."""
+    signed = {last.replace("_", "Ġ"): following for last, following in scores.items()}
+    return {last: {p.replace("_", "Ġ"): score for p, score in following.items()} for last, following in signed.items()}
+
+
+def test_the_right_context_overrules_the_left():
+    # Behind "the": cat 1 better than dog. "sat" behind cat is 5 worse than behind dog.
+    scores = table(he={"_cat": 3.0, "_dog": 2.0}, _cat={"_sat": -5.0, "_ran": 0.0}, _dog={"_sat": 0.0, "_ran": -5.0})
+    model = llama_of_last_piece(TOKENIZER, scores)
+    lines = ["the [MASK] sat", "the [MASK] ran"]
+    assert filled(model, lines)[0] == ["the dog sat", "the cat ran"]
+    assert filled(model, lines, left_only())[0] == ["the cat sat", "the cat ran"]
+
+
+def test_the_end_of_a_word_counts_once():
+    """Behind cat the word may go on, which the probability of "sat" has already: 0.3 is more than 0.2."""
+    more = {
+        "_cat": {"_sat": math.log(0.3), "at": math.log(0.7)},
+        "_dog": {"_sat": math.log(0.2), "_ran": math.log(0.8)},
+    }
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 1.0, "_dog": 1.0}, **more), others=-30.0)
+    assert filled(model, ["the [MASK] sat"])[0] == ["the cat sat"]
+
+
+def test_a_word_of_several_pieces_is_written_whole():
+    assert TOKENIZER.tokenize(" matat") == ["Ġmat", "at"]
+    scores = table(he={"_mat": 3.0, "_cat": 2.9}, _mat={"at": 9.0}, _cat={"_sat": 3.0}, at={"_.": 9.0})
+    assert filled(llama_of_last_piece(TOKENIZER, scores), ["the [MASK] ."], left_only())[0] == ["the matat ."]
+
+
+def test_top_k_takes_the_only_candidate_that_is_off_the_list():
+    model = llama_of_last_piece(TOKENIZER, table(he={"_cat": 3.0, "_dog": 2.0, "_house": 1.0}))
+    settings, lines = left_only(TopK(kind="top_k", k=3), candidates=1), ["the [MASK]"] * 20
+    found, fallbacks, _ = filled(model, lines, settings, kept=["cat", "dog"])
+    assert set(found) == {"the house"}
+    assert fallbacks == 0
+    assert filled(model, lines, settings, kept=["cat", "dog", "house"])[1] == 20
+
+
+def test_weights_make_a_draw_without_replacement_unbiased():
+    chances = np.array([0.5, 0.3, 0.1, 0.06, 0.04])
+    values = np.array([1.0, 2.0, 0.0, 5.0, 10.0])
+    clocks = np.random.default_rng(1).standard_exponential((20000, 5)) / chances
+    estimates = []
+    for times, (*drawn, third) in zip(clocks, clocks.argsort(axis=1)[:, :3].tolist(), strict=True):
+        estimates.append((np.exp(log_weights(chances[drawn], times[third])) * values[drawn]).sum())
+    # The expectation is that of the distribution: 0.5 + 0.6 + 0.3 + 0.4; the standard error is about 0.01.
+    assert np.mean(estimates) == pytest.approx(1.8, abs=0.05)
+
+
+@pytest.mark.parametrize("method", ["sample", "log_linear"])
+def test_words_of_any_number_of_pieces_are_drawn_by_their_weights(method):
+    likely = {"_cat": 5.0, "_dog": math.log(3), "_mat": 0.0}
+    scores = table(he=likely, _mat={"at": 9.0}, _dog={"_sat": 9.0}, at={"_sat": 9.0})
+    model = llama_of_last_piece(TOKENIZER, scores, others=-30.0)
+    settings, more = Sample(kind="sample"), {}
+    if method == "log_linear":  # three squared to one times three
+        settings = LogLinear(kind="log_linear", weights={"filler": 2.0})
+        more = {"word_factors": {"cat": 0.0, "dog": 0.0, "matat": math.log(3)}}
+    fills, _, _ = filled(model, ["the [MASK]"] * 800, left_only(settings, 2), kept=["cat"], **more)
+    dogs = fills.count("the dog")
+    assert dogs + fills.count("the matat") == 800
+    # 600 expected, standard deviation 12.2
+    assert 550 < dogs < 650
+
+
+LINES = [
+    "the [MASK] sat on the [MASK].",
+    "[MASK] ran to [MASK], and Ann sat",
+    "",
+    "no marker",
+    "the dog saw [MASK]'s cat ([MASK])",
+    "[MASK]",
+    "[MASK] [MASK]",
+    r"[\MASK] saw <s> [PERSON] </s>",
+    "日本語 [MASK] 😀",
+    "pre[MASK]post",
+]
+SENTENCE_PIECES = sentence_piece_tokenizer()
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "instruction", "tokenizer"),
+    [
+        (random_llama(SENTENCE_PIECES), TOP_1, "Predict", SENTENCE_PIECES),
+        (random_gpt2(TOKENIZER), TopK(kind="top_k", k=4), None, TOKENIZER),
+        (random_causal_model(TOKENIZER, "mistral", sliding_window=80), Sample(kind="sample"), "P", TOKENIZER),
+    ],
+    ids=["llama", "gpt2", "mistral"],
+)
+def test_every_shape_of_line_is_filled_and_batches_change_nothing(model, settings, instruction, tokenizer):
+    (lines, *_), (others, *_) = (
+        filled(
+            model, LINES, settings.model_copy(update={"batch_sentences": size}), tokenizer=tokenizer,
+            kept=["the", "cat"], instruction=instruction,
+        )
+        for size in (1, 4)
+    )  # fmt: skip
+    assert lines == others
+    assert lines[2:4] == ["", "no marker"]
+    assert lines[7].startswith(f"[{MASK}] saw <s> ")
+    assert len(lines[6].split()) == 1
+
+
+def test_a_long_sentence_is_seen_through_a_window():
+    line = "the cat sat on the mat and [MASK] ran to Paris, " * 8
+    (result,), _, windowed = filled(random_gpt2(TOKENIZER, positions=64), [line], instruction="Predict")
+    assert len(result.split()) == 8 * 11
+    assert 0 < windowed <= 8
+    with pytest.raises(ModelError, match="12 positions, too few"):
+        filled(random_gpt2(TOKENIZER, positions=12), ["the [MASK] sat"], instruction="Predict")
+
+
+def test_the_window_gives_the_scores_of_the_text_it_shows():
+    """The last fill of a long line equals that of a line which has what the window has."""
+    model = random_llama(TOKENIZER, positions=48)
+    words = ("the cat sat on the mat and the dog ran to Paris " * 5 + "the [MASK]").split()
+    line, *shown = filled(model, [" ".join(words), *(" ".join(words[start:]) for start in range(-17, -9))])[0]
+    assert line.split()[-1] in {each.split()[-1] for each in shown}
+
+
+TOKENIZER = causal_tokenizer()
+MODELS = {
+    "llama": random_llama,
+    "gpt2": random_gpt2,
+    "opt": random_opt,
+    "qwen2": partial(random_causal_model, model_type="qwen2"),
+    # Windows of so few columns that many holes make them wrong.
+    "mistral": partial(random_causal_model, model_type="mistral", sliding_window=48),
+    "gemma3": partial(random_causal_model, model_type="gemma3_text", sliding_window=48, head_dim=8),
+    "bloom": partial(random_causal_model, model_type="bloom", n_head=4, n_layer=2, num_key_value_heads=4),
+}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options"),
+    [
+        ("mamba", {"state_size": 4}),
+        ("mpt", {"d_model": 32, "n_heads": 4, "n_layers": 2, "num_key_value_heads": 4}),
+        ("lfm2", {"layer_types": ["conv", "full_attention"]}),
+    ],
+)
+def test_an_architecture_that_cannot_read_in_parts_is_refused(model_type, options):
+    with pytest.raises(ModelError, match=f"'tiny' .*'{model_type}'.* such as llama, gpt2, qwen2 or opt"):
+        CausalLanguageModel(random_causal_model(TOKENIZER, model_type, **options), TOKENIZER, "tiny")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_give_the_scores_of_the_whole_sequence(name):
+    """Of different lengths, read on, taken back, chosen again; and scores that are no numbers stop the work."""
+    language_model = CausalLanguageModel(MODELS[name](TOKENIZER), TOKENIZER, "tiny")
+    long, short = [5, 9, 12, 7, 30, 8], [5, 11, 40]
+
+    def close(found, pieces):
+        with torch.inference_mode():
+            whole = language_model.model(input_ids=torch.tensor([pieces])).logits[0]
+        return torch.allclose(found, whole[-1], atol=1e-4)
+
+    rows = CausalRows(language_model, 2, ForwardClock())
+    assert rows.read([long[:2], short[:1]], [0, 0]).shape == (0, len(TOKENIZER))
+    scores = rows.read([long[2:], short[1:]], [3, 1])
+    assert close(scores[0], long[:4])
+    assert close(scores[2], long)
+    assert close(scores[3], short)
+    for _ in range(12):  # holes do not narrow a window
+        rows.read([[7] * 5, []], [0, 0])
+        rows.take_back([5, 0])
+    rows.take_back([4, 0])
+    scores = rows.read([[3], [4]], [1, 1])
+    assert close(scores[0], [*long[:2], 3])
+    assert close(scores[1], [*short, 4])
+    rows.take_back([1, 1])
+    parts = [rows.chosen([1]), rows.chosen([0])]
+    parts[0].read([[7] * 6], [0])
+    scores = joined(parts).read([[6], short], [1, 1])
+    assert close(scores[0], [*short, *[7] * 6, 6])
+    assert close(scores[1], [*long[:2], *short])
+    with torch.no_grad():
+        language_model.model.get_input_embeddings().weight[9] = float("nan")
+    with pytest.raises(ModelError, match="not numbers"):
+        rows.read([[9], [9]], [1, 1])
+
+
+INSTRUCTION = "Predict the [MASK] tokens"
+
+
+def writer(**more):
+    """A model that writes "Tom ran to the red house" whatever it is given."""
+    always = ["Ċ", "Tom", "Ġran", "Ġto", "Ġthe", "Ġred", "Ġhouse", "</s>"]
+    scores = {last: {following: 9.0, **more.get(last.strip("Ġ"), {})} for last, following in pairwise(always)}
+    return llama_of_last_piece(TOKENIZER, scores)
+
+
+def sentences(*lines):
+    return [read_masked_line(line, number, merge_markers=True) for number, line in enumerate(lines, start=1)]
+
+
+def free(model, **settings):
+    """The filler; what it hands over becomes ``word``."""
+    language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
+    fallback = UnigramFiller({None: WordFrequencies.of([("word", 1)])}, MarkerRandomness(1))
+    return FreeFiller(language_model, Free(kind="free", **settings), MarkerRandomness(1), fallback)
+
+
+def words(filler, *lines):
+    fills = filler.fill(sentences(*lines), int)
+    assert all(fill.fallback == (fill.word == "word") for line in fills for fill in line)
+    return [[fill.word for fill in line] for line in fills]
+
+
+def test_the_words_at_the_markers_are_taken_and_other_sentences_handed_over():
+    filler = free(writer(), attempts=0)
+    lines = ("Tom ran to the [MASK] house", "[MASK] ran to the red [MASK]", "Ann ran to the [MASK] house", "none", "")
+    assert words(filler, *lines) == [["red"], ["Tom", "house"], ["word"], [], []]
+    counts = filler.counts
+    assert (counts["free_sentences"], counts["free_malformed"], counts["free_handed_over"]) == (3, 1, 1)
+
+
+def test_a_further_attempt_may_succeed():
+    # "the" is followed by "red" at best, and by "cat" nearly as often.
+    model = writer(the={"Ġcat": 8.9})
+    with torch.no_grad():
+        model.lm_head.weight[TOKENIZER.eos_token_id, TOKENIZER.get_vocab()["Ġcat"]] = 9.0
+    lines = ["[MASK] ran to the cat"] * 20
+    assert words(free(model, attempts=0), *lines) == [["word"]] * 20
+    filler = free(model, attempts=1, temperature=1.0)
+    written = words(filler, *lines)
+    rewritten = filler.counts["free_rewritten"]
+    assert 3 <= rewritten <= 17
+    assert written.count(["Tom"]) == rewritten
+    assert filler.counts["free_malformed"] == 20
+    assert filler.counts["free_handed_over"] == 20 - rewritten
+    assert written == words(free(model, attempts=1, temperature=1.0, batch_sentences=3), *lines)
+
+
+def by_generate(language_model, sentence, longest):
+    prompt = CausalPrompt(language_model, INSTRUCTION)
+    pieces = torch.tensor([[*prompt.head, *prompt.inputs([sentence.texts])[0]]])
+    written = language_model.model.generate(
+        input_ids=pieces, attention_mask=torch.ones_like(pieces), do_sample=False, max_new_tokens=longest,
+        eos_token_id=[language_model.end, *language_model.anchor], pad_token_id=language_model.padding,
+    )[0, pieces.shape[1] :].tolist()  # fmt: skip
+    return Alignment(sentence.texts).words(language_model.decode(written).partition("\n")[0]), written
+
+
+@pytest.mark.parametrize("model", [random_gpt2(TOKENIZER), writer()], ids=["random", "fixed"])
+def test_the_outcome_is_that_of_generate(model):
+    language_model = CausalLanguageModel(model, TOKENIZER, "tiny", instruction=INSTRUCTION)
+    given = sentences("Tom ran to the [MASK] house", "Ann [MASK].", "[MASK] ran to the [MASK] house", "the [MASK] sat")
+    expected, pieces = zip(*(by_generate(language_model, sentence, 24) for sentence in given), strict=True)
+    # What the model writes, with one word masked, is what it writes rightly if it does not look at its prompt.
+    filler = free(model)
+    found, written = zip(*filler.write(filler.encode(given)), strict=True)
+    assert found == expected
+    assert all(written)
+    assert list(written) == [theirs[: len(ours)] for ours, theirs in zip(written, pieces, strict=True)]
+    if model.config.tie_word_embeddings is False:
+        assert [item is None for item in expected] == [False, True, False, True]
+
+
+def test_too_long_for_the_positions_goes_to_the_fallback():
+    filler = free(random_llama(TOKENIZER, positions=64))
+    assert words(filler, "the cat sat on the mat " * 9 + "[MASK]") == [["word"]]
+    assert filler.counts["free_too_long"] == 1

@@ -1,0 +1,378 @@
+"""Fillers that are trained, tuned or copied: what is learned and held out, their folders, and what is refused."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from fill_command import fill, refused, report, run, write
+from peft import LoraConfig, get_peft_model
+from tiny_causal_models import causal_tokenizer, random_llama
+from tiny_masked_models import bert_of_bias, random_bert, save, word_piece_tokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, BertModel
+
+from tasks.errors import CorpusError, ModelError, ParameterError
+from tasks.filling.causal_lm.language_model import CausalLanguageModel
+from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
+from tasks.filling.fillers.preparation import train_head
+from tasks.filling.fillers.settings import CausalLanguageModelTuning, HeadTraining, MaskedLanguageModelTuning
+from tasks.filling.fillers.tuning import tuning_text
+from tasks.filling.masked_lm.loading import load_masked_model
+from tasks.filling.masked_lm.masked_training import masked_accuracy
+
+TOKENIZER = word_piece_tokenizer()
+
+
+@pytest.fixture(scope="module")
+def body(tmp_path_factory):
+    """A masked language model without its head."""
+    return save(BertModel(random_bert(TOKENIZER).config), TOKENIZER, tmp_path_factory.mktemp("body") / "body")
+
+
+def test_a_head_is_trained_and_fills(folder, body):
+    write("train.txt", ["red cat"] * 200)
+    write("valid.txt", ["red cat"] * 2)
+    write("text.txt", ["red [MASK]"])
+    rates = ["train_head.learning_rate=0.02", "train_head.body_learning_rate=0.02"]
+    training = ["train_head.steps=60", "train_head.batch_pieces=64", *rates]
+    files = {"input": "train.txt", "valid": "valid.txt", "output": "filler", "report": "report.json"}
+    assert run("train-filler", *training, model=body, **files) == 0
+    measured = report()["measured"]
+    assert measured["steps"] == 60
+    assert measured["valid_top_1_accuracy"] == 1.0
+    assert len(measured["fresh_weights"]) == 5
+    AutoModelForMaskedLM.from_pretrained("filler")
+    assert fill("top_1", filler="filler")[0] == ["red cat"]
+
+
+def test_a_model_that_has_a_head_is_copied(folder, bert):
+    assert run("train-filler", model=bert, output="copy") == 0
+    copy, original = (AutoModelForMaskedLM.from_pretrained(name).state_dict() for name in ("copy", bert))
+    assert all((copy[name] == weight).all() for name, weight in original.items())
+
+
+def test_masked_accuracy_of_a_model_that_knows_only_frequencies():
+    model = bert_of_bias(TOKENIZER, {"cat": math.log(0.5), "dog": math.log(0.25)}, others=-20.0)
+    measured = masked_accuracy(model, TOKENIZER, ["cat", "cat", "dog", "cat"], name="tiny")
+    total = 0.75 + (len(TOKENIZER) - 2) * math.exp(-20)
+    loss = -(3 * math.log(0.5 / total) + math.log(0.25 / total)) / 4
+    assert measured["valid_words"] == 4
+    assert measured["valid_loss"] == pytest.approx(loss, abs=1e-5)
+    assert measured["valid_perplexity"] == pytest.approx(math.exp(loss), rel=1e-5)
+    assert (measured["valid_top_1_accuracy"], measured["valid_top_10_accuracy"]) == (0.75, 1.0)
+
+
+def test_lines_without_a_word_are_an_error(body):
+    with pytest.raises(CorpusError, match=r"none of the 2 held-out lines \(--valid\) has a word that filler 'tiny'"):
+        masked_accuracy(random_bert(TOKENIZER), TOKENIZER, ["?!", "..."], name="tiny")
+    model, tokenizer, missing = load_masked_model(body)
+    with pytest.raises(CorpusError, match="no line with a word"):
+        train_head(model, tokenizer, missing, [", .", ""], HeadTraining(steps=1), name="tiny")
+
+
+def test_a_saved_filler_replaces_an_earlier_one_and_nothing_else(tmp_path):
+    filler, other = tmp_path / "filler", tmp_path / "other"
+    save_filler(random_bert(TOKENIZER), TOKENIZER, filler)
+    (filler / "left_over.txt").touch()
+    save_filler(random_bert(TOKENIZER), TOKENIZER, filler)
+    assert list(tmp_path.iterdir()) == [filler]
+    assert not (filler / "left_over.txt").exists()
+    assert (filler / "model.safetensors").stat().st_mode & 0o777 == 0o644
+    other.mkdir()
+    (other / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(ParameterError, match="is no filler"):
+        save_filler(random_bert(TOKENIZER), TOKENIZER, other)
+    assert (other / "notes.txt").exists()
+
+
+# Causal language models -------------------------------------------------------------------------------------------
+
+CAUSAL_TOKENIZER = causal_tokenizer()
+SENTENCES = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"]
+LORA = ["lora.steps=6", "lora.batch_sentences=4", "lora.learning_rate=0.05"]
+BESIDE = "lora.merge=false"
+"""The update in a folder of its own."""
+
+
+@pytest.fixture
+def texts(folder):
+    write("train.txt", [*SENTENCES * 40, "a [MASK] line"])
+    write("valid.txt", SENTENCES)
+    write("text.txt", ["the [MASK] sat", "Ann [MASK] to [MASK]!"])
+    return folder
+
+
+def test_merged_weights_and_the_update_alone_fill_alike(texts, llama):
+    files = {"model": llama, "input": "train.txt", "valid": "valid.txt"}
+    assert run("train-filler", *LORA, output="merged", report="report.json", **files) == 0
+    measured = report()["measured"]
+    assert (measured["steps"], measured["lines_left_out"]) == (6, 1)
+    assert measured["valid_loss"] < measured["untuned_valid_loss"]
+    for _ in range(2):  # over itself
+        assert run("train-filler", *LORA, BESIDE, output="update", **files) == 0
+    written = {file.name for file in Path("update").iterdir()}
+    assert written >= {"adapter_model.safetensors", "causal_filler.json"}
+    assert not any(name.endswith((".bin", ".pt", ".pkl")) for name in written)
+    assert CausalFillerRecord.read(Path("update").resolve()).base == llama
+    for method in ("top_1", "sample", "free"):
+        merged, _ = fill(method, filler="merged")
+        assert fill(method, filler="update")[0] == merged
+        assert merged[0].startswith("the ")
+        assert merged[1].startswith("Ann ")
+
+
+@pytest.fixture
+def work(texts, monkeypatch):
+    """The model ``models/llama`` and its adapter ``fillers/update``, made by their paths from this working folder."""
+    (texts / "work").mkdir()
+    monkeypatch.chdir(texts / "work")
+    save(random_llama(CAUSAL_TOKENIZER), CAUSAL_TOKENIZER, "models/llama")
+    files = {"model": "models/llama", "input": "../train.txt", "output": "fillers/update"}
+    assert run("train-filler", *LORA, BESIDE, **files) == 0
+    return texts / "work"
+
+
+def test_an_adapter_finds_its_base_from_everywhere_and_moves_with_it(texts, work, monkeypatch):
+    text = texts / "text.txt"
+    here, _ = fill("top_1", filler="fillers/update", input=text)
+    first = report()["inputs"]
+    assert first.keys() == {str(text), "fillers/update", "models/llama"}
+    for file in Path("fillers/update").iterdir():
+        assert str(texts).encode() not in file.read_bytes()
+    monkeypatch.chdir(texts)
+    assert fill("top_1", filler="work/fillers/update")[0] == here
+    work.rename("moved")
+    assert fill("top_1", filler=texts / "moved" / "fillers" / "update")[0] == here
+    # The base is an input, so another one makes another fill.
+    monkeypatch.chdir("moved")
+    save(random_llama(CAUSAL_TOKENIZER, seed=1), CAUSAL_TOKENIZER, "models/llama")
+    fill("top_1", filler="fillers/update", input=text)
+    assert [name for name, hashed in report()["inputs"].items() if first[name] != hashed] == ["models/llama"]
+
+
+def test_a_base_that_is_gone_is_named_with_its_adapter(work, capsys):
+    Path("models/llama").rename("elsewhere")
+    given = {"filler": "fillers/update", "input": "../text.txt"}
+    message = "filler 'fillers/update' is an adapter, and its base, the folder 'models/llama', does not exist"
+    assert message in refused(capsys, "fill", method="top_1", **given)
+    # An adapter that was not written here names its base by a path from the working folder.
+    Path("fillers/update/causal_filler.json").unlink()
+    configuration = Path("fillers/update/adapter_config.json")
+    content = json.loads(configuration.read_text(encoding="utf-8"))
+    configuration.write_text(json.dumps(content | {"base_model_name_or_path": "elsewhere"}), encoding="utf-8")
+    fill("top_1", **given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "message"),
+    [
+        (["lora={}"], {}, "lora needs generic text to train on; give --input"),
+        (["kind=masked_lm", "model=llama"], {}, "is no masked language model"),
+        ([], {"model": "gguf"}, "palimpsest train-filler --set gguf_file=model.gguf"),
+        (["lora.target_modules=[nope]"], {"input": "text.txt"}, "name the layers in target"),
+        (
+            ["lora.target_modules=[q_proj, lm_head]"],
+            {"input": "text.txt"},
+            "llama': layer 'lm_head' has its weight in common with another layer (tied embeddings), so an update of "
+            "it alone cannot be added to the weights; leave it out of target_modules",
+        ),
+        (["lora={}"], {"input": "marked.txt"}, "no line without markers"),
+    ],
+)
+def test_wrong_options_are_one_line(folder, capsys, llama, settings, files, message):
+    Path("llama").symlink_to(llama)
+    Path("gguf").mkdir()
+    Path("gguf/model.gguf").touch()
+    write("text.txt", ["the red cat"])
+    write("marked.txt", ["the [MASK] cat"])
+    assert message in refused(capsys, "train-filler", *settings, **{"model": "llama"} | files)
+
+
+def test_an_update_of_a_shared_weight_from_elsewhere_is_refused(tmp_path, llama):
+    configuration = LoraConfig(target_modules=["lm_head"], task_type="CAUSAL_LM")
+    get_peft_model(AutoModelForCausalLM.from_pretrained(llama), configuration).save_pretrained(tmp_path / "a")
+    with pytest.raises(ModelError, match="layer 'lm_head' has its weight in common"):
+        CausalLanguageModel.load(str(tmp_path / "a"))
+
+
+PAIRS = ["red cat", "dog ran", "tom sat", "paris mat"]
+"""Each word tells the other one: after tuning every word can be guessed."""
+
+
+def different(lines):
+    """The lines with a number behind each, which the tiny models have no word for: no line is another one's repeat."""
+    return [f"{line} {number}" for number, line in enumerate(lines)]
+
+
+def tune(base, output, *settings, **options):
+    """What was measured."""
+    given = {"base": base, "input": "masked.txt", "output": output, "report": "report.json"} | options
+    assert run("tune-filler", "minimum_sentences=10", *settings, **given) == 0
+    return report()["measured"]
+
+
+def weights_of(name):
+    return AutoModelForMaskedLM.from_pretrained(name).state_dict()
+
+
+def equal(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture
+def corpus(folder):
+    """160 sentences without marker and 40 with one."""
+    write("masked.txt", different([*PAIRS * 40, *["red [MASK]"] * 40]))
+    write("allowed_words.txt", ["the"])
+
+
+def text_of(masked, **values):
+    def no_fill():
+        raise AssertionError("nothing is to be filled")
+
+    return tuning_text(
+        masked, MaskedLanguageModelTuning(kind="masked_lm", **{"minimum_sentences": 1, **values}), no_fill
+    )
+
+
+def test_unmasked_text_is_every_sentence_without_marker_that_is_not_held_out():
+    masked = [f"line {number}" if number % 2 else f"[MASK] {number}" for number in range(100)] + ["", "a [\\MASK] b"]
+    text, seed, more = (
+        text_of(masked, **{"held_out_share": 0.2} | changes) for changes in ({}, {"seed": 7}, {"held_out_share": 0.4})
+    )
+    assert text.measured == {
+        "corpus_sentences": 101,
+        "held_out_sentences": 20,
+        "held_out_repeats": 0,
+        "training_sentences": len(text.lines),
+        "sentences_with_markers_left_out": 81 - len(text.lines),
+    }
+    held_out, of_seed, of_more = ({sentence.number for sentence in each.held_out} for each in (text, seed, more))
+    assert len(held_out) == 20
+    assert held_out == of_seed < of_more  # it depends on the corpus alone
+    # A string of the user's that looks like a marker is none, and the model sees it as it was written.
+    unmarked = {number: line for number, line in enumerate(masked, start=1) if line and "[MASK]" not in line}
+    unmarked[102] = "a [MASK] b"
+    assert text.lines == [line for number, line in unmarked.items() if number not in held_out]
+    assert any(sentence.slots for sentence in text.held_out)
+
+
+def test_a_line_that_stands_everywhere_is_held_out_everywhere():
+    text = text_of([*["how are you ?"] * 50, *different(["a"] * 50)], held_out_share=0.1)
+    assert "how are you ?" in {sentence.texts[0] for sentence in text.held_out}
+    assert "how are you ?" not in text.lines
+    assert text.measured["held_out_repeats"] >= 40
+    assert text.measured["training_sentences"] == len(text.lines)
+
+
+def test_too_few_sentences_are_counted_and_the_remedy_named():
+    for masked, message in [
+        (different(["[MASK] a"] * 40), r"0 of the 38 sentences to train on have no marker.*text: filled"),
+        (["a"] * 40, r"0 of the 0 .* minimum_sentences=1 \(38 more are equal to sentences that are held out\)"),
+    ]:
+        with pytest.raises(CorpusError, match=message):
+            text_of(masked)
+
+
+def test_the_same_seed_tunes_the_same_filler(corpus, bert):
+    for output, seed in (("first", 1), ("again", 1), ("other", 2)):
+        tune(bert, output, "steps=4", f"seed={seed}")
+    assert equal(weights_of("first"), weights_of("again"))
+    assert not equal(weights_of("first"), weights_of("other"))
+
+
+def test_a_masked_filler_learns_the_domain_and_leaves_its_base_and_a_second_round_goes_on(corpus, bert, folder, capsys):
+    before = weights_of(bert)
+    tuning = ["steps=160", "batch_pieces=64", "learning_rate=0.02", "masked_share=0.25"]
+    first = tune(bert, "tiny_tuned", *tuning)
+    assert (first["corpus_sentences"], first["held_out_sentences"]) == (200, 10)
+    assert first["training_sentences"] + first["sentences_with_markers_left_out"] == 190
+    assert first["held_out_loss"] < first["base_held_out_loss"] / 3
+    assert first["base_held_out_top_1_accuracy"] < 1.0
+    write("text.txt", ["red [MASK] 7", "[MASK] ran 8"])
+    assert " ".join(fill("top_1", filler="tiny_tuned")[0]).lower() == "red cat 7 dog ran 8"
+    assert equal(before, weights_of(bert))
+    options = {"allowed_words": "allowed_words.txt"}
+    second = tune("tiny_tuned", "tiny_tuned_round_2", "text=filled", "method.kind=top_1", "steps=3", **options)
+    # The same words are guessed in every round, so a round begins where the one before has ended.
+    assert second["held_out_words"] == first["held_out_words"]
+    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-6)
+    assert (second["training_sentences"], second["sentences_with_markers_left_out"]) == (190, 0)
+    assert (second["markers"], second["fills"], second["distinct_fills"]) == (40, 40, 1)
+    assert "40 places filled first" in capsys.readouterr().err
+    # What was filled is private and gone.
+    assert list((folder / ".palimpsest" / "fills").iterdir()) == []
+    assert not re.search(r"\b(paris|tom)\b", Path("report.json").read_text(encoding="utf-8"))
+
+
+def test_a_causal_filler_is_tuned_with_lora_round_after_round(folder, llama, capsys):
+    sentences = ["the red cat sat on the mat", "Tom ran to the red house", "Ann saw the dog in Paris"] * 30
+    write("masked.txt", different([*sentences, *["Ann [MASK]"] * 10]))
+    lora = ["steps=25", "batch_sentences=6", "learning_rate=0.02", "dropout=0.0"]
+    first = tune(llama, "llama_tuned", *lora)
+    second = tune("llama_tuned", "llama_tuned_round_2", *lora, "merge=false")
+    assert first["sentences_with_markers_left_out"] > 0
+    assert first["held_out_loss"] < first["base_held_out_loss"] / 2
+    assert second["base_held_out_loss"] == pytest.approx(first["held_out_loss"], rel=1e-5)
+    assert second["held_out_masked_words"] == first["held_out_masked_words"]
+    assert first["tuned_parameters"] < first["parameters"]
+    # The base's own, whether the update is added to them or not.
+    weights = random_llama(causal_tokenizer()).parameters()
+    assert first["parameters"] == second["parameters"] == sum(weight.numel() for weight in weights)
+    assert CausalFillerRecord.read("llama_tuned").instruction.startswith("Predict")
+    assert CausalFillerRecord.read("llama_tuned_round_2").base == "llama_tuned"
+    write("text.txt", ["the [MASK] cat"])
+    (line,), _ = fill("top_1", filler="llama_tuned_round_2")
+    assert re.fullmatch(r"the \S+ cat", line)
+    # An adapter alone is a base, but not for another adapter alone.
+    tune("llama_tuned_round_2", "merged", "steps=2", "batch_sentences=2")
+    given = {"base": "llama_tuned_round_2", "input": "masked.txt"}
+    assert "has only an update" in refused(capsys, "tune-filler", "minimum_sentences=10", "merge=false", **given)
+
+
+def test_a_causal_filler_is_not_tuned_on_strings_like_markers_and_says_so(folder, llama, capsys):
+    lines = different([*["write [\\MASK] on the mat"] * 20, *["the red cat sat"] * 20])
+    write("masked.txt", lines)
+    found = tune(llama, "llama_tuned", "steps=20", "batch_sentences=2")
+    assert found["training_sentences"] == 38
+    assert found["lines_with_marker_strings"] == found["lines_left_out"] >= 18
+    write("masked.txt", lines[:20])
+    said = refused(capsys, "tune-filler", "minimum_sentences=10", base=llama, input="masked.txt")
+    assert "19 of 19 lines have markers, or strings that look like them" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "files", "message"),
+    [
+        ([], {"input": "signs.txt"}, "none of the 15 held-out sentences has a word to guess"),
+        ([], {"base": "./absent"}, "'./absent' does not exist"),
+        ([], {"base": "body"}, "has no masked-LM head"),
+        (["kind=causal_lm"], {}, "kind is 'causal_lm', but base"),
+        (["target_modules=[nope]"], {"base": "llama"}, "name the layers in target_modules"),
+        (["text=filled"], {}, "needs a method that fills"),
+        (["method.kind=top_1"], {}, "text 'unmasked' fills nothing"),
+        (["learning_rate=1.0e+30"], {}, "loss is not a number"),
+        ([], {"output": "bert"}, "which is read; its content would be lost"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(corpus, bert, llama, capsys, settings, files, message):
+    for name, place in (("bert", bert), ("llama", llama)):
+        Path(name).symlink_to(place)
+    save(BertModel(random_bert(word_piece_tokenizer()).config), word_piece_tokenizer(), Path("body"))
+    write("signs.txt", different([", ."] * 300))
+    given = {"base": "bert", "input": "masked.txt"} | files
+    assert message in refused(capsys, "tune-filler", "minimum_sentences=10", *settings, **given)
+
+
+def test_methods_that_tuning_can_never_run_are_refused_with_the_parameters():
+    for method, message in [
+        ({"kind": "unigram", "prior": "counted"}, "counts the masked words, which tuning never reads; take prior: dom"),
+        ({"kind": "surrogate", "consistent_within": "document"}, "needs the originals and their documents"),
+        ({"kind": "top_k", "copies": 2}, r"method\.copies: a filler is tuned on one fill of each sentence"),
+        ({"kind": "free"}, "'free' needs a causal language model, and kind is 'masked_lm'; take top_1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            text_of([], text="filled", method=method)
+    CausalLanguageModelTuning(kind="causal_lm", text="filled", method={"kind": "free"})

@@ -1,0 +1,130 @@
+"""What comes with palimpsest: a filler and its averages, word counts, and models that need not be trained."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from fill_command import report, run, write
+from safetensors.torch import load_file
+from stage_commands import make_vocabulary
+from transformers import BertConfig, BertForMaskedLM
+
+import palimpsest
+from tasks import ready_made
+from tasks.corpora.sources.published_frequencies import published_counts
+from tasks.corpora.words import words_of
+from tasks.errors import ModelError
+from tasks.filling.fillers.filler_folder import apply_update, write_update
+from tasks.filling.fillers.settings import CausalLanguageModelFiller, MaskedLanguageModelFiller
+from tasks.filling.masked_lm import weighing
+from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+from tasks.filling.settings import SHIPPED_FILLER
+from tasks.language_model.settings import TransformerPretraining
+from tasks.model_source import locate_model
+from tasks.tagger_training.settings import CrfTraining
+
+
+@pytest.mark.parametrize("method", ["top_k", "log_linear", "unigram", "surrogate"])
+def test_every_method_fills_with_what_ships(method, folder, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    first, second = palimpsest.fill(["We went to [MASK] in May.", "It is a [MASK], you know."], method)
+    assert first.startswith("We went to ")
+    assert first.endswith(" in May.")
+    assert len(words_of(first)) == 6
+    assert second.startswith(("It is a ", "It is an "))
+
+
+def test_the_shipped_filler_knows_words_is_small_and_has_its_averages():
+    model = MaskedLanguageModel.load(SHIPPED_FILLER)
+    (pieces,) = model.encode([("Paris is the capital of ", ".")])
+    best = model.logits(model.frame.windows(pieces, [pieces.index(model.mask_entry)])).topk(20, dim=1).indices
+    assert "france" in model.tokenizer.convert_ids_to_tokens(best[0].tolist())
+    assert Path(locate_model(SHIPPED_FILLER), "update.safetensors").stat().st_size < 15_000_000
+    known = json.loads(Path(weighing.__file__).with_name("weighing.json").read_text())["averages"]
+    assert known.keys() <= model.tokenizer.get_vocab().keys()
+    assert np.exp(list(known.values())).sum() == pytest.approx(1, abs=0.02)
+    found, _ = weighing.shipped_averages(["cat", "no-such-word"])
+    assert found.tolist() == [known["cat"], float(np.median(list(known.values())))]
+
+
+def test_an_update_gives_back_what_was_trained(tmp_path):
+    sizes = {"vocab_size": 23, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 32, "max_position_embeddings": 32}
+    torch.manual_seed(1)
+    base, trained = (BertForMaskedLM(BertConfig(**sizes)) for _ in range(2))
+    fresh = [name for name in base.state_dict() if name.startswith("cls.")]
+    trained.bert.embeddings.load_state_dict(base.bert.embeddings.state_dict())
+    write_update(trained, base, fresh, "package:no/model", tmp_path)
+    assert not [name for name in load_file(tmp_path / "update.safetensors") if "word_embeddings" in name]
+    apply_update(base, fresh, str(tmp_path))
+    pieces = torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        assert torch.allclose(base.eval()(pieces).logits, trained.eval()(pieces).logits, atol=5e-3)
+    with pytest.raises(ModelError, match="not an update of its base"):
+        apply_update(BertForMaskedLM(BertConfig(**sizes | {"intermediate_size": 8})), fresh, str(tmp_path))
+
+
+def test_the_published_list_has_capitals():
+    counts = dict(published_counts())
+    assert len(counts) == 100_000
+    assert counts["the"] > counts["London"] > 0
+    assert {"london", "The"} & counts.keys() == set()
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def test_a_language_model_is_copied_where_text_and_settings_are_the_same(folder, monkeypatch):
+    monkeypatch.setattr(ready_made, "FOLDER", folder / "shelf")
+    (folder / "shelf").mkdir()
+    write("text.txt", ["the cat sat on the mat", "a dog and a cat"] * 20)
+    write("other.txt", ["the dog sat on the mat"] * 20)
+    make_vocabulary("text.txt", "vocabulary.txt", "size=100")
+
+    def pretrained(name, text="text.txt", *settings):
+        small = ["architecture.layers=1", "architecture.heads=2", "architecture.width=8", "pretraining.epochs=1"]
+        files = {"vocabulary": "vocabulary.txt", "input": text, "valid": "text.txt", "output": name}
+        assert run("pretrain", *small, *settings, report=f"{name}.json", **files) == 0
+        return report(f"{name}.json")["measured"]
+
+    trained = pretrained("trained")
+    ready_made.keep("trained", "trained.json", str(folder / "shelf" / "pretrained"))
+    copied = pretrained("copied")
+    assert "ready_made_at" in copied
+    assert copied["curve"] == trained["curve"]
+    assert content("copied") == content("trained")
+    for name, text, *settings in [("other", "other.txt"), ("slow", "text.txt", "pretraining.seed=2")]:
+        assert "ready_made_at" not in pretrained(name, text, *settings)
+        assert content(name) != content("trained")
+
+
+def test_what_comes_with_palimpsest_is_what_the_default_experiment_asks_for(folder):
+    document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    model = document["language_model"]
+    transformer = {name: model[name] for name in ("architecture", "pretraining")}
+    asked = {
+        "pretrained": TransformerPretraining(kind="transformer", **transformer),
+        "minilm": MaskedLanguageModelFiller(**document["fillers"]["minilm"]),
+        "crf": CrfTraining(**document["taggers"]["crf"]),
+        "smollm2_lora": CausalLanguageModelFiller(**document["fillers"]["smollm2_lora"]),
+    }
+    assert {path.parent.name for path in ready_made.FOLDER.glob("*/*.json")} == asked.keys()
+    for name, of_default in asked.items():
+        record = json.loads((ready_made.FOLDER / name / ready_made.RECORD).read_text(encoding="utf-8"))
+        assert record["parameters"] == of_default.model_dump(mode="json")
+        assert len(record["texts"]) == (2 if name in ("minilm", "smollm2_lora") else 3)
+    # What makes the texts may not change, or everybody waits half an hour for a model of nearly the same ones.
+    for source in ("params.yaml", "constraints.txt"):
+        Path(source).symlink_to(ROOT / source)
+    train, valid, vocabulary = "generic/train.txt", "generic/valid.txt", "vocabulary.txt"
+    assert run("corpora", params="params.yaml", name="generic", output="generic") == 0
+    assert run("count-words", params="params.yaml", input=train, output="counts.tsv") == 0
+    assert run("vocabulary", params="params.yaml", word_counts="counts.tsv", output=vocabulary) == 0
+    assert ready_made.ready_made("pretrain", asked["pretrained"], [train, valid, vocabulary])
