@@ -9,10 +9,10 @@ CODE_VERSION = "palimpsest.version"
 COPY = Path(__file__).parent / "files"
 """Their copy in an installed package; a checkout has them in its top folder."""
 _NAMES = (
-    *(".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "cells.yaml", "constraints.txt", "data/README.md"),
-    *("dvc.lock", "dvc.yaml", "models/english_spanish", "models/english_spanish_report.json", "models/recogniser"),
-    *("models/recogniser_report.json", "models/taggers/README.md", "params.yaml", "prefect.yaml", "profiles"),
-    *("requirements-models.txt", "results/.gitignore"),
+    *(".dvc/.gitignore", ".dvc/config", ".dvcignore", ".gitignore", "cells.yaml", "compose.yaml", "constraints.txt"),
+    *("data/README.md", "dvc.lock", "dvc.yaml", "models/english_spanish", "models/english_spanish_report.json"),
+    *("models/recogniser", "models/recogniser_report.json", "models/taggers/README.md", "params.yaml", "prefect.yaml"),
+    *("profiles", "requirements-models.txt", "results/.gitignore"),
 )
 _SHIPPED = re.compile(r"^  train_recogniser@.*\n(?:    .*\n)+", re.MULTILINE)
 
