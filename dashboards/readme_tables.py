@@ -51,9 +51,15 @@ def results(run: Mapping[str, Any]) -> str:
         for label, rows in _labelled(table, "perplexity", (table.techniques[0], run["recommended"].split("/")[1]))
     ]
     return markdown(plain_grid("", ["model, masking", *shown.values()], lines)) + (
-        "\n\n[95 % intervals], (the same attack where there is nothing to find). The full audit attacked two cells. "
-        f"Run of {run['date']}, commit {run['commit'][:7]}, {run['processor']}."
+        f"\n\n[95 % intervals], (the same attack where there is nothing to find). Run of {run['date']}, commit "
+        f"{run['commit'][:7]}, {run['processor']}.{_of_full_audit(run)}"
     )
+
+
+def _of_full_audit(run: Mapping[str, Any]) -> str:
+    full = run["full_audit"]
+    cells = sum("full" in row for row in run["rows"])
+    return f" The full audit attacked {cells} cells at commit {full['commit'][:7]}." if full else ""
 
 
 def quality(run: Mapping[str, Any]) -> str:

@@ -39,18 +39,23 @@ def store_run(results: Path, strong: Path | None, recommended: str, path: Path =
     ``recommended``: path of the cell in the verdict.
     """
     rows = read_summary(results / "summary.json")
-    report = read_report(min((results / "reports" / "fill").rglob("*.json")))
     full = {summarised_cell(row).path: row for row in read_summary(strong)} if strong is not None else {}
     run = {
-        "commit": report["code"]["commit"],
-        "date": report["started"][:10],
-        "processor": report["environment"]["processor"],
+        **_stamp(results),
+        "full_audit": _stamp(strong.parent) if strong is not None else None,
         "parameters": hashlib.sha256((results.parent / "params.yaml").read_bytes()).hexdigest(),
         "recommended": recommended,
         "example": _example(results, recommended),
         "rows": [_shown(row, full.get(summarised_cell(row).path)) for row in rows],
     }
     write_json(path, run)
+
+
+def _stamp(results: Path) -> dict[str, str]:
+    """Commit, date and processor of a run."""
+    report = read_report(min((results / "reports" / "fill").rglob("*.json")))
+    processor = report["environment"]["processor"]
+    return {"commit": report["code"]["commit"], "date": report["started"][:10], "processor": processor}
 
 
 def _example(results: Path, recommended: str) -> dict[str, str]:
