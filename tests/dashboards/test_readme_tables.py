@@ -1,6 +1,7 @@
 """README.md and docs/privacy.md show the numbers of the stored run, and no others."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,10 +56,12 @@ def test_a_run_is_stored_with_the_stronger_attack_and_without_text(experiment_fo
     entry = {"technique": attacked["technique"], "masked": ["b"], "filled": filled}
     report["measured"] = {"raw": ["a"], "by_technique": [entry]}
     made_up.write_text(json.dumps(report), encoding="utf-8")
+    shutil.copytree(results / "reports" / "fill", tmp_path / "reports" / "fill")
     store_run(results, strong, path, tmp_path / "run.json")
     made_up.unlink()
     run = read_run(tmp_path / "run.json")
     assert (run["commit"], run["recommended"], len(run["rows"])) == (COMMIT, path, len(rows))
+    assert run["full_audit"]["commit"] == COMMIT
     assert run["example"] == {"raw": "a", "masked": "b", "filled": "c"}
     cell = ("dataset", "technique", "method", "filler", "seed")
     found = {tuple(row[name] for name in cell): row for row in run["rows"]}[tuple(attacked[name] for name in cell)]
