@@ -9,7 +9,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -86,6 +86,7 @@ def prepared_run(
         resources = checked_resources(root)
         close_private_folders(root)
         drop_dead_locks(root)
+        drop_torn_entries(root)
         with open_repository(root) as repository:
             plan = make_plan(repository, selection)
         check_step_names(resources, plan.steps)
@@ -105,6 +106,18 @@ def drop_dead_locks(root: Path) -> None:
     path = root / ".dvc" / "tmp" / "rwlock"
     if path.exists() and not any(is_alive(int(pid)) for pid in re.findall(r'"pid": (\d+)', path.read_text("utf-8"))):
         path.unlink(missing_ok=True)
+
+
+def drop_torn_entries(root: Path) -> None:
+    """Remove what a full disk leaves of an entry of DVC's run cache: its temporary file and its empty folder.
+
+    DVC 3.67 takes the newest file of such a folder and fails if there is none ("join() argument must be str").
+    """
+    for folder in (root / ".dvc" / "cache" / "runs").glob("*/*"):
+        for torn in folder.glob("*.tmp"):
+            torn.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty
+            folder.rmdir()
 
 
 def missing_things(plan: Plan, root: Path) -> "list[Finding]":

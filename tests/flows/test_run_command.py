@@ -22,7 +22,8 @@ BUSY_ONCE = """if test ! -e tried; then
   echo "palimpsest: error: the MLflow store 'http://x' cannot be used (ConnectionError); start its server" >&2
   exit 75
 fi
-"""
+"""from flows.runs.preparation import drop_torn_entries
+
 
 
 def states(text: str) -> dict[str, str]:
@@ -203,3 +204,13 @@ def test_what_is_wrong_is_one_line_before_anything_starts(finished: Project) -> 
     finished.replace("params.yaml", "evaluation: {", "evaluation: {colour: red, ")
     refused_in_one_line(finished.command("run"), "2 problems", "filling.top_k.k", "evaluation.colour")
     assert not (finished.folder / ".palimpsest" / "logs").exists()
+
+
+def test_what_a_full_disk_left_of_the_run_cache_is_removed(tmp_path):
+    runs = tmp_path / ".dvc/cache/runs/ab"
+    for name, files in (("empty", ()), ("torn", (".x.tmp",)), ("whole", ("entry", ".y.tmp"))):
+        (runs / name).mkdir(parents=True)
+        for file in files:
+            (runs / name / file).touch()
+    drop_torn_entries(tmp_path)
+    assert sorted(path.name for path in runs.rglob("*")) == ["entry", "whole"]
