@@ -13,6 +13,7 @@ from prefect_server import ask, cancel
 from scratch_project import ALL, Project, until
 
 from flows.checkout.run_lock import is_alive
+from flows.runs.preparation import drop_torn_entries
 
 TABLE = "cat filled/*.txt > table.txt"
 WAITS = f"touch begun; test -e quick || sleep 60; {TABLE}"
@@ -22,8 +23,7 @@ BUSY_ONCE = """if test ! -e tried; then
   echo "palimpsest: error: the MLflow store 'http://x' cannot be used (ConnectionError); start its server" >&2
   exit 75
 fi
-"""from flows.runs.preparation import drop_torn_entries
-
+"""
 
 
 def states(text: str) -> dict[str, str]:
