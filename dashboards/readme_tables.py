@@ -21,12 +21,9 @@ from tasks.results.summary.estimate import direction
 from tasks.results.tables import SIGNS, Table, measure_grid, number_text, tables
 from tasks.results.titles import technique_name
 
-_LEAKAGE = (
-    *("unmasked_direct", "reidentified", "reidentified_raw", "exposure", "exposure_unmasked", "membership_auc"),
-    "membership_tpr_1",
-)
 _OF_TEXT = ("unmasked_direct", "reidentified", "reidentified_raw")
 """Figures that the raw text lacks: nothing is masked in it."""
+_LEAKAGE = (*_OF_TEXT, "exposure", "exposure_unmasked", "membership_auc", "membership_tpr_1")
 
 
 def example(run: Mapping[str, Any]) -> str:

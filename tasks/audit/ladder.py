@@ -32,14 +32,12 @@ from tasks.audit.background import Passages, read_passages
 from tasks.audit.figure import Figure, share_difference, share_figure
 from tasks.audit.line_scores import score_references
 from tasks.audit.masked_places import MaskedPlace
-from tasks.audit.reidentification import Reading
-from tasks.audit.reranking import Contested, lines_with_guesses, new_ranks
+from tasks.audit.reranking import Contested, new_ranks
 from tasks.audit.rungs import PUBLIC, RUNGS
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.word_counts import count_lines
 from tasks.corpora.words import fold
 from tasks.errors import ParameterError
-from tasks.filling.masked_sentence import Casing, usual_forms
 from tasks.language_model.divided_model import DividedModel
 
 TOPS = (1, 10)
@@ -134,16 +132,15 @@ def ladder(attacked: AttackedText) -> dict[str, Figure]:
         return {}
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
     counted = np.bincount(lines).tolist()
-    rungs = _Ladder(attacked)
     attacker, has, found = Attacker(places, attacked.guesser.counts), settings.attacker, {}
-    ranks, below = rungs.ranks(attacker), PUBLIC
+    ranks, below = _ranks(attacked, attacker), PUBLIC
     for add in ADDED:
         rung = add.__name__
         if rung not in settings.ladder:
             continue
         attacker, blind = add(attacked, attacker)
-        before, ranks = ranks, rungs.ranks(attacker)
-        unknowing = rungs.ranks(blind)
+        before, ranks = ranks, _ranks(attacked, attacker)
+        unknowing = _ranks(attacked, blind)
         has += f"; {RUNGS[rung]}"
         for top in TOPS:
             reached = float((unknowing <= top).mean())
@@ -161,35 +158,17 @@ def _without_fill(gain: np.ndarray, place: Contested, words: Sequence[str]) -> n
     return np.where([words[index] == fill for index in place.best], np.minimum(gain, np.median(gain)), gain)
 
 
-class _Ladder:
-    """The ranks that attackers give the masked words."""
-
-    def __init__(self, attacked: AttackedText) -> None:
-        self._attacked = attacked
-        self._casing = Casing(usual_forms(attacked.guesser.counts), filler_is_cased=False)
-        self._lines: dict[int, dict[int, Sequence[str]]] = {}
-
-    def ranks(self, attacker: Attacker) -> np.ndarray:
-        """The rank of each place's word (N,), from 1; infinite if it is no candidate."""
-        reading = self._attacked.guesser.reading(attacker.places, attacker.counts)
-        ranks = np.where(reading.is_listed, reading.ranks, np.inf)
-        if attacker.model is not None and reading.contested:
-            contested, words = list(reading.contested.values()), list(reading.words.index)
-            models = (attacker.model, str(self._attacked.files.base))
-            scorers = [DividedModel(name, self._attacked.resources) for name in models]
-            lines = self._lines_of(reading)
-            after, before = (score_references(model, lines).values() for model in scorers)
-            gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
-            if attacker.has_fills:
-                pairs = zip(gains, contested, strict=True)
-                gains = [_without_fill(gain, each, words) for gain, each in pairs]
-            ranks[list(reading.contested)] = new_ranks(contested, gains)
-        return ranks
-
-    def _lines_of(self, reading: Reading) -> dict[int, Sequence[str]]:
-        """The lines of the contested places with each of the best guesses (B,)."""
-        if id(reading) not in self._lines:
-            contested = list(reading.contested.values())
-            lines = lines_with_guesses(contested, reading.reader, list(reading.words.index), self._casing)
-            self._lines[id(reading)] = dict(zip(reading.contested, lines, strict=True))
-        return self._lines[id(reading)]
+def _ranks(attacked: AttackedText, attacker: Attacker) -> np.ndarray:
+    """The rank that an attacker gives each place's word (N,), from 1; infinite if it is no candidate."""
+    reading = attacked.guesser.reading(attacker.places, attacker.counts)
+    ranks = np.where(reading.is_listed, reading.ranks, np.inf)
+    if attacker.model is not None and reading.contested:
+        contested, words = list(reading.contested.values()), list(reading.words.index)
+        models = [DividedModel(name, attacked.resources) for name in (attacker.model, str(attacked.files.base))]
+        after, before = (score_references(model, reading.lines).values() for model in models)
+        gains = [_WEIGHT * (new - old) for new, old in zip(after, before, strict=True)]
+        if attacker.has_fills:
+            pairs = zip(gains, contested, strict=True)
+            gains = [_without_fill(gain, each, words) for gain, each in pairs]
+        ranks[list(reading.contested)] = new_ranks(contested, gains)
+    return ranks

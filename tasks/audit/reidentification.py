@@ -29,7 +29,7 @@ import numpy as np
 
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.masked_places import MaskedPlace
-from tasks.audit.reranking import MOST, Contested, Reranker
+from tasks.audit.reranking import MOST, Contested, lines_with_guesses, new_ranks
 from tasks.corpora.masked_text import MASK
 from tasks.corpora.word_counts import read_word_counts
 from tasks.corpora.words import fold
@@ -38,11 +38,13 @@ from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_lm.candidate_words import CandidateWords
 from tasks.filling.masked_lm.places import candidate_log_probabilities
 from tasks.filling.masked_lm.weighing import mean_probabilities
+from tasks.filling.masked_sentence import Casing, usual_forms
 from tasks.filling.settings import SHIPPED_FILLER
 from tasks.filling.surrogates.words_by_frequency import Form, form_of
 
 if TYPE_CHECKING:
     from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
+    from tasks.language_model.language_models import LanguageModel
 
 TOPS = (1, 10, 100)
 _NEAR = 0.1
@@ -177,11 +179,19 @@ class Reading:
     """Rank of each place's word (N,), from 1."""
     contested: Mapping[int, Contested]
     """Places whose word is among the ``MOST`` best guesses, by index."""
-    is_listed: np.ndarray
-    """Whether each place's word is a candidate (N,), bool."""
+    targets: np.ndarray
+    """Index of each place's word (N,); -1 if it is no candidate."""
+    public: Sequence[tuple[str, int]]
+    """Cased words with their counts in public text: the usual case of a guess in a line."""
 
     @classmethod
-    def of(cls, places: Sequence[MaskedPlace], reader: Reader, words: WordList) -> Self:
+    def of(
+        cls,
+        places: Sequence[MaskedPlace],
+        reader: Reader,
+        words: WordList,
+        public: Sequence[tuple[str, int]] = (),
+    ) -> Self:
         """The guesses of a reader; equally likely words share their mean rank."""
         ranks, contested = np.empty(len(places)), {}
         targets = [words.index.get(place.original, -1) for place in places]
@@ -191,22 +201,33 @@ class Reading:
                 best = _best(guesses, MOST)
                 if target in best:
                     contested[row] = Contested(place, target, best, guesses[best])
-        return cls(places, reader, words, ranks, contested, np.array(targets, dtype=np.int64) >= 0)
+        return cls(places, reader, words, ranks, contested, np.array(targets, dtype=np.int64), public)
 
-    def reordered(self, reranker: Reranker) -> np.ndarray:
-        """The ranks (N,) after a causal language model has reordered the best guesses."""
-        ranks = self.ranks.copy()
-        if self.contested:
-            new = reranker.ranks(list(self.contested.values()), self.reader, list(self.words.index))
-            ranks[list(self.contested)] = new
-        return ranks
+    @property
+    def is_listed(self) -> np.ndarray:
+        """Whether each place's word is a candidate (N,), bool."""
+        return self.targets >= 0
 
     @cached_property
     def blind(self) -> np.ndarray:
         """The ranks (N,) for an attacker who goes by frequency."""
-        words = self.words
-        ranks = [_rank(words.prior(place.label), words.index.get(place.original, -1)) for place in self.places]
-        return np.array(ranks)
+        pairs = zip(self.places, self.targets.tolist(), strict=True)
+        return np.array([_rank(self.words.prior(place.label), target) for place, target in pairs])
+
+    @cached_property
+    def lines(self) -> Mapping[int, Sequence[str]]:
+        """The lines of the contested places with each of the best guesses (B,), by index."""
+        casing = Casing(usual_forms(self.public), filler_is_cased=False)
+        lines = lines_with_guesses(list(self.contested.values()), self.reader, list(self.words.index), casing)
+        return dict(zip(self.contested, lines, strict=True))
+
+    def reordered(self, model: "LanguageModel") -> np.ndarray:
+        """The ranks (N,) after a causal language model has reordered the best guesses."""
+        ranks = self.ranks.copy()
+        if self.contested:
+            scores = model.score_sentences([[tuple(line.split()) for line in of] for of in self.lines.values()])
+            ranks[list(self.contested)] = new_ranks(list(self.contested.values()), scores)
+        return ranks
 
 
 def _best(guesses: np.ndarray, most: int) -> np.ndarray:
@@ -225,7 +246,7 @@ def _rank(guesses: np.ndarray, target: int) -> float:
     return float(np.count_nonzero(guesses > guesses[target]) + (np.count_nonzero(guesses == guesses[target]) + 1) / 2)
 
 
-def figures_of(reading: Reading, attacker: str, reranker: Reranker | None = None) -> dict[str, Figure]:
+def figures_of(reading: Reading, attacker: str, reranker: "LanguageModel | None" = None) -> dict[str, Figure]:
     """Figures of at least one place; intervals of shares resample lines."""
     places, ranks = reading.places, reading.ranks if reranker is None else reading.reordered(reranker)
     lines = np.unique([place.line for place in places], return_inverse=True)[1]
@@ -284,7 +305,7 @@ class Guesser:
                 return reading
         words = self.words if counts is self.counts else WordList(counts, self._allowed_words)
         candidates = candidate_words(self._model.tokenizer, name=self._model.name, known_words=words.index.keys())
-        reading = Reading.of(places, Reader(self._model, candidates, words), words)
+        reading = Reading.of(places, Reader(self._model, candidates, words), words, self.counts)
         self._made.append((places, counts, reading))
         return reading
 
@@ -308,5 +329,9 @@ def reidentification(places: Sequence[MaskedPlace], guesser: Guesser, reranker: 
     if not places:
         names = [*(f"reidentified_{top}" for top in TOPS), "reidentified_listed", "median_rank"]
         return {name: Figure(None, None, attacker) for name in names}
-    second = Reranker.load(reranker, guesser.counts) if reranker else None
+    second: LanguageModel | None = None
+    if reranker:
+        from tasks.language_model.causal_lm.scoring import CausalScorer
+
+        second = CausalScorer.load(reranker)
     return figures_of(guesser.reading(places), attacker, second)

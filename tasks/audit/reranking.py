@@ -13,20 +13,19 @@ If the masked word is not among the best guesses, no order of them finds it, and
 equal to those from reading all lines, in a tenth of the time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tasks.audit.masked_places import MaskedPlace
 from tasks.corpora.masked_text import MASK
 from tasks.filling.masked_lm.places import OpenPlace
-from tasks.filling.masked_sentence import Casing, usual_forms
+from tasks.filling.masked_sentence import Casing
 
 if TYPE_CHECKING:
     from tasks.audit.reidentification import Reader
-    from tasks.language_model.language_models import LanguageModel
 
 MOST = 20
 """Number of words that are reordered."""
@@ -43,27 +42,6 @@ class Contested:
     """``(B,)`` indices of the best words of the list, ``target`` among them."""
     guesses: np.ndarray
     """``(B,)`` the first reader's unnormalised probabilities."""
-
-
-@dataclass(frozen=True)
-class Reranker:
-    """A causal language model that scores whole lines."""
-
-    model: "LanguageModel"
-    casing: Casing
-
-    @classmethod
-    def load(cls, name: str, counts: Iterable[tuple[str, int]]) -> Self:
-        """Loads a model by hub name, folder or ``package:NAME``; ``counts`` of cased words give each word's usual case.
-        Raises ``ModelError`` if the model cannot be read."""
-        from tasks.language_model.causal_lm.scoring import CausalScorer
-
-        return cls(CausalScorer.load(name), Casing(usual_forms(counts), filler_is_cased=False))
-
-    def ranks(self, contested: Sequence[Contested], reader: "Reader", words: Sequence[str]) -> list[float]:
-        """The rank of each place's word; ``reader``: the first reader, ``words``: its list."""
-        lines = lines_with_guesses(contested, reader, words, self.casing)
-        return new_ranks(contested, self.model.score_sentences([[tuple(line.split()) for line in of] for of in lines]))
 
 
 def new_ranks(contested: Sequence[Contested], scores: Sequence[np.ndarray]) -> list[float]:

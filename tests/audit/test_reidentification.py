@@ -11,10 +11,9 @@ from tiny_masked_models import bert_of_bias, save, word_piece_tokenizer
 
 from tasks.audit.masked_places import masked_places
 from tasks.audit.reidentification import Guesser, Reader, Reading, WordList, figures_of, reidentification
-from tasks.audit.reranking import MOST, Reranker
+from tasks.audit.reranking import MOST
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_sentence import Casing
 
 HIDDEN = made_up_words(60)
 COUNTS = [(word, 6000 // (rank + 3)) for rank, word in enumerate(HIDDEN)]
@@ -40,7 +39,7 @@ def reading(places, script, words=None):
 
 
 def reordered(places, script, second):
-    return reading(places, script).reordered(Reranker(second, Casing({}, filler_is_cased=False)))
+    return reading(places, script).reordered(second)
 
 
 def test_an_attacker_has_what_the_line_tells(tmp_path):
