@@ -49,7 +49,7 @@ def test_every_compression_gives_the_same_lines(tmp_path):
 
 DAMAGED = {name: COMPRESSIONS[name](TEXT)[:-6] for name in ("gzip", "bzip2", "xz", "zstandard")}
 DAMAGED |= {
-    # It has no end mark: only what breaks inside its head can be told.
+    # It has no end mark: only a cut inside its head is noticed.
     "compress": COMPRESSIONS["compress"](TEXT)[:2],
     "other bytes": zstandard.compress(TEXT)[:8] + b"\xff" * 40,
 }

@@ -53,7 +53,7 @@ def test_candidates_are_whole_words_that_the_model_sees_as_in_the_filled_sentenc
     for word, spaced, glued in zip(candidates.words, candidates.spaced, candidates.glued, strict=True):
         assert tokenizer.decode([int(spaced)]).strip() == tokenizer.decode([int(glued)]).strip() == word
         assert not tokenizer.convert_ids_to_tokens(int(spaced)).startswith("##")
-        # In a sentence, each stands as the one piece that is scored.
+        # In a sentence, each is the one piece that is scored.
         pieces = tokenizer(f"the {word}", add_special_tokens=False)["input_ids"]
         assert pieces[-1] == spaced or len(tokenizer.tokenize(word)) > 1
     index = candidates.words.index("cat")

@@ -34,7 +34,7 @@ def test_a_card_number_still_passes_the_check_and_another_does_not_have_to():
     for original, checks in (("4111111111111111", {0}), ("4111111111111112", set(range(10)))):
         made = [other_characters(original, random.Random(seed), letters=False) for seed in range(200)]
         assert set(map(luhn, made)) == checks
-    # Only behind a zero another one may stand first.
+    # Only after a zero may another one be first.
     made = [other_characters("07-½", random.Random(seed), letters=False) for seed in range(200)]
     assert {text[0] for text in made} == set("0123456789")
     assert all(re.fullmatch(r"\d\d-\d", text) for text in made)

@@ -179,7 +179,7 @@ def test_noisy_counts_bring_the_masked_words(corpus, bert, method):
 
 @pytest.mark.parametrize("method", ["log_linear", "unigram"])
 def test_a_counted_fill_and_its_report_are_functions_of_the_noisy_counts(corpus, bert, monkeypatch, method):
-    """Two sidecars with the same counts, and the same noise: who is given fill and report cannot tell them apart."""
+    """Two sidecars with the same counts and the same noise give equal fills and reports."""
     monkeypatch.setattr("tasks.filling.frequencies.counted_frequencies._secret", lambda *_: bytes(32))
     given = PRIVATE | ({"filler": bert} if method == "log_linear" else {})
     found = []

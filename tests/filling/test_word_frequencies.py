@@ -61,7 +61,7 @@ def test_noise_is_two_sided_geometric(ratio):
 
 
 def test_other_words_in_one_line_change_no_probability_by_more_than_epsilon_says(monkeypatch):
-    """Neighbours as far apart as can be, each with 1,500 keys: the noisy counts tell them apart, within e^epsilon."""
+    """The noisy counts of the most different neighbours, each with 1,500 keys, differ within e^epsilon."""
     monkeypatch.setattr(counted_frequencies_module, "posterior_rates", lambda noisy, *_: np.maximum(noisy, 0) + 1e-3)
     epsilon, common = 1.0, [line("queue")] * 3
     outcomes = []
@@ -133,7 +133,7 @@ def test_noise_belongs_to_the_key_the_documents_and_all_that_is_counted():
     digits = PUBLIC.words.index("digits")
     of_changed = [counts(changed, key, epsilon=1.0) for key in KEYS[:12]]
     assert any(one[digits] != other[digits] for one, other in zip(of_keys, of_changed, strict=True))
-    # Whoever could have the same noise for two divisions would learn the difference of the counts.
+    # The same noise for two divisions would show the difference of the counts.
     lines = [line("spectral"), line("digits"), line("queue")] * 20
     names = (["a"] * 60, ["a", "b"] * 30, ["other name"] * 60)
     one, other, same = (

@@ -111,7 +111,7 @@ def test_masked_words_and_the_rest_by_hand(text, bigram):
     nothing = values["masked_words"]["none"]
     assert (nothing["words"], nothing["perplexity"], nothing["perplexity_known_ci"]) == (0, None, None)
     assert nothing["perplexity_rest_known"] == values["perplexity_known"]
-    # Behind the first b stands <unk>, which is not known, and behind that b, which is certain.
+    # After the first b comes <unk>, which is not known, and then b, which is certain.
     behind = values["masked_words"]["first"]["behind"]
     assert {name: (each["targets"], each["perplexity"]) for name, each in behind.items() if each["targets"]} == {
         "2 words": (1, pytest.approx(1))

@@ -129,7 +129,7 @@ TUNED_BASE = "tuned_fillers.minilm_tuned.base"
             20,
             "speech.recogniser.training: minimum_words (20) is above maximum_words (12); lower the one",
         ),
-        # Tables and ratios know the references by these names, and nothing else tells them apart.
+        # Tables and ratios know the references by these names alone.
         *(
             (f"filling.{name}", {"kind": "unigram"}, f"filling: {name!r} is what tables call one of the models")
             for name in ("no_language_model", "pretrained", "oracle", "baseline1", "dropped")

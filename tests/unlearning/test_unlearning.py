@@ -86,7 +86,7 @@ def test_secrets_are_forgotten_and_the_rest_is_not(known):
 
 
 def test_npo_is_the_papers_loss_and_begins_as_gradient_ascent():
-    """Held against its formula by automatic differentiation."""
+    """Its gradient is that of its formula by automatic differentiation."""
     sentence = torch.tensor([0, 0, 0, 1, 1])
     now = torch.tensor([-1.0, -0.5, -2.0, -4.0, -0.1], dtype=torch.float64, requires_grad=True)
     before = torch.tensor([-1.5, -0.5, -1.0, -0.3, -0.2], dtype=torch.float64)
