@@ -24,7 +24,7 @@ from flows.graph.graph import dvc_stages, open_repository
 from flows.runs.preparation import first_that_fits
 from flows.stages.asking import NUMBER, receive
 from flows.stages.executor import log_name
-from tasks.errors import ResourceError
+from tasks.errors import PASSING, ResourceError
 from tasks.files.separate_paths import overlap
 from tasks.ray_cluster import SHARE_OF_LABEL, connect, machines_with
 from tasks.settings.resources import ResourceSettings, StageNeeds
@@ -115,7 +115,7 @@ class Cluster:
                 "its Ray from this project's environment (.venv)"
             )
         except RayError as error:
-            reason = f"{LOST} ({type(error).__name__})"
+            return PASSING, f"palimpsest: error: {LOST} ({type(error).__name__})"
         return 1, f"palimpsest: error: {reason}"
 
     def _on_machines(
