@@ -7,7 +7,7 @@ import pytest
 
 from tasks.cli import main
 from tasks.corpora.sources.mail import ATTACHED, NO_TEXT, QUOTED
-from tasks.corpora.sources.text_files import FilesCorpus
+from tasks.corpora.sources.text_files import FilesCorpus, mail_documents
 from tasks.errors import CorpusError
 
 MAIL = (
@@ -144,6 +144,12 @@ HTML = part(b"<b>Second</b> part.", b"text/html")
 def test_all_parts_that_are_text_are_read_and_the_rest_is_counted(tmp_path, content, texts, left_out):
     (found,) = read(tmp_path / "a.eml", content)
     assert (found.texts, dict(found.left_out)) == (texts, left_out)
+
+
+def test_each_message_has_its_own_counts(tmp_path):
+    (tmp_path / "a.mbox").write_bytes(LINE + mixed(ONE, PICTURE) + b"\n" + LINE + mixed(TWO))
+    found = [(one.texts, dict(one.left_out)) for one in mail_documents(tmp_path / "a.mbox", None)]
+    assert found == [(BOTH[:1], {ATTACHED: 1}), (BOTH[1:], {})]
 
 
 @pytest.mark.parametrize(
