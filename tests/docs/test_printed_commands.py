@@ -50,7 +50,7 @@ IN_AN_EXPERIMENT = ("how-to/failed-stage", "how-to/upgrade", "how-to/delete")
 
 NOT_RUN = {
     r"INDEX": "needs a GPU and the index of a CUDA build",
-    r"pip (install|wheel|download)|git (clone|pull)|hf download|make install": "needs a network",
+    r"pip (install|wheel|download)|uv venv|git (clone|pull)|hf download|make install": "needs a network",
     r"make demo|make (test|lint|goldens|bench)": "runs for minutes or hours; CI runs test and lint",
     r"make docs": "tests/docs/test_site.py builds the site",
     r"^README: palimpsest (init|run|release)": "tests/flows/test_init_command.py runs the three commands as printed",
