@@ -9,14 +9,15 @@ transcript. So scores of different utterances have the scale of log-probabilitie
 its sum.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
 from tasks.errors import ModelError, ParameterError
 from tasks.model_source import locate_model, unreachable
+from tasks.speech.rescoring.nbest_lists import ScoredHypothesis
 from tasks.speech.rescoring.settings import WhisperSettings
 from tasks.spelling import nearest
 from tasks.torch_setup import stand_in_for_torchaudio_extension
@@ -47,50 +48,6 @@ def has_digits(text: str) -> bool:
     return any(character.isdigit() or character in _READ_ALOUD for character in text)
 
 
-class PieceHypothesis(NamedTuple):
-    """One transcript of a window."""
-
-    pieces: tuple[int, ...]
-    score: float
-    """In nats, corrected for the length."""
-    finished: bool
-    """Whether the end was reached within the allowed number of pieces."""
-
-
-@torch.inference_mode()
-def beam_search(
-    model: "WhisperForConditionalGeneration", encoded: torch.Tensor, prompt: Sequence[int], search: "GenerationConfig"
-) -> list[PieceHypothesis]:
-    """Transcripts of a window, the best first, as many as the beam is wide; ``encoded`` (S, D): the encoder's output.
-
-    ``prompt``: input of the decoder before the first piece. If no transcript has ended within the allowed number of
-    pieces, the best unfinished ones are returned.
-    """
-    from transformers.generation import GenerationMixin
-    from transformers.modeling_outputs import BaseModelOutput
-
-    # Whisper's own ``generate`` looks for time stamps, cuts long recordings, and does not return scores of all beams.
-    generated: Any = GenerationMixin.generate(
-        model,  # type: ignore[arg-type]  # the type of a model of transformers is no model of its own mixin
-        encoder_outputs=BaseModelOutput(encoded[None]),
-        decoder_input_ids=torch.tensor([prompt], device=encoded.device),
-        generation_config=search,
-        num_return_sequences=search.num_beams,
-        return_dict_in_generate=True,
-        output_scores=True,
-    )
-    end = search.eos_token_id
-    found = []
-    for ids, mean in zip(
-        generated.sequences[:, len(prompt) :].tolist(), generated.sequences_scores.tolist(), strict=True
-    ):
-        pieces = tuple(ids[: ids.index(end)] if end in ids else ids)
-        found.append(PieceHypothesis(pieces, mean, end in ids))
-    found = [one for one in found if one.finished] or found
-    scale = (len(found[0].pieces) + found[0].finished) ** search.length_penalty
-    return [one._replace(score=one.score * scale) for one in found]
-
-
 @dataclass(frozen=True, slots=True)
 class WhisperRecogniser:
     """A Whisper model with its tokenizer and feature extractor."""
@@ -112,11 +69,32 @@ class WhisperRecogniser:
         return str(self.tokenizer.decode(list(pieces), clean_up_tokenization_spaces=False)).strip()
 
     @torch.inference_mode()
-    def encode(self, samples: torch.Tensor) -> torch.Tensor:
-        """The encoder's output (S, D) for a recording (samples,) of at most ``longest`` samples."""
+    def decode(self, samples: torch.Tensor, search: "Search") -> tuple[list[ScoredHypothesis], bool]:
+        """Transcripts of a recording (samples,) of at most ``longest`` samples, the best first, as many as the beam is
+        wide; and whether they ended within the allowed number of pieces. If none did, they are the unfinished ones."""
+        from transformers.generation import GenerationMixin
+        from transformers.modeling_outputs import BaseModelOutput
+
         found = self.features(samples.numpy(), sampling_rate=SAMPLE_RATE, return_tensors="pt")
         features = found["input_features"].to(self.model.device, self.model.dtype)  # (1, bands, frames)
-        return self.model.model.encoder(features).last_hidden_state[0]
+        prompt, settings = search
+        # Whisper's own ``generate`` looks for time stamps, cuts long recordings, and does not return scores of all
+        # beams.
+        generated: Any = GenerationMixin.generate(
+            self.model,  # type: ignore[arg-type]  # the type of a model of transformers is no model of its own mixin
+            encoder_outputs=BaseModelOutput(self.model.model.encoder(features).last_hidden_state),
+            decoder_input_ids=torch.tensor([prompt], device=self.model.device),
+            generation_config=settings,
+            num_return_sequences=settings.num_beams,
+            return_dict_in_generate=True,
+            output_scores=True,
+        )
+        end, rows = settings.eos_token_id, generated.sequences[:, len(prompt) :].tolist()
+        scored = list(zip(rows, generated.sequences_scores.tolist(), strict=True))
+        ended = [(ids[: ids.index(end)], mean) for ids, mean in scored if end in ids]
+        best = ended or scored
+        scale = (len(best[0][0]) + bool(ended)) ** settings.length_penalty
+        return [ScoredHypothesis(self.text_of(pieces), mean * scale) for pieces, mean in best], bool(ended)
 
     def search(self, settings: WhisperSettings) -> "Search":
         """Prompt and search to decode a language without time stamps.
