@@ -10,7 +10,7 @@ from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.recogniser.recogniser import StreamingTranscriber
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
-from tasks.speech.streaming.partial_results import average_lag, erased_words, held_back, partial, read_partials
+from tasks.speech.streaming.stream_command import average_lag, erased_words, held_back, partial, read_partials
 
 SPOKEN = [(1, "we"), (2, "we wreck a"), (3, "we recognise speech"), (4, "we recognise speech now")]
 
