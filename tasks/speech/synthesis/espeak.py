@@ -11,7 +11,7 @@ import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tasks.errors import ResourceError, SpeechError
 
@@ -48,16 +48,6 @@ class _Event(ctypes.Structure):
 
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event))
-
-
-class Speech(NamedTuple):
-    """A synthesised text."""
-
-    samples: "numpy.ndarray"
-    """int16 (samples,) at 22,050 Hz."""
-    words: dict[int, int]
-    """Offset of each word in the text, to the sample at which it begins. Two words that the library speaks as one
-    (``of the``) have one entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +90,12 @@ class Synthesiser:
         self._accents = {path.name: path.relative_to(languages).as_posix() for path in files}
 
     def speak(self, text: str, voice: Voice) -> "numpy.ndarray":
-        """Speech, int16 (samples,) at 22,050 Hz; empty if there is nothing to speak.
+        """The samples of ``speak_words``; empty if there is nothing to speak."""
+        return self.speak_words(text, voice)[0]
 
-        Raises the errors of ``speak_words``.
-        """
-        return self.speak_words(text, voice).samples
-
-    def speak_words(self, text: str, voice: Voice) -> Speech:
-        """Speech with the beginnings of its words.
+    def speak_words(self, text: str, voice: Voice) -> "tuple[numpy.ndarray, dict[int, int]]":
+        """Speech, int16 (samples,) at 22,050 Hz; and for the offset of each word in the text, the sample at which it
+        begins. Two words that the library speaks as one (``of the``) have one entry.
 
         Raises ``SpeechError`` if it cannot speak with the voice, ``ResourceError`` if the library cannot be loaded.
         For an unknown timbre eSpeak NG uses its default.
@@ -121,7 +109,7 @@ class Synthesiser:
             finally:
                 library.espeak_Terminate()
                 _unload(library)
-        return Speech(numpy.frombuffer(speech, dtype=numpy.int16), words)
+        return numpy.frombuffer(speech, dtype=numpy.int16), words
 
     def accents(self, language: str) -> list[str]:
         """Varieties of a language (``es``: ``es``, ``es-419``); ``SpeechError`` if there is none."""

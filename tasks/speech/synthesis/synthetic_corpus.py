@@ -30,7 +30,7 @@ from tasks.languages.word_languages import spoken_languages
 from tasks.speech.audio.audio_file import resample
 from tasks.speech.audio.manifest import Utterance, write_manifest
 from tasks.speech.audio.settings import NoiseKind, SynthesisSettings, VoiceSet
-from tasks.speech.synthesis.espeak import SAMPLE_RATE, Speech, Synthesiser, Voice
+from tasks.speech.synthesis.espeak import SAMPLE_RATE, Synthesiser, Voice
 
 _SPEECH_CORNER = 500.0
 """Hz above which the long-term spectrum of speech falls, by about 9 dB an octave (Byrne et al. 1994)."""
@@ -195,9 +195,11 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
     for place, (voice, following) in enumerate(zip(voices, [*voices[1:], None], strict=True), start=1):
         if voice == following:
             continue
-        samples = speeches[voice].samples
-        begin = _sample(speeches[voice], begins[last]) if parts else 0
-        end = len(samples) if following is None else _sample(speeches[voice], begins[place])
+        samples, words = speeches[voice]
+        # Words begin at these samples; inside two words spoken as one, in proportion.
+        starts = numpy.interp(begins, sorted(words), [words[offset] for offset in sorted(words)]).round().astype(int)
+        begin = starts[last] if parts else 0
+        end = len(samples) if following is None else starts[place]
         part = samples[begin : end if following is None else end + _SEAM].astype(numpy.float64)
         if parts:
             # The cross-fade from the previous voice to this one.
@@ -208,12 +210,6 @@ def _cut_together(text: str, voices: Sequence[Voice], synthesiser: Synthesiser) 
         parts.append(part)
         last = place
     return numpy.concatenate(parts).round().astype(numpy.int16)
-
-
-def _sample(speech: Speech, position: int) -> int:
-    """The sample at which the word at this offset begins; inside two words spoken as one, in proportion."""
-    places = sorted(speech.words)
-    return round(float(numpy.interp(position, places, [speech.words[place] for place in places])))
 
 
 Reason = Literal["digits", "no_words", "other_script", "too_short", "too_long", "not_drawn", "not_spoken"]
@@ -319,13 +315,9 @@ def synthesise_corpus(text: str | Path, output: str | Path, settings: SynthesisS
 
 def _chosen(lines: Sequence[str], settings: SynthesisSettings, left_out: Counter[str]) -> list[tuple[int, str]]:
     """Line numbers, from 1, and sentences, in the order of the text."""
-    suitable = []
-    for number, line in enumerate(lines, start=1):
-        reason = why_not_spoken(line, settings.minimum_words, settings.maximum_words)
-        if reason is None:
-            suitable.append((number, line))
-        else:
-            left_out[reason] += 1
+    reasons = [why_not_spoken(line, settings.minimum_words, settings.maximum_words) for line in lines]
+    left_out.update(filter(None, reasons))
+    suitable = [each for each, reason in zip(enumerate(lines, start=1), reasons, strict=True) if not reason]
     wanted = len(suitable) if settings.sentences is None else min(settings.sentences, len(suitable))
     left_out["not_drawn"] += len(suitable) - wanted
     drawn = numpy.random.default_rng(settings.seed).permutation(len(suitable))[:wanted]
