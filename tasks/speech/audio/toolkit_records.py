@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ _PROBABILITIES = ("confidence", "probability")
 _REFERENCES = ("reference", "ref", "text", "transcript")
 _COSTS = ("ac_cost", "lm_cost", "acwt", "lmwt")
 """Files of costs in a folder of Kaldi; a hypothesis has the sum of all that are there."""
-_NUMBERED = re.compile(r"(.+)-(\d+)")
+_NUMBERED = re.compile(r"(.+)-\d+$")
 _TRN = re.compile(r"(.*)\(([^()\s]+)\)\s*")
 _CTM = re.compile(r"(\S+)\s+\S+\s+[\d.]+\s+[\d.]+\s+(\S+)(?:\s+[\d.]+)?\s*")
 _COMMENT = ";;"
@@ -47,17 +48,12 @@ def toolkit_records(path: str | Path, what: str = "file", *, nbest: bool = False
     damaged, or if a folder is of no known form; ``what`` names it.
     """
     path = Path(path)
+    first = "" if path.is_dir() else _first_line(path, what)
     if path.is_dir():
         yield from enumerate(_in_folder(path), start=1)
-        return
-    first = _first_line(path, what)
-    if first[:1] in ("{", "["):
-        for number, value in _json_values(path, first, what):
-            if isinstance(value, str):
-                yield number, value
-                continue
-            yield from enumerate((_renamed(record, path) for record in _records_in(value)), start=number)
-    elif nbest and _has_costs(path.parent):
+    elif first[:1] in ("{", "["):
+        yield from _of_json(path, first, what)
+    elif nbest and _costs(path.parent):
         yield from enumerate(_of_kaldi(path), start=1)
     elif _TRN.fullmatch(first):
         for number, line in enumerate(read_compressed_lines(path), start=1):
@@ -82,29 +78,32 @@ def _first_line(path: Path, what: str) -> str:
         raise SpeechError(str(error).replace("text file", what)) from None
 
 
-def _json_values(path: Path, first: str, what: str) -> Iterator[tuple[int, Any]]:
-    """The objects of JSON lines, or the value of a whole file."""
+def _of_json(path: Path, first: str, what: str) -> Numbered:
+    """The utterances of JSON lines, or of the value of a whole file: an array, or ``{"utts": {ID: ...}}``."""
+    values: Numbered | list[tuple[int, Any]] = read_json_lines(path, what)
+    with suppress(ValueError, RecursionError):
+        if not _is_object(first):
+            values = [(1, json.loads("\n".join(read_compressed_lines(path))))]
+    for number, value in values:
+        if isinstance(value, str):
+            yield number, value
+            continue
+        if isinstance(value, dict) and isinstance(value.get("utts"), dict):
+            value = [{"utterance_id": name, **one} for name, one in value["utts"].items() if isinstance(one, dict)]
+        records = value if isinstance(value, list) else [value]
+        yield from enumerate((_renamed(record, path) for record in records), start=number)
+
+
+def _is_object(line: str) -> bool:
     try:
-        is_line = isinstance(json.loads(first), dict)
+        return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
-        is_line = False
-    if not is_line:
-        try:
-            yield 1, json.loads("\n".join(read_compressed_lines(path)))
-            return
-        except (ValueError, RecursionError):
-            pass
-    yield from read_json_lines(path, what)
+        return False
 
 
-def _records_in(value: Any) -> Iterator[Any]:  # noqa: ANN401 - what JSON can hold
-    """The utterances of a value: itself, the entries of an array, or those of ``{"utts": {ID: ...}}``."""
-    if isinstance(value, list):
-        yield from value
-    elif isinstance(value, dict) and isinstance(value.get("utts"), dict):
-        yield from ({"utterance_id": name, **one} for name, one in value["utts"].items() if isinstance(one, dict))
-    else:
-        yield value
+def _first(record: Mapping[str, Any], keys: Iterable[str], kind: type = object) -> Any:  # noqa: ANN401 - JSON
+    """The value of the first of these keys that the record has with a value of this type; else ``None``."""
+    return next((record[key] for key in keys if key in record and isinstance(record[key], kind)), None)
 
 
 def _renamed(record: Any, path: Path) -> dict[str, Any] | str:  # noqa: ANN401 - what JSON can hold
@@ -115,21 +114,17 @@ def _renamed(record: Any, path: Path) -> dict[str, Any] | str:  # noqa: ANN401 -
     if not any(key in record for key in (*IDS, *_FILES)) and isinstance(record.get("segments"), list):
         # Whisper writes one file for each recording.
         found["utterance_id"] = path.stem
-    for key in IDS:
-        if isinstance(record.get(key), str | int) and not isinstance(record[key], bool):
-            found.setdefault("utterance_id", str(record[key]))
-    for key in _FILES:
-        if isinstance(record.get(key), str):
-            found.setdefault("utterance_id", Path(record[key]).stem)
-    entries = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), None)
+    names = [record.get(key) for key in IDS]
+    names = [str(name) for name in names if isinstance(name, str | int) and not isinstance(name, bool)]
+    file = _first(record, _FILES, str)
+    for name in (*names, *([] if file is None else [Path(file).stem])):
+        found.setdefault("utterance_id", name)
+    entries = _first(record, _LISTS, list)
     if entries is not None:
-        scores: list[Any] = next(
-            (record[key] for key in ("scores", "logprobs") if isinstance(record.get(key), list)), []
-        )
-        found["hypotheses"] = [
-            _hypothesis(entry, scores[place] if place < len(scores) else None) for place, entry in enumerate(entries)
-        ]
-        reference = next((record[key] for key in _REFERENCES if key in record), None)
+        scores = _first(record, ("scores", "logprobs"), list) or []
+        padded = [*scores, *[None] * len(entries)]
+        found["hypotheses"] = [_hypothesis(*pair) for pair in zip(entries, padded, strict=False)]
+        reference = _first(record, _REFERENCES)
         if reference is None and entries and isinstance(entries[0], dict) and "rec_text" in entries[0]:
             reference = entries[0].get("text")
         if reference is not None:
@@ -145,47 +140,40 @@ def _hypothesis(entry: Any, score: Any) -> Any:  # noqa: ANN401 - what JSON can 
         return {"text": entry[0], "score": entry[1]}
     if not isinstance(entry, dict):
         return entry
-    keys = ("rec_text", *_TEXTS) if "rec_text" in entry else _TEXTS
-    text = next((entry[key] for key in keys if key in entry), None)
+    of_espnet = "rec_text" in entry
     found = next((entry[key] for key in _SCORES if key in entry), score)
-    if isinstance(found, str) and "rec_text" in entry:
+    if isinstance(found, str) and of_espnet:
         found = _number(found)
     if found is None:
-        share = finite_number(next((entry[key] for key in _PROBABILITIES if key in entry), None))
+        share = finite_number(_first(entry, _PROBABILITIES))
         found = math.log(share) if share is not None and 0 < share <= 1 else None
-    return {"text": text, "score": found}
+    return {"text": entry["rec_text"] if of_espnet else _first(entry, _TEXTS), "score": found}
 
 
 def _in_folder(folder: Path) -> Iterator[dict[str, Any]]:
     best = sorted(folder.rglob("*best_recog"), key=lambda one: (one.parent, int(re.sub(r"\D", "", one.name) or 0)))
-    if best:
-        pairs = ((one / "text", [one / "score"]) for one in best)
-        yield from _lists(
-            (name, words, score) for text, files in pairs for name, words, score in _scored(text, files, 1)
-        )
-        return
     text = next((folder / name for name in ("text", "words_text") if (folder / name).is_file()), None)
-    if text is None:
+    if best:
+        yield from _lists(each for one in best for each in _scored(one / "text", [one / "score"], 1))
+    elif text:
+        yield from _of_kaldi(text)
+    else:
         raise SpeechError(f"folder {str(folder)!r} has neither '1best_recog' (ESPnet) nor 'text' (Kaldi). Give another")
-    yield from _of_kaldi(text)
 
 
-def _has_costs(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in _COSTS)
+def _costs(folder: Path) -> list[Path]:
+    return [folder / name for name in _COSTS if (folder / name).is_file()]
 
 
 def _of_kaldi(text: Path) -> Iterator[dict[str, Any]]:
-    costs = [text.parent / name for name in _COSTS if (text.parent / name).is_file()]
+    costs = _costs(text.parent)
     if not costs:
         raise SpeechError(
             f"folder {str(text.parent)!r} has no costs of the hypotheses. Write one of these files, as "
             f"'nbest-to-linear' does: {', '.join(_COSTS)}"
         )
     scored = _scored(text, costs, -1)
-    yield from _lists(
-        (found.group(1) if (found := _NUMBERED.fullmatch(name)) else name, words, score)
-        for name, words, score in scored
-    )
+    yield from _lists((_NUMBERED.sub(r"\1", name), words, score) for name, words, score in scored)
 
 
 def _scored(text: Path, files: Iterable[Path], sign: int) -> Iterator[tuple[str, str, float]]:
