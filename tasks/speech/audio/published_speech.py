@@ -70,12 +70,10 @@ _WSJ_ID = re.compile(r"[0-9a-z]{8}", re.IGNORECASE)
 
 
 def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
-    """The utterances of the chosen lists and folders in the order of their ids; the speaker is their first three
-    letters.
+    """The utterances of the chosen folders in the order of their ids; the speaker is their first three letters.
 
-    Left out and counted: recordings that exist only compressed with shorten, recordings without a transcript, and
-    utterances of a list without a recording. Raises ``SpeechError`` if the source, a list, or all transcripts are
-    missing.
+    Left out and counted: recordings that exist only compressed with shorten, and recordings without a transcript.
+    Raises ``SpeechError`` if the source or all transcripts are missing.
     """
     source = existing_source(settings.source, "the folder that holds the discs' folders")
     files = sorted(path for path in source.rglob("*") if path.is_file())
@@ -86,13 +84,7 @@ def read_wsj_speech(settings: WallStreetJournalSpeech) -> Recordings:
         )
     recordings = Recordings([])
     audio = _audio(files, source, settings.folders)
-    wanted = set(audio)
-    if settings.lists:
-        listed = set().union(*(_listed(source / name) for name in settings.lists))
-        for name in sorted(listed - wanted):
-            recordings.leave_out("no_recording", name)
-        wanted &= listed
-    for name in sorted(wanted):
+    for name in sorted(audio):
         if name not in words:
             recordings.leave_out("no_transcript", name)
         elif is_shortened(audio[name]):
@@ -134,17 +126,3 @@ def _audio(files: list[Path], source: Path, folders: list[str]) -> dict[str, Pat
         if not folders or names[path] & set(folders):
             audio.setdefault(path.stem.lower(), path)
     return audio
-
-
-_LISTED = re.compile(r"(?!;)(?:.*[/\\])?\s*([0-9a-z]{8})(?:\.wv1)?\s*", re.IGNORECASE)
-"""A line of an index file: ``11_13_1: wsj0/si_et_20/440/440c0401.wv1``, with or without the ending."""
-
-
-def _listed(index: Path) -> set[str]:
-    """Utterances of an index file."""
-    if not index.is_file():
-        raise SpeechError(f"list {str(index)!r} does not exist; 'lists' are index files relative to the source")
-    names = {match[1].lower() for line in read_lines(index) if (match := _LISTED.fullmatch(line))}
-    if not names:
-        raise SpeechError(f"list {str(index)!r} names no utterance; it should have lines 'DISC: FOLDER/NAME.wv1'")
-    return names

@@ -75,9 +75,6 @@ class WallStreetJournalSpeech(_Recordings):
     kind: Literal["wsj"]
     source: SourcePath
     """Folder that holds the discs' folders; recordings as ``.wav`` or ``.flac`` instead of, or next to, ``.wv1``."""
-    lists: list[str] = Field(default_factory=list)
-    """The publisher's index files (``doc/indices/test/nvp/si_et_20.ndx``), relative to ``source``, to choose
-    utterances; empty for all. This one has the paper's test utterances, WSJ eval92."""
     folders: list[str] = Field(default_factory=list)
     """Names of folders, such as ``si_et_20``, to choose recordings below them; empty for all."""
 
