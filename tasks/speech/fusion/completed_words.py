@@ -6,13 +6,16 @@ replaces its letter costs. So nothing is counted twice, and a finished sentence 
 words are scored every few frames, all at once, and have their letter costs until then.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.sequence_tree import ROOT, SequenceTree
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import NodeTable, Scorer
+from tasks.speech.search.scorer import Scorer
 
 LETTER = 1.6
 """Cost of a letter in nats until the word is scored: SmolLM2-135M's average for the letters of correct sentences
@@ -25,6 +28,10 @@ class CompletedWords(Scorer):
     An estimate has letter costs for complete words that are not scored yet.
     """
 
+    columns: ClassVar[Mapping[str, type]] = {
+        "history": np.int64, "length": np.int64, "value": np.float64, "estimate": np.float64, "settled": np.bool_
+    }  # fmt: skip
+
     def __init__(self, model: WholeWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
         # Apostrophes at either end of a word are no letters, as in normalisation.
@@ -36,15 +43,12 @@ class CompletedWords(Scorer):
         super().start(tree, states)
         self._model.start()
         self._open: list[str] = [""]
-        self._nodes = NodeTable(
-            history=np.int64, length=np.int64, value=np.float64, estimate=np.float64, settled=np.bool_
-        )
-        self._nodes["settled"][ROOT] = True
+        self.nodes["settled"][ROOT] = True
 
     def extend(self, first: int) -> None:
         """Spell the words of the nodes from ``first`` on, and estimate their values."""
         parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        history, length, value, estimate, settled = (column[parents] for column in self._nodes.values())
+        history, length, value, estimate, settled = (column[parents] for column in self.nodes.values())
         for place, (parent, unit) in enumerate(zip(parents.tolist(), units.tolist(), strict=True)):
             before = self._open[parent]
             if self._units.begins[unit]:
@@ -52,13 +56,13 @@ class CompletedWords(Scorer):
                 before = ""
             self._open.append(before + self._units.letters[unit])
         cost = LETTER * self._letters[units]
-        self._nodes.add(
+        self.nodes.add(
             first,
             history=history,
             length=np.where(self._units.begins[units], 0, length) + self._letters[units],
             value=value - cost,
             estimate=np.where(settled, value, estimate) - cost,
-            settled=settled & (history == self._nodes["history"][parents]),
+            settled=settled & (history == self.nodes["history"][parents]),
         )
 
     def _closed(self, history: int, letters: str) -> int:
@@ -68,18 +72,18 @@ class CompletedWords(Scorer):
 
     def settle(self, nodes: np.ndarray) -> None:
         """Score the complete words of these nodes (N,) with the model, in one call for each word of a sentence."""
-        nodes = np.unique(nodes[~self._nodes["settled"][nodes]])
+        nodes = np.unique(nodes[~self.nodes["settled"][nodes]])
         if not len(nodes):
             return
-        histories = self._nodes["history"][nodes]
+        histories = self.nodes["history"][nodes]
         self._model.read(histories)
-        self._nodes["value"][nodes] = self._model.values(histories) - LETTER * self._nodes["length"][nodes]
-        self._nodes["settled"][nodes] = True
+        self.nodes["value"][nodes] = self._model.values(histories) - LETTER * self.nodes["length"][nodes]
+        self.nodes["settled"][nodes] = True
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each sequence (N,); settled nodes have no other estimate."""
-        is_estimate = estimated & ~self._nodes["settled"][nodes]
-        return np.where(is_estimate, self._nodes["estimate"][nodes], self._nodes["value"][nodes])
+        is_estimate = estimated & ~self.nodes["settled"][nodes]
+        return np.where(is_estimate, self.nodes["estimate"][nodes], self.nodes["value"][nodes])
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Negative letter costs of each unit (1, V - 1)."""
@@ -87,12 +91,12 @@ class CompletedWords(Scorer):
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values less the letter costs of the units; estimates after a complete word."""
-        closes = self._units.begins[units] & (self._nodes["length"][nodes] > 0)
+        closes = self._units.begins[units] & (self.nodes["length"][nodes] > 0)
         return self.values(nodes, estimated) - LETTER * self._letters[units], estimated | closes
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
-        before = self._nodes["history"][nodes].tolist()
+        before = self.nodes["history"][nodes].tolist()
         history = np.array([self._closed(*each) for each in zip(before, (self._open[n] for n in nodes), strict=True)])
         self._model.read(history)
         return self._model.values(history) + self._model.sentence_ends(history)

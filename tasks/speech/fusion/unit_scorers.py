@@ -4,6 +4,9 @@ A language model over units is a folder of kind ``transformer`` or ``ngram`` who
 in order. It needs no look-ahead. A model of other units would give meaningless scores, so it is refused.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 import torch
 
@@ -15,72 +18,59 @@ from tasks.language_model.sequence_tree import SequenceTree
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 from tasks.speech.recogniser.units import WORD_BEGIN, Units
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import NodeTable, UnitScorer
+from tasks.speech.search.scorer import UnitScorer
 
 _SPECIAL = len(SPECIAL_TOKENS)
 
 
 class SpelledUnits:
-    """Letters of each unit, and whether it begins a word."""
+    """Letters of each unit, and whether it begins a word; no unit spans two words."""
 
     def __init__(self, units: Units) -> None:
-        """Raises ``ModelError`` if a unit spans two words."""
         self.letters = [str(units.decode([index])) for index in range(len(units.pieces))]
         self.has_letters = np.array([bool(letters) for letters in self.letters])
         marked = np.array([piece.startswith(WORD_BEGIN) for piece in units.pieces])
         self.begins = marked & (self.has_letters | np.array([piece == WORD_BEGIN for piece in units.pieces]))
-        across = sum(" " in letters for letters in self.letters)
-        across += sum(WORD_BEGIN in piece[1:] for piece in units.pieces)
-        if across:
-            raise ModelError(
-                f"{across} units of the recogniser span two words; a language model of words cannot be fused with it"
-            )
 
 
 class WordCounts(UnitScorer):
     """Number of words; a word begins with its first letter."""
 
+    columns: ClassVar[Mapping[str, type]] = {"value": np.float64, "inside": np.bool_}
+
     def __init__(self, units: SpelledUnits) -> None:
         self._units = units
 
-    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
-        """Start with a tree that has only the root."""
-        super().start(tree, states)
-        self._inside = NodeTable(word=np.bool_)
-
     def rows(self, nodes: np.ndarray) -> np.ndarray:
         """1 for each unit that begins a word after each node, else 0 (N, V - 1)."""
-        begins = self._units.begins | ~self._inside["word"][nodes][:, None]
+        begins = self._units.begins | ~self.nodes["inside"][nodes][:, None]
         return (self._units.has_letters & begins).astype(np.float32)
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on."""
         super().extend(first)
         parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        inside = self._inside["word"][parents] & ~self._units.begins[units]
-        self._inside.add(first, word=inside | self._units.has_letters[units])
+        inside = self.nodes["inside"][parents] & ~self._units.begins[units]
+        self.nodes.add(first, inside=inside | self._units.has_letters[units])
 
 
 class ZeroEncoder(UnitScorer):
     """Minus the score of the transducer's internal language model: predictor and joiner without a signal, over units
     only (Variani et al. 2020, section 4.2)."""
 
-    def start(self, tree: SequenceTree, states: PredictorStates) -> None:
-        """Start with a tree that has only the root."""
-        super().start(tree, states)
-        self._states = states
-
     @torch.inference_mode()
     def rows(self, nodes: np.ndarray) -> np.ndarray:
         """Minus the log-probability of each unit after each node (N, V - 1)."""
-        self._states.extend()
-        outputs = self._states.outputs(nodes)
-        logits = self._states.join(torch.zeros_like(outputs), outputs)[:, : self.tree.units]
+        self.states.extend()
+        outputs = self.states.outputs(nodes)
+        logits = self.states.join(torch.zeros_like(outputs), outputs)[:, : self.tree.units]
         return -torch.log_softmax(logits, dim=1).cpu().numpy()
 
 
 class UnitModel(UnitScorer):
     """A language model over the recogniser's units."""
+
+    columns: ClassVar[Mapping[str, type]] = {"value": np.float64, "history": np.int64}
 
     def __init__(self, model: NextWords, pieces: list[str]) -> None:
         """Raises ``ModelError`` if the model's units are not the recogniser's."""
@@ -91,11 +81,10 @@ class UnitModel(UnitScorer):
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
         super().start(tree, states)
-        self._histories = NodeTable(number=np.int64)
         self._model.start(self._columns)
 
     def _log_probabilities(self, nodes: np.ndarray) -> torch.Tensor:
-        return torch.log_softmax(self._model.scores(self._histories["number"][nodes]), dim=1)
+        return torch.log_softmax(self._model.scores(self.nodes["history"][nodes]), dim=1)
 
     def rows(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each unit after each node (N, V - 1)."""
@@ -104,8 +93,8 @@ class UnitModel(UnitScorer):
     def extend(self, first: int) -> None:
         """Score the nodes from ``first`` on."""
         super().extend(first)
-        before = self._histories["number"][self.tree.parent[first:]]
-        self._histories.add(first, number=self._model.extend(before, self.tree.unit[first:] + _SPECIAL))
+        before = self.nodes["history"][self.tree.parent[first:]]
+        self.nodes.add(first, history=self._model.extend(before, self.tree.unit[first:] + _SPECIAL))
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""

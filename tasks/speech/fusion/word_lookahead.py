@@ -11,6 +11,9 @@ A word outside the vocabulary has the probability of the unknown word times a fi
 prefix could still become such a word, so this floor is part of each sum.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 
 from tasks.language_model.language_models import NextWords
@@ -20,7 +23,7 @@ from tasks.speech.fusion.next_word_distributions import NextWordDistributions
 from tasks.speech.fusion.unit_scorers import SpelledUnits
 from tasks.speech.fusion.word_beginnings import EMPTY, SortedVocabulary, WordBeginnings
 from tasks.speech.search.predictor_states import PredictorStates
-from tasks.speech.search.scorer import NodeTable, Scorer
+from tasks.speech.search.scorer import Scorer
 
 FIRST = 0
 """The history before the first word."""
@@ -32,6 +35,12 @@ ten thousand."""
 
 class WordLookahead(Scorer):
     """Log-probability of the complete words and of the words that begin like the open one."""
+
+    columns: ClassVar[Mapping[str, type]] = {
+        "history": np.int64, "word": np.int64, "complete": np.float64, "whole": np.bool_, "estimate": np.float64,
+        "ahead": np.float64, "settled": np.bool_,
+    }  # fmt: skip
+    """``whole``: whether the score of the complete words is no estimate; ``settled``: whether no part is one."""
 
     def __init__(self, model: NextWords, units: SpelledUnits) -> None:
         self._model, self._units = model, units
@@ -48,28 +57,18 @@ class WordLookahead(Scorer):
         every = np.arange(len(self._units.letters))
         alone = self._look_first(self._beginnings.extended(np.full(len(every), EMPTY), every))
         self._most = np.where(self._units.begins, alone, 0.0).astype(np.float32)[None]
-        # ``whole``: whether the score of the complete words is no estimate; ``settled``: whether no part is one.
-        self._nodes = NodeTable(
-            history=np.int64,
-            word=np.int64,
-            complete=np.float64,
-            whole=np.bool_,
-            estimate=np.float64,
-            ahead=np.float64,
-            settled=np.bool_,
-        )
-        self._nodes["settled"][ROOT] = self._nodes["whole"][ROOT] = True
+        self.nodes["settled"][ROOT] = self.nodes["whole"][ROOT] = True
         self._frames = 0
 
     def extend(self, first: int) -> None:
         """Compute the complete words of the nodes from ``first`` on, and their estimates."""
         parents, units = self.tree.parent[first:], self.tree.unit[first:]
-        history, word, complete, whole, *_ = (column[parents] for column in self._nodes.values())
-        closing, complete = self._closed(parents, units, ~self._nodes["settled"][parents])
-        whole[closing] &= self._nodes["settled"][parents[closing]]
+        history, word, complete, whole, *_ = (column[parents] for column in self.nodes.values())
+        closing, complete = self._closed(parents, units, ~self.nodes["settled"][parents])
+        whole[closing] &= self.nodes["settled"][parents[closing]]
         history[closing] = self._model.extend(history[closing], self._ids(word[closing]))
         word = self._grown(word, units)
-        self._nodes.add(
+        self.nodes.add(
             first,
             history=history,
             word=word,
@@ -89,7 +88,7 @@ class WordLookahead(Scorer):
 
         An estimate scores the word as the first of a sentence.
         """
-        history, word, complete = (self._nodes[name][nodes] for name in ("history", "word", "complete"))
+        history, word, complete = (self.nodes[name][nodes] for name in ("history", "word", "complete"))
         closing = np.flatnonzero(self._units.begins[units] & self._beginnings.has_letter(word))
         given = np.where(estimated[closing], FIRST, history[closing])
         complete[closing] += self._own(given, word[closing])
@@ -97,38 +96,38 @@ class WordLookahead(Scorer):
 
     def settle(self, nodes: np.ndarray) -> None:
         """Ask the model for the distributions after the words of these nodes (N,), in one call."""
-        nodes = np.unique(nodes[~self._nodes["settled"][nodes]])
+        nodes = np.unique(nodes[~self.nodes["settled"][nodes]])
         if not len(nodes):
             return
-        history, word = self._nodes["history"][nodes], self._nodes["word"][nodes]
+        history, word = self.nodes["history"][nodes], self.nodes["word"][nodes]
         levels = self._levels_that_are_not_whole(nodes)
         asked = [history[self._beginnings.has_letter(word)]]
         for level in levels:
             parents = self.tree.parent[level]
             closed = self._units.begins[self.tree.unit[level]] & self._beginnings.has_letter(
-                self._nodes["word"][parents]
+                self.nodes["word"][parents]
             )
-            asked.append(self._nodes["history"][parents[closed]])
+            asked.append(self.nodes["history"][parents[closed]])
         self._distributions.ensure(np.concatenate(asked))
         for level in reversed(levels):
             known = np.zeros(len(level), dtype=bool)
-            self._nodes["complete"][level] = self._closed(self.tree.parent[level], self.tree.unit[level], known)[1]
-            self._nodes["whole"][level] = True
-        self._nodes["ahead"][nodes] = self._look(history, word)
-        self._nodes["settled"][nodes] = True
+            self.nodes["complete"][level] = self._closed(self.tree.parent[level], self.tree.unit[level], known)[1]
+            self.nodes["whole"][level] = True
+        self.nodes["ahead"][nodes] = self._look(history, word)
+        self.nodes["settled"][nodes] = True
 
     def _levels_that_are_not_whole(self, nodes: np.ndarray) -> list[np.ndarray]:
         """The nodes whose complete words have no known log-probability, then such parents of theirs, and so on."""
         levels = []
-        while len(nodes := np.unique(nodes[~self._nodes["whole"][nodes]])):
+        while len(nodes := np.unique(nodes[~self.nodes["whole"][nodes]])):
             levels.append(nodes)
             nodes = self.tree.parent[nodes]
         return levels
 
     def values(self, nodes: np.ndarray, estimated: np.ndarray) -> np.ndarray:
         """Score of each sequence (N,); an estimate scores the open word as a first word."""
-        open_word = np.where(estimated, self._nodes["estimate"][nodes], self._nodes["ahead"][nodes])
-        return self._nodes["complete"][nodes] + open_word
+        open_word = np.where(estimated, self.nodes["estimate"][nodes], self.nodes["ahead"][nodes])
+        return self.nodes["complete"][nodes] + open_word
 
     def bounds(self, nodes: np.ndarray) -> np.ndarray:
         """Upper bound on the score that each unit adds (1, V - 1); for a unit that begins a word, its estimate."""
@@ -136,24 +135,24 @@ class WordLookahead(Scorer):
 
     def ahead(self, nodes: np.ndarray, units: np.ndarray, estimated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value inside a word; an estimate at the beginning of a word, except the first word."""
-        before = self._nodes["word"][nodes]
+        before = self.nodes["word"][nodes]
         _, found = self._closed(nodes, units, estimated)
         word = self._grown(before, units)
         is_estimate = estimated | (self._units.begins[units] | (before == EMPTY)) & (word != EMPTY)
         found[is_estimate] += self._look_first(word[is_estimate])
-        found[~is_estimate] += self._look(self._nodes["history"][nodes[~is_estimate]], word[~is_estimate])
+        found[~is_estimate] += self._look(self.nodes["history"][nodes[~is_estimate]], word[~is_estimate])
         return found, is_estimate
 
     def retain(self, nodes: np.ndarray) -> None:
         """Drop distributions that only other nodes need."""
         self._frames += 1
         if self._frames % _FRAMES_BETWEEN_CLEARINGS == 0:
-            self._distributions.retain(np.append(self._nodes["history"][nodes], FIRST))
+            self._distributions.retain(np.append(self.nodes["history"][nodes], FIRST))
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """Log-probability of each sequence as a whole sentence (N,)."""
         self.settle(nodes)
-        history, word, complete = (self._nodes[name][nodes] for name in ("history", "word", "complete"))
+        history, word, complete = (self.nodes[name][nodes] for name in ("history", "word", "complete"))
         closing = np.flatnonzero(self._beginnings.has_letter(word))
         complete[closing] += self._own(history[closing], word[closing])
         history[closing] = self._model.extend(history[closing], self._ids(word[closing]))

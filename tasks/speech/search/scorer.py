@@ -1,7 +1,7 @@
 """Scorers: parts that a beam search adds to the transducer's score, such as a language model's log-probability."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -35,9 +35,12 @@ class Scorer:
     at once.
     """
 
+    columns: ClassVar[Mapping[str, type]]
+    """Names and types of the numbers that are stored for each node."""
+
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
-        self.tree = tree
+        self.tree, self.states, self.nodes = tree, states, NodeTable(**self.columns)
 
     def extend(self, first: int) -> None:
         """Add the new nodes from ``first`` on; their parents are older."""
@@ -69,10 +72,11 @@ class Scorer:
 class UnitScorer(Scorer):
     """A scorer that knows the score of every unit after a node at once."""
 
+    columns: ClassVar[Mapping[str, type]] = {"value": np.float64}
+
     def start(self, tree: SequenceTree, states: PredictorStates) -> None:
         """Start with a tree that has only the root."""
         super().start(tree, states)
-        self.nodes = NodeTable(value=np.float64)
         # No node has the number -1.
         self._known, self._rows = np.full(1, -1), np.zeros((1, tree.units), dtype=np.float32)
 
