@@ -3,10 +3,10 @@
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -55,8 +55,7 @@ _NO_END = ("without an End-Of-Stream flag", "lacks an end-of-stream bit", "Junk 
 """libsndfile's notes on an OGG file that does not end properly."""
 
 
-@dataclass(frozen=True, slots=True)
-class AudioFacts:
+class AudioFacts(NamedTuple):
     """Facts from the header of an audio file."""
 
     seconds: float
@@ -71,17 +70,14 @@ def audio_facts(path: str | Path, *, maximum_seconds: float = math.inf) -> Audio
     import soundfile
 
     with open_audio(path, maximum_seconds) as file:
-        try:
+        with suppress(soundfile.LibsndfileError):
             file.seek(file.frames - 1)
-            reaches_its_end = len(file.read(1)) == 1
-        except soundfile.LibsndfileError:
-            reaches_its_end = False
-        if not reaches_its_end:
-            raise SpeechError(
-                f"audio file {str(path)!r} is cut off: its header says {file.frames} samples and the last cannot be "
-                "read; copy it again"
-            )
-        return AudioFacts(file.frames / file.samplerate, file.samplerate, file.channels)
+            if len(file.read(1)):
+                return AudioFacts(file.frames / file.samplerate, file.samplerate, file.channels)
+        raise SpeechError(
+            f"audio file {str(path)!r} is cut off: its header says {file.frames} samples and the last cannot be read; "
+            "copy it again"
+        )
 
 
 def read_audio(
@@ -136,7 +132,10 @@ def open_audio(path: str | Path, maximum_seconds: float = math.inf) -> "SoundFil
     try:
         file = soundfile.SoundFile(path)
     except (soundfile.LibsndfileError, TypeError):  # TypeError: raw samples, which have no header
-        raise SpeechError(f"audio file {name} is no {_readable(path)}; convert it, for example to FLAC") from None
+        found = "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
+        if is_shortened(path):
+            found = "audio that can be read here: it is NIST SPHERE compressed with shorten"
+        raise SpeechError(f"audio file {name} is no {found}; convert it, for example to FLAC") from None
     problem = _header_problem(file, maximum_seconds)
     if problem:
         file.close()
@@ -149,13 +148,6 @@ def is_shortened(path: str | Path) -> bool:
     with open(path, "rb") as stream:
         header = stream.read(1024)
     return header.startswith(b"NIST_1A") and b"shorten" in header
-
-
-def _readable(path: str | Path) -> str:
-    """Description of the expected file."""
-    if is_shortened(path):
-        return "audio that can be read here: it is NIST SPHERE compressed with shorten"
-    return "audio that can be read (WAV, FLAC, OGG, MP3 or AIFF)"
 
 
 def _header_problem(file: "SoundFile", maximum_seconds: float) -> str | None:

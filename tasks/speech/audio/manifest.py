@@ -39,6 +39,10 @@ class Utterance:
     """Whether the recording was synthesised from the text."""
     languages: tuple[str | None, ...] | None = None
     """A letter or code for each white-space word of the text, if given."""
+    span: tuple[float, float] | None = None
+    """Start and end in its recording in seconds, if it is still to be cut out."""
+    channel: int | None = None
+    """The channel of its recording (from 0), if it is one of several; it has a span, too."""
 
 
 def read_manifest(path: str | Path) -> list[Utterance]:
@@ -121,18 +125,10 @@ class Recordings:
 
     utterances: list[Utterance]
     left_out: dict[Reason, list[str]] = field(default_factory=dict)
-    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By utterance id, start and end in its recording in seconds, if it is a part of one."""
-    channels: dict[str, int] = field(default_factory=dict)
-    """By utterance id, the channel of its recording (from 0), if it is one of several; it has a span, too."""
 
     def leave_out(self, reason: Reason, utterance_id: str) -> None:
         """Record that an utterance is left out."""
         self.left_out.setdefault(reason, []).append(utterance_id)
-
-    def left_out_counts(self) -> dict[str, int]:
-        """Numbers of left-out utterances by reason."""
-        return {reason: len(names) for reason, names in sorted(self.left_out.items())}
 
     def left_out_sentence(self) -> str | None:
         """A sentence on the left-out utterances, with the first id of each reason; ``None`` if all are used."""
@@ -150,12 +146,13 @@ def check_recordings(recordings: Recordings, maximum_seconds: float, source: str
     """
     usable, headers = [], []
     for utterance in tqdm(recordings.utterances, desc="checking", unit=" files", disable=None, leave=False):
-        reason: Reason | None = None if normalise(utterance.text) else "no_words"
         try:
             facts = audio_facts(utterance.audio)
-            reason = reason or ("too_long" if facts.seconds > maximum_seconds else None)
+            reason: Reason | None = "too_long" if facts.seconds > maximum_seconds else None
         except SpeechError:
-            reason = reason or "unreadable"
+            reason = "unreadable"
+        if not normalise(utterance.text):
+            reason = "no_words"
         if reason:
             recordings.leave_out(reason, utterance.utterance_id)
         else:
@@ -196,14 +193,9 @@ def recording_seconds(utterances: Iterable[Utterance], maximum_seconds: float) -
         try:
             seconds.append(audio_facts(utterance.audio, maximum_seconds=maximum_seconds).seconds)
         except SpeechError as error:
-            problems.append(recording_problem(utterance, error))
+            problems.append(f"utterance {utterance.utterance_id!r}: {error}")
     fail_with_recordings(problems)
     return seconds
-
-
-def recording_problem(utterance: Utterance, error: SpeechError) -> str:
-    """The problem of a recording, for ``fail_with_recordings``."""
-    return f"utterance {utterance.utterance_id!r}: {error}"
 
 
 def fail_with_recordings(problems: Sequence[str]) -> None:

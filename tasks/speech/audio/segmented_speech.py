@@ -51,9 +51,8 @@ def read_kaldi(settings: KaldiSpeech) -> Recordings:
         if audio is None:
             recordings.leave_out("no_recording", name)
             continue
-        recordings.utterances.append(Utterance(name, audio, text, of_speakers.get(name)))
-        if name in segments:
-            recordings.spans[name] = segments[name][1:]
+        span = segments[name][1:] if name in segments else None
+        recordings.utterances.append(Utterance(name, audio, text, of_speakers.get(name), span=span))
     for name in segments.keys() - texts.keys():
         recordings.leave_out("no_transcript", name)
     return recordings
@@ -139,35 +138,31 @@ def cut_segments(recordings: Recordings, folder: Path, maximum_seconds: float) -
 
     Segments that have no word, are too long, or lie outside their recording are left out and counted.
     """
-
     usable: list[Utterance] = []
     with atomic_folder(folder, private=True) as new:
         for number, utterance in enumerate(tqdm(recordings.utterances, desc="cutting", disable=None, leave=False)):
-            name = utterance.utterance_id
-            if name in recordings.spans:
-                begin, end = recordings.spans[name]
+            if utterance.span:
                 path = f"{number:07d}.flac"
-                reason: Reason | None = "too_long" if end - begin > maximum_seconds else "no_words"
-                if normalise(utterance.text) and end - begin <= maximum_seconds:
-                    reason = _cut(utterance.audio, begin, end, recordings.channels.get(name), new / path)
-                if reason:
-                    recordings.leave_out(reason, name)
+                if reason := _cut(utterance, utterance.span, maximum_seconds, new / path):
+                    recordings.leave_out(reason, utterance.utterance_id)
                     continue
-                utterance = replace(utterance, audio=folder.absolute() / path)
+                utterance = replace(utterance, audio=folder.absolute() / path, span=None, channel=None)
             usable.append(utterance)
     recordings.utterances = usable
 
 
-def _cut(recording: Path, begin: float, end: float, channel: int | None, output: Path) -> Reason | None:
-    """Write a part of a recording, from and to these seconds, or return why it cannot be used.
-
-    ``channel``: the only one to write, from 0; ``None`` for all.
-    """
+def _cut(utterance: Utterance, span: tuple[float, float], maximum_seconds: float, output: Path) -> Reason | None:
+    """Write a part of a recording, from and to these seconds, or return why it cannot be used."""
     import soundfile
 
-    seconds = end - begin
+    begin, end = span
+    seconds, channel = end - begin, utterance.channel
+    if seconds > maximum_seconds:
+        return "too_long"
+    if not normalise(utterance.text):
+        return "no_words"
     try:
-        with open_audio(recording) as file:
+        with open_audio(utterance.audio) as file:
             rate, missing = file.samplerate, end - file.frames / file.samplerate
             outside = channel is not None and not 0 <= channel < file.channels
             if outside or seconds <= 0 or begin < 0 or missing > min(_BEYOND_SECONDS, seconds / 2):

@@ -70,7 +70,7 @@ def speech_corpus(
     segments = Path(files.output) / "segments"
     recordings = _read(settings, segments)
     found = len(recordings.utterances) + sum(map(len, recordings.left_out.values()))
-    if recordings.spans:
+    if any(utterance.span for utterance in recordings.utterances):
         cut_segments(recordings, segments, settings.maximum_seconds)
     headers = check_recordings(recordings, settings.maximum_seconds, settings.source)
     seconds = sum(each.seconds for each in headers)
@@ -88,7 +88,7 @@ def speech_corpus(
         speakers=len({utterance.speaker for utterance in recordings.utterances if utterance.speaker is not None}),
         sample_rates={str(rate): count for rate, count in sorted(sample_rates.items())},
         several_channels=sum(each.channels > 1 for each in headers),
-        left_out=recordings.left_out_counts(),
+        left_out={reason: len(names) for reason, names in sorted(recordings.left_out.items())},
     )
     sentence = recordings.left_out_sentence()
     if sentence:
@@ -102,10 +102,9 @@ def speech_corpus(
 
 
 def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
-    from tasks.speech.audio.manifest import Recordings, read_manifest
     from tasks.speech.audio.published_speech import read_librispeech, read_wsj_speech
     from tasks.speech.audio.segmented_speech import read_kaldi, read_parquet_speech
-    from tasks.speech.audio.toolkit_manifests import read_toolkit_manifest
+    from tasks.speech.audio.toolkit_manifests import read_any_manifest
 
     match settings:
         case LibriSpeech():
@@ -116,7 +115,7 @@ def _read(settings: RecordedSpeech, segments: Path) -> "Recordings":
             return read_kaldi(settings)
         case ParquetSpeech():
             return read_parquet_speech(settings, segments)
-    return read_toolkit_manifest(settings.source) or Recordings(read_manifest(settings.source))
+    return read_any_manifest(settings.source)
 
 
 def _speak(settings: SyntheticSpeech, files: SpeechCorpusFiles) -> Report:

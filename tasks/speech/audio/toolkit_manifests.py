@@ -13,42 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.text_lines import finite_number
-from tasks.speech.audio.manifest import Recordings, Utterance
+from tasks.speech.audio.manifest import Recordings, Utterance, read_manifest
 from tasks.speech.audio.segmented_speech import found_recording
 from tasks.speech.audio.utterance_lines import read_json_lines, read_records
 
 _ROUNDING = 0.05
 """Seconds by which the end of a whole recording may differ from its length."""
-Part = tuple[Utterance | str, tuple[float, float] | None, int | None]
-"""An utterance, or the id of one without a recording; its span in seconds; and its channel, if there are several."""
 
 
-def read_toolkit_manifest(path: str | Path) -> Recordings | None:
-    """The utterances of a manifest of NeMo, or of Lhotse's cuts; ``None`` if the file is neither.
+def read_any_manifest(path: str | Path) -> Recordings:
+    """The utterances of a manifest of NeMo, of Lhotse's cuts, or of one of our own (``read_manifest``).
 
-    Utterances without a recording are left out and counted. Raises ``SpeechError`` that lists lines of another form.
+    Those of a toolkit without a recording are left out and counted. Raises ``SpeechError`` that lists lines of another
+    form.
     """
     lines = list(read_json_lines(path, "manifest"))
     first = next((record for _, record in lines if isinstance(record, dict)), {})
-    divide = next(
-        (of for key, of in (("audio_filepath", _of_nemo), ("supervisions", _of_lhotse)) if key in first), None
-    )
+    divide = _of_nemo if "audio_filepath" in first else _of_lhotse if "supervisions" in first else None
     if divide is None:
-        return None
+        return Recordings(read_manifest(path))
     records = (
         (number, each) for number, one in lines for each in ([one] if isinstance(one, str) else list(divide(one)))
     )
     parts = read_records(path, partial(_part, Path(path).absolute().parent), "manifest", records=records)
-    recordings = Recordings([])
-    for name, (utterance, span, channel) in parts.items():
-        if isinstance(utterance, str):
+    recordings = Recordings([utterance for utterance in parts.values() if utterance])
+    for name, utterance in parts.items():
+        if utterance is None:
             recordings.leave_out("no_recording", name)
-            continue
-        recordings.utterances.append(utterance)
-        if span is not None:
-            recordings.spans[name] = span
-        if channel is not None:
-            recordings.channels[name] = channel
     return recordings
 
 
@@ -88,12 +79,12 @@ def _of_lhotse(cut: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _part(folder: Path, record: dict[str, Any]) -> Part | list[str]:
+def _part(folder: Path, record: dict[str, Any]) -> Utterance | list[str] | None:
+    """An utterance, problems of its line, or nothing if it has no recording."""
     if "problem" in record:
         return [record["problem"]]
-    name, text, audio = str(record.get("utterance_id")), record.get("text"), record.get("audio")
+    text, audio, channel, speaker = (record.get(key) for key in ("text", "audio", "channel", "speaker"))
     begin, seconds = (finite_number(record.get(key)) for key in ("begin", "seconds"))
-    channel, speaker = record.get("channel"), record.get("speaker")
     wrong = {
         "has no text": not isinstance(text, str),
         "has no path of an audio file": not isinstance(audio, str) or "\0" in audio,
@@ -104,6 +95,7 @@ def _part(folder: Path, record: dict[str, Any]) -> Part | list[str]:
         return problems
     found = found_recording(str(audio), folder)
     if found is None:
-        return name, None, None
-    utterance = Utterance(name, found, str(text), None if speaker is None else str(speaker))
-    return utterance, None if begin is None or seconds is None else (begin, begin + seconds), channel
+        return None
+    span = None if begin is None or seconds is None else (begin, begin + seconds)
+    spoken = None if speaker is None else str(speaker)
+    return Utterance(str(record.get("utterance_id")), found, str(text), spoken, span=span, channel=channel)

@@ -20,12 +20,13 @@ from tasks.batches import batches_that_fit
 from tasks.errors import SpeechError
 from tasks.files.atomic_file import atomic_writer
 from tasks.speech.audio.audio_file import read_audio
-from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_problem, recording_seconds
+from tasks.speech.audio.manifest import Utterance, fail_with_recordings, recording_seconds
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.word_errors.references import read_references
 
 FORMAT = "palimpsest encoded speech 1"
 _PREFIX = "utterance/"
+_FACTS = ("seconds", "frame_seconds", "synthetic")
 _BATCH_SECONDS = 60.0
 """Seconds of speech in a batch, about, with padding."""
 
@@ -74,14 +75,8 @@ def write_encoded(path: str | Path, speech: EncodedSpeech, store: Literal["float
             raise SpeechError(
                 f"the encoding of {name.removeprefix(_PREFIX)!r} is not finite as {store}; leave its recording out"
             )
-    document = {
-        "format": FORMAT,
-        "recogniser": speech.recogniser_hash,
-        "utterance_ids": speech.utterance_ids,
-        "seconds": dict(speech.seconds),
-        "frame_seconds": speech.frame_seconds,
-        "synthetic": speech.synthetic,
-    }
+    document = {"format": FORMAT, "recogniser": speech.recogniser_hash, "utterance_ids": speech.utterance_ids}
+    document |= {name: getattr(speech, name) for name in _FACTS}
     with atomic_writer(path, private=True, binary=True) as stream:
         stream.write(save(tensors, metadata={"palimpsest": json.dumps(document)}))
 
@@ -100,8 +95,7 @@ def read_encoded(path: str | Path) -> EncodedSpeech:
             tensors = {name: stream.get_tensor(f"{_PREFIX}{name}") for name in document["utterance_ids"]}
     except (SafetensorError, ValueError):
         raise SpeechError(f"encoded speech {str(path)!r} is damaged; run 'palimpsest encode-speech' again") from None
-    facts = {name: document[name] for name in ("seconds", "frame_seconds", "synthetic")}
-    return EncodedSpeech(recogniser_hash=document["recogniser"], tensors=tensors, **facts)
+    return EncodedSpeech(document["recogniser"], tensors=tensors, **{name: document[name] for name in _FACTS})
 
 
 @dataclass(frozen=True)
@@ -160,7 +154,7 @@ def encode_utterances(
                     if len(signal) > features.window_samples:
                         signals[each.utterance_id] = signal
                 except SpeechError as error:
-                    problems.append(recording_problem(each, error))
+                    problems.append(f"utterance {each.utterance_id!r}: {error}")
             # After a problem the run will fail, but all other damaged recordings must be reported too.
             if signals and not problems:
                 started = time.perf_counter()
