@@ -18,7 +18,7 @@ from tasks.speech.recogniser.folder import load_recogniser
 from tasks.speech.rescoring.settings import SearchSettings
 from tasks.speech.search.beam_search import beam_search
 from tasks.speech.synthesis.synthetic_corpus import Synthesiser, draw_noise, draw_voices, synthesise
-from tasks.speech.word_errors.word_errors import count_errors
+from tasks.speech.word_errors.word_errors import ALL, count_errors
 
 RECOGNISER = "models/recogniser"
 BEAM, PEER_UNITS_A_FRAME = 5, 10
@@ -78,5 +78,5 @@ def _speech(recogniser: Any, utterances: int) -> tuple[list[str], list[Any]]:
 def _word_error_rate(recogniser: Any, found: list[tuple[int, ...]], texts: list[str]) -> float:
     names = [f"{index:04d}" for index in range(len(texts))]
     heard = {name: recogniser.units.decode(units) for name, units in zip(names, found, strict=True)}
-    counts = count_errors(dict(zip(names, texts, strict=True)), heard)
-    return float(counts.errors.sum() / counts.words.sum())
+    counts = count_errors(dict(zip(names, texts, strict=True)), heard).of(ALL)
+    return float(counts.errors.sum() / counts.units.sum())

@@ -51,7 +51,7 @@ OF_COMMANDS = (
     "mlflow.store.tracking.sqlalchemy_store tasks.audit.text_attacks tasks.audit.twin tasks.filling.filled_corpus "
     "tasks.filling.masked_lm.weighing tasks.language_model.divided_model tasks.language_model.evaluation.perplexity "
     "tasks.language_model.training tasks.language_model.transformer.scoring tasks.parameters.parameter_file "
-    "tasks.speech.fusion.fuse_stage"
+    "tasks.speech.fusion.fusion_weights"
 ).split()
 """Modules that the commands below import only when they run."""
 FORKED = (

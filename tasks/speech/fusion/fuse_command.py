@@ -15,7 +15,9 @@ examples:
       --test-manifest test.jsonl --model models/adapted --output fused.jsonl --report fused.json
 """
 
-from typing import Annotated
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.command import StageCommand
 from tasks.errors import ParameterError
@@ -23,8 +25,17 @@ from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.rescoring.rescore_command import FusedFiles
+from tasks.speech.audio.utterance_lines import given_languages, placed_languages
+from tasks.speech.rescoring.nbest_lists import NbestList, ScoredHypothesis, write_nbest
 from tasks.speech.rescoring.settings import FuseSettings
+from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
+from tasks.speech.word_errors.references import measure_overlap
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
+from tasks.speech.word_errors.word_errors import EQUAL, align_words
+
+if TYPE_CHECKING:
+    from tasks.speech.recogniser.units import Units
+    from tasks.speech.search.beam_search import Hypothesis
 
 SUMMARY = "decode encoded speech, fused with a language model"
 
@@ -61,10 +72,7 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     from tasks.torch_setup import set_up_torch
 
     set_up_torch(resources.threads)
-    from tasks.speech.fusion.fuse_stage import fused_numbers
-    from tasks.speech.word_errors.error_counts_file import error_warnings, shown_rate
-
-    measured = fused_numbers(files, settings)
+    measured = _fused(files, settings)
     synthetic = " of synthetic speech" if measured["synthetic_speech"] else ""
     weights = ""
     if files.model:
@@ -85,6 +93,95 @@ def fuse(settings: FuseSettings, files: FuseFiles, cell: Cell, resources: Resour
     return report
 
 
+def _fused(files: FuseFiles, settings: FuseSettings) -> dict[str, Any]:
+    """All numbers of the report; writes the requested files."""
+    from tasks.speech.fusion.fusion_weights import NAMES, fusion_scorers, read_weights, tuned_weights, weighted
+    from tasks.speech.recogniser.encoded_speech import read_transcribed
+    from tasks.speech.recogniser.folder import load_recogniser
+    from tasks.speech.search.beam_search import recognise
+
+    recogniser = load_recogniser(files.recogniser)
+    test = read_transcribed(files.test, files.test_manifest, recogniser)
+    measured: dict[str, Any] = {
+        **dict.fromkeys(NAMES),
+        "internal_lm": settings.fusion.internal_lm if files.model else None,
+        "recogniser_hash": recogniser.hash,
+        "units_hash": recogniser.units.hash,
+        "synthetic_speech": test.encoded.synthetic,
+        "overlap": None,
+    }
+    # Cheap steps that can fail come before the search.
+    groups = files.word_groups(test.references, files.test_manifest, settings.word_errors)
+    if files.training_text:
+        measured["overlap"] = measure_overlap(test.references.values(), files.training_text)
+    fusion = None
+    if files.model:
+        given = read_weights(files.weights, settings, recogniser) if files.weights else None
+        scorers, vocabulary = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
+        measured["model_vocabulary_hash"] = vocabulary
+        if given is None:
+            dev = read_transcribed(str(files.dev), str(files.dev_manifest), recogniser)
+            given, measured["dev"] = tuned_weights(scorers, dev, settings, recogniser)
+        measured |= given.by_name
+        fusion = weighted(scorers, given.by_name)
+    units = recogniser.units
+    started = time.perf_counter()
+    lists = recognise(recogniser, test.frames, settings.search, fusion)
+    seconds = time.perf_counter() - started
+    best = {name: hypotheses[0].units for name, hypotheses in zip(test.encoded.utterance_ids, lists, strict=True)}
+    texts = {name: units.decode(ids) for name, ids in best.items()}
+    if units.languages:
+        recognised = {name: (texts[name], units.languages_of(ids)) for name, ids in best.items()}
+        said = given_languages(files.test_manifest, units.languages)
+        measured |= _token_language_numbers(test.references, said, recognised, units.languages)
+    errors = files.count(test.references, texts, groups, listing_path(files.output))
+    measured |= measure_errors(errors, settings.word_errors)
+    names = test.encoded.utterance_ids
+    write_nbest(files.output, [_as_nbest(*each, test.references, units) for each in zip(names, lists, strict=True)])
+    audio_seconds = sum(test.encoded.seconds.values())
+    return measured | {
+        "audio_seconds": audio_seconds,
+        "decode_seconds": seconds,
+        "real_time_factor": seconds / audio_seconds if audio_seconds else None,
+    }
+
+
+def _token_language_numbers(
+    references: Mapping[str, str],
+    given: Mapping[str, Sequence[str | None]],
+    found: Mapping[str, tuple[str, Sequence[str]]],
+    languages: Collection[str],
+) -> dict[str, Any]:
+    """Number of recognised words in one of the ``languages`` by the references, and the share whose units have that
+    language.
+
+    By utterance id, ``given``: the language of each white-space word of the reference; ``found``: the text and the
+    language of each of its words.
+    """
+    known = [name for name in given if name in found]
+    said = [placed_languages(references[name], given[name]) for name in known]
+    heard = [found[name] for name in known]
+    aligned = align_words([words for words, _ in said], [text.split() for text, _ in heard]).alignments if known else []
+    pairs = [
+        (expected[at], emitted[there])
+        for chunks, (_, expected), (_, emitted) in zip(aligned, said, heard, strict=True)
+        for chunk in chunks
+        if chunk.type == EQUAL
+        for at, there in enumerate(range(chunk.hyp_start_idx, chunk.hyp_end_idx), chunk.ref_start_idx)
+        if expected[at] in languages
+    ]
+    right = sum(language == emitted for language, emitted in pairs)
+    return {"token_languages": len(pairs), "token_languages_right": right / len(pairs) if pairs else None}
+
+
+def _as_nbest(name: str, hypotheses: "list[Hypothesis]", references: Mapping[str, str], units: "Units") -> NbestList:
+    """The list of an utterance; units that spell the same words are merged, best score first."""
+    texts: dict[str, float] = {}
+    for hypothesis in hypotheses:
+        texts.setdefault(units.decode(hypothesis.units), hypothesis.score)
+    return NbestList(name, references[name], tuple(ScoredHypothesis(*entry) for entry in texts.items()))
+
+
 class FuseCommand(StageCommand[FuseSettings, FuseFiles]):
     """The stage; settings of fusion have no use without a language model."""
 
@@ -93,12 +190,5 @@ class FuseCommand(StageCommand[FuseSettings, FuseFiles]):
         return [] if files.model else ["fusion"]
 
 
-COMMAND = FuseCommand(
-    name="fuse",
-    stage=fuse,
-    settings=FuseSettings,
-    files=FuseFiles,
-    section={"search": "speech.search", "fusion": "speech.fusion", "word_errors": "speech.word_errors"},
-    labels=("dataset", "technique", "filler", "method", "seed"),
-    seed=None,
-)
+SECTIONS = {"search": "speech.search", "fusion": "speech.fusion", "word_errors": "speech.word_errors"}
+COMMAND = FuseCommand("fuse", fuse, FuseSettings, FuseFiles, SECTIONS, labels=CELL, seed=None)

@@ -24,7 +24,6 @@ import numpy as np
 from pydantic import Field
 from rapidfuzz.distance import Levenshtein
 
-from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError, SpeechError
 from tasks.language_model.causal_lm.next_words import WholeWords
 from tasks.language_model.normalisation import normalise
@@ -37,7 +36,7 @@ from tasks.speech.fusion.word_lookahead import WordLookahead
 from tasks.speech.recogniser.encoded_speech import TranscribedSpeech
 from tasks.speech.recogniser.recogniser import Recogniser
 from tasks.speech.rescoring.settings import FusionSettings, InternalModel, TuneFusionSettings
-from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, tune
+from tasks.speech.rescoring.tuning import BONUS, INTERNAL, LM, ScoredHypotheses, padded, tune
 from tasks.speech.search.beam_search import Fusion, Hypothesis, recognise
 from tasks.speech.search.scorer import Scorer, sentence_scores
 
@@ -92,13 +91,9 @@ class FusionWeights(Settings):
         """The weights alone."""
         return {name: getattr(self, name) for name in NAMES}
 
-    def write(self, path: str | Path) -> None:
-        """Write a private file of one line of JSON."""
-        write_lines(path, [json.dumps(self.model_dump(mode="json"))], private=True)
-
 
 def read_weights(path: str | Path, settings: TuneFusionSettings, recogniser: Recogniser) -> FusionWeights:
-    """The weights of a file that ``FusionWeights.write`` wrote.
+    """The weights of a file of 'palimpsest tune-fusion'.
 
     Raises ``ParameterError`` if it is no such file, or belongs to another recogniser or other settings.
     """
@@ -178,16 +173,14 @@ class DevLists:
 
     def hypotheses(self) -> ScoredHypotheses:
         """All hypotheses so far (U, H)."""
-        shape = len(self._entries), max(map(len, self._entries))
-        score, divisor, errors = np.full(shape, -np.inf), np.ones(shape), np.zeros(shape, dtype=np.int64)
-        parts = {name: np.zeros(shape) for name in self._scorers}
-        for index, entries in enumerate(self._entries):
-            for place, (found, wrong) in enumerate(entries.values()):
-                score[index, place], divisor[index, place] = found.transducer, len(found.units) + 2
-                errors[index, place] = wrong
-                for name, value in found.parts.items():
-                    parts[name][index, place] = value
-        return ScoredHypotheses(score=score, errors=errors, parts=parts, divisor=divisor)
+        rows = [list(entries.values()) for entries in self._entries]
+        found = [[hypothesis for hypothesis, _ in row] for row in rows]
+        return ScoredHypotheses(
+            score=padded([[one.transducer for one in row] for row in found], -np.inf),
+            errors=padded([[wrong for _, wrong in row] for row in rows], 0).astype(np.int64),
+            parts={name: padded([[one.parts[name] for one in row] for row in found], 0.0) for name in self._scorers},
+            divisor=padded([[len(one.units) + 2 for one in row] for row in found], 1.0),
+        )
 
 
 def tuned_weights(

@@ -9,9 +9,11 @@ example:
       --model models/oracle --output weights.json
 """
 
+import json
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.text_lines import write_lines
 from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -52,8 +54,9 @@ def tune_fusion(
     dev = read_transcribed(files.dev, files.dev_manifest, recogniser)
     scorers, vocabulary = fusion_scorers(files.model, settings.fusion.internal_lm, recogniser)
     weights, numbers = tuned_weights(scorers, dev, settings, recogniser)
-    weights.write(files.output)
-    measured = weights.model_dump(mode="json") | {"model_vocabulary_hash": vocabulary, "dev": numbers}
+    found = weights.model_dump(mode="json")
+    write_lines(files.output, [json.dumps(found)], private=True)
+    measured = found | {"model_vocabulary_hash": vocabulary, "dev": numbers}
     shown = (
         f"LM weight {weights.lm_weight:g}, insertion bonus {weights.insertion_bonus:g}: word error rate on dev "
         f"{numbers['wer']:.2%}, without a language model {numbers['wer_alone']:.2%}"
@@ -61,12 +64,7 @@ def tune_fusion(
     return Report(measured, dev_warnings(numbers), shown=shown)
 
 
+SECTIONS = {"search": "speech.search", "fusion": "speech.fusion"}
 COMMAND = StageCommand(
-    name="tune-fusion",
-    stage=tune_fusion,
-    settings=TuneFusionSettings,
-    files=TuneFusionFiles,
-    section={"search": "speech.search", "fusion": "speech.fusion"},
-    labels=("dataset",),
-    seed=None,
+    "tune-fusion", tune_fusion, TuneFusionSettings, TuneFusionFiles, SECTIONS, labels=("dataset",), seed=None
 )

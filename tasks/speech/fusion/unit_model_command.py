@@ -126,24 +126,15 @@ def _train(
         model.initialise(settings.pretraining.seed)
         return model, vocabulary
 
+    texts = files.input, files.valid
     return train_transformer(
-        "unit-language-model",
-        settings.pretraining,
-        build,
-        (files.input, files.valid),
-        files,
-        resources,
-        curve,
+        "unit-language-model", settings.pretraining, build, texts, files, resources, curve,
         encode=lambda path, _vocabulary: encode_units(path, units),
-    )
+    )  # fmt: skip
 
 
+PARTS = ("architecture", "pretraining", "kind", "{kind}")
 COMMAND = TrainingCommand(
-    name="unit-language-model",
-    stage=unit_language_model,
-    settings=UnitModelSettings,
-    files=UnitModelFiles,
-    section="language_model",
-    parts=("architecture", "pretraining", "kind", "{kind}"),
+    "unit-language-model", unit_language_model, UnitModelSettings, UnitModelFiles, "language_model", PARTS,
     defaults=partial(usual_kind, "ngram"),
-)
+)  # fmt: skip

@@ -77,11 +77,4 @@ def encode_speech(settings: EncodingSettings, files: EncodingFiles, cell: Cell, 
     return report
 
 
-COMMAND = StageCommand(
-    name="encode-speech",
-    stage=encode_speech,
-    settings=EncodingSettings,
-    files=EncodingFiles,
-    section={},
-    labels=("dataset",),
-)
+COMMAND = StageCommand("encode-speech", encode_speech, EncodingSettings, EncodingFiles, section={}, labels=("dataset",))

@@ -13,12 +13,12 @@ from torch.nn.functional import ctc_loss
 
 from tasks.errors import SpeechError
 from tasks.speech.recogniser.recogniser import FeatureStatistics, transcribe
-from tasks.speech.recogniser.settings import RecogniserArchitecture, RecogniserTraining
-from tasks.speech.recogniser.speech_batches import SpeechBatch, pad_targets
+from tasks.speech.recogniser.settings import RecogniserTraining
+from tasks.speech.recogniser.speech_batches import SpeechBatch, SpeechBatches, pad_targets
 from tasks.speech.recogniser.training_speech import TrainingSpeech
 from tasks.speech.recogniser.transducer_loss import transducer_loss
 from tasks.speech.recogniser.units import Units
-from tasks.speech.word_errors.word_errors import count_errors
+from tasks.speech.word_errors.word_errors import ALL, count_errors
 from tasks.training.loop import Training
 
 if TYPE_CHECKING:
@@ -103,54 +103,24 @@ def greedy_decode(model: "RNNT", blank: int, encoded: Sequence[Tensor]) -> list[
 _BATCH = 16
 
 
-class ValidSpeech:
-    """Held-out utterances with their features, the same at every validation."""
+ValidUtterance = tuple[str, list[int], Tensor]
+"""Words, units and normalised features of a held-out utterance, the same at every validation."""
 
-    def __init__(
-        self,
-        speech: TrainingSpeech,
-        units: Units,
-        statistics: FeatureStatistics,
-        architecture: RecogniserArchitecture,
-        limit: int,
-    ) -> None:
-        """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` if all are silent."""
-        self.units, self.architecture = units, architecture
-        self.utterances: list[tuple[str, list[int], Tensor]] = []
-        """Words, units and normalised features of each utterance."""
-        rows = range(min(limit, len(speech.texts)))
-        for row in sorted(rows, key=lambda row: (float(speech.seconds[row]), row)):
-            if (features := speech.features(row, 0)) is not None:
-                of_words = speech.languages[row] if speech.languages else None
-                ids = units.encode(speech.texts[row], of_words)
-                self.utterances.append((speech.texts[row], ids, statistics.normalise(features)))
-        if not self.utterances:
-            raise SpeechError("the held-out speech is silent; give other speech to measure progress on")
 
-    @torch.no_grad()
-    def measure(self, network: RecogniserNetwork, rank: int = 0, ranks: int = 1) -> list[float]:
-        """Sums over this rank's utterances: loss in nats, units, word errors, words.
-
-        The network is in evaluation mode afterwards.
-        """
-        network.eval()
-        device = next(network.parameters()).device
-        utterances = self.utterances[rank::ranks]
-        loss, found = 0.0, dict[str, str]()
-        for start in range(0, len(utterances), _BATCH):
-            _, targets, features = zip(*utterances[start : start + _BATCH], strict=True)
-            encoded = transcribe(network.model, features, self.architecture)
-            frames = torch.tensor([len(each) for each in encoded], device=device)
-            padded, lengths = (each.to(device) for each in pad_targets(targets))
-            stacked = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True).to(device)  # (B, T', D)
-            loss += float(network.loss_of(stacked, frames, padded, lengths))
-            for ids in greedy_decode(network.model, self.units.blank, encoded):
-                found[str(len(found))] = self.units.decode(ids)
-        if not utterances:
-            return [0.0] * 4
-        errors = count_errors({str(row): text for row, (text, _, _) in enumerate(utterances)}, found)
-        units = sum(len(ids) for _, ids, _ in utterances)
-        return [loss, float(units), float(errors.errors.sum()), float(errors.words.sum())]
+def valid_utterances(
+    speech: TrainingSpeech, units: Units, statistics: FeatureStatistics, limit: int
+) -> list[ValidUtterance]:
+    """The first ``limit`` utterances of ``speech``, sorted by length. ``SpeechError`` if all are silent."""
+    found: list[ValidUtterance] = []
+    rows = range(min(limit, len(speech.texts)))
+    for row in sorted(rows, key=lambda row: (float(speech.seconds[row]), row)):
+        if (features := speech.features(row, 0)) is not None:
+            of_words = speech.languages[row] if speech.languages else None
+            ids = units.encode(speech.texts[row], of_words)
+            found.append((speech.texts[row], ids, statistics.normalise(features)))
+    if not found:
+        raise SpeechError("the held-out speech is silent; give other speech to measure progress on")
+    return found
 
 
 class RecogniserTrainingModule(Training):
@@ -164,7 +134,8 @@ class RecogniserTrainingModule(Training):
     loss_names = ("train_loss", "encoder_loss")
     model: RecogniserNetwork
     settings: RecogniserTraining
-    valid: ValidSpeech | None
+    valid: list[ValidUtterance] | None
+    batches: SpeechBatches
 
     def training_step(self, part: tuple[SpeechBatch, float], batch_index: int) -> Tensor:
         """Loss of this rank's utterances in nats, by the divisor of the batch."""
@@ -173,10 +144,30 @@ class RecogniserTrainingModule(Training):
         self.note(divisor, loss, encoder_loss, seconds=batch.seconds)
         return loss + _ENCODER_LOSS_WEIGHT * encoder_loss
 
+    @torch.no_grad()
     def measure(self) -> list[float]:
-        """The loss in nats, units, word errors and words."""
+        """Sums over this rank's held-out utterances: loss in nats, units, word errors, words.
+
+        The network is in evaluation mode afterwards.
+        """
         assert self.valid is not None
-        return self.valid.measure(self.model, self.batches.plan.rank, self.batches.plan.world_size)
+        network, units, plan = self.model.eval(), self.batches.units, self.batches.plan
+        utterances = self.valid[plan.rank :: plan.world_size]
+        loss, found = 0.0, dict[str, str]()
+        for start in range(0, len(utterances), _BATCH):
+            _, targets, features = zip(*utterances[start : start + _BATCH], strict=True)
+            encoded = transcribe(network.model, features, self.batches.architecture)
+            frames = torch.tensor([len(each) for each in encoded], device=self.device)
+            padded, lengths = (each.to(self.device) for each in pad_targets(targets))
+            stacked = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True).to(self.device)  # (B, T', D)
+            loss += float(network.loss_of(stacked, frames, padded, lengths))
+            for ids in greedy_decode(network.model, units.blank, encoded):
+                found[str(len(found))] = units.decode(ids)
+        if not utterances:
+            return [0.0] * 4
+        errors = count_errors({str(row): text for row, (text, _, _) in enumerate(utterances)}, found)
+        words, wrong, _ = errors.of(ALL)
+        return [loss, float(sum(len(ids) for _, ids, _ in utterances)), float(wrong.sum()), float(words.sum())]
 
     def valid_values(self, sums: list[float]) -> dict[str, float]:
         """Loss and word error rate."""

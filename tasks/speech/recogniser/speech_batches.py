@@ -6,8 +6,8 @@ A step has the same utterances for any number of ranks, and so has a resumed run
 
 import signal
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -51,8 +51,7 @@ _BATCHES_SORTED_TOGETHER = 20
 """Number of batches whose utterances are sorted by length together: little padding, yet random batches."""
 
 
-@dataclass(frozen=True)
-class SpeechBatch:
+class SpeechBatch(NamedTuple):
     """The part of one optimiser step that one rank computes."""
 
     features: Tensor
@@ -69,11 +68,6 @@ class SpeechBatch:
     """0 if the rank has no utterance and computes on silence to stay in step with the others; else 1."""
     seconds: float
     """Duration of the utterances."""
-
-    def to(self, device: torch.device | str) -> "SpeechBatch":
-        """This batch on another device."""
-        moved = {name: getattr(self, name).to(device) for name in ("features", "lengths", "targets", "target_lengths")}
-        return replace(self, **moved)
 
 
 class SpeechBatches(Batches):
@@ -93,7 +87,8 @@ class SpeechBatches(Batches):
         self.architecture, self.training = settings.architecture, settings.training
         self.augmentation, self.seed = settings.augmentation, settings.training.seed
         languages: Iterable[Sequence[str | None] | None] = speech.languages or repeat(None, len(speech.texts))
-        self.units = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
+        self.units = units
+        self.ids = [units.encode(text, of_words) for text, of_words in zip(speech.texts, languages, strict=True)]
         super().__init__(self.training.epochs, plan)
 
     def order(self, epoch: int, share: float = 1.0) -> list[np.ndarray]:
@@ -115,7 +110,7 @@ class SpeechBatches(Batches):
 
     def targets(self, step: Step) -> int:
         """Number of units of a step, over all processes."""
-        return sum(len(self.units[row]) for row in step.rows)
+        return sum(len(self.ids[row]) for row in step.rows)
 
     def made(self, numbers: range) -> Iterator[SpeechBatch]:
         """The batches of these numbers; silent utterances are counted."""
@@ -147,12 +142,12 @@ class SpeechBatches(Batches):
                 if is_augmented:
                     drawer = np.random.default_rng([self.seed, epoch, row])
                     features = hide_parts(features, self.augmentation, drawer)
-                heard.append((features, self.units[row]))
+                heard.append((features, self.ids[row]))
         silent = len(chosen) - len(heard)
         own = len(heard) > 0
         if not own:
             silence = torch.zeros(self.architecture.segment_frames, len(self.statistics.mean))
-            heard = [(silence, self.units[rows[0]])]
+            heard = [(silence, self.ids[rows[0]])]
         features, lengths = pad_features([features for features, _ in heard], self.architecture)
         targets, target_lengths = pad_targets([units for _, units in heard])
         sound = self.speech.settings

@@ -57,9 +57,5 @@ def train_recogniser(
 
 
 COMMAND = TrainingCommand(
-    name="train-recogniser",
-    stage=train_recogniser,
-    settings=TrainedRecogniser,
-    files=RecogniserFiles,
-    section="speech.recogniser",
+    "train-recogniser", train_recogniser, TrainedRecogniser, RecogniserFiles, section="speech.recogniser"
 )

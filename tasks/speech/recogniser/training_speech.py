@@ -3,8 +3,9 @@
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from torch import Tensor
@@ -29,6 +30,9 @@ _SPOKEN_CHARACTERS_PER_SECOND = 20.0
 """Rough rate of synthesised speech; the true length is known only after synthesis."""
 
 
+Line = TypeVar("Line")
+
+
 class TrainingSpeech(ABC):
     """Utterances with their words; their sound may change from epoch to epoch."""
 
@@ -45,6 +49,12 @@ class TrainingSpeech(ABC):
         self.settings = settings
         self.left_out: Counter[str] = Counter()
         """Counts of unused utterances by reason."""
+
+    def used(self, lines: Iterable[Line], why_not: Callable[[Line], str | None]) -> list[Line]:
+        """The lines without a reason to leave them out; the others are counted."""
+        reasons = [(line, why_not(line)) for line in lines]
+        self.left_out.update(reason for _, reason in reasons if reason)
+        return [line for line, reason in reasons if not reason]
 
     @abstractmethod
     def features(self, index: int, epoch: int, *, is_quiet: bool = False) -> Tensor | None:
@@ -72,17 +82,11 @@ class RecordedSpeech(TrainingSpeech):
         usable."""
         super().__init__(features)
         self._maximum_seconds = training.maximum_seconds
-        worded = []
-        for utterance in read_manifest(manifest):
-            reason = _wrong_length(len(normalise(utterance.text)), training)
-            self.left_out.update([reason] if reason else [])
-            worded += [] if reason else [utterance]
+        worded = self.used(read_manifest(manifest), lambda one: _wrong_words(len(normalise(one.text)), training))
         lengths = recording_seconds(worded, math.inf)
-        limits = SHORTEST_SECONDS, training.maximum_seconds
-        chosen = [pair for pair in zip(worded, lengths, strict=True) if limits[0] <= pair[1] <= limits[1]]
-        self.left_out["too_long"] = sum(length > limits[1] for length in lengths)
-        self.left_out["too_short"] = sum(length < limits[0] for length in lengths)
-        self.left_out += Counter()  # without zeros
+        chosen = self.used(
+            zip(worded, lengths, strict=True), lambda pair: _wrong_length(pair[1], training.maximum_seconds)
+        )
         if not chosen:
             raise SpeechError(
                 f"manifest {str(manifest)!r}: none of the {self.left_out.total()} utterances is of a length that the "
@@ -117,11 +121,16 @@ class RecordedSpeech(TrainingSpeech):
         return hash_of(self.settings.model_dump_json(), ids, self.texts, self.seconds)
 
 
-def _wrong_length(words: int, training: RecogniserTraining) -> str | None:
+def _wrong_words(words: int, training: RecogniserTraining) -> str | None:
     """The reason why an utterance of so many words is left out, or ``None``."""
     if words < training.minimum_words:
         return "too_few_words" if words else "without_words"
     return "too_many_words" if words > training.maximum_words else None
+
+
+def _wrong_length(seconds: float, maximum: float) -> str | None:
+    """The reason why an utterance of so many seconds is left out, or ``None``."""
+    return "too_long" if seconds > maximum else "too_short" if seconds < SHORTEST_SECONDS else None
 
 
 _VOICE_STREAM = 7
@@ -141,11 +150,7 @@ class SyntheticSpeech(TrainingSpeech):
         self.synthesis, self.seed = synthesis, training.seed
         lowest = max(synthesis.minimum_words, training.minimum_words)
         highest = min(synthesis.maximum_words, training.maximum_words)
-        sentences = []
-        for line in read_lines(text):
-            reason = why_not_spoken(line, lowest, highest)
-            self.left_out.update([reason] if reason else [])
-            sentences += [] if reason else [line]
+        sentences = self.used(read_lines(text), lambda line: why_not_spoken(line, lowest, highest))
         if not sentences:
             raise SpeechError(
                 f"text {str(text)!r}: none of its {self.left_out.total()} lines can be spoken (they have digits, no "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tasks.errors import ModelError, SpeechError
+from tasks.errors import SpeechError
 from tasks.language_model.normalisation import normalise
 from tasks.languages.word_languages import spoken_languages
 
@@ -22,20 +22,14 @@ class Units:
     based on concatenated tokenizer"). The blank is the id after the last piece."""
 
     def __init__(self, *models: bytes, languages: Sequence[str] = ()):
-        """``models`` are serialised SentencePiece models: one, or one for each of the ``languages``.
-
-        Raises ``ModelError`` if one is no SentencePiece model.
-        """
+        """``models`` are serialised SentencePiece models: one, or one for each of the ``languages``."""
         from sentencepiece import SentencePieceProcessor
 
         self.models, self.languages = models, tuple(languages)
         self.pieces: list[str] = []
         self._processors, self._begins, self._without_text = [], list[int](), set[int]()
         for model in models:
-            try:
-                processor = SentencePieceProcessor(model_proto=model)
-            except RuntimeError:
-                raise ModelError("the units are no SentencePiece model; fetch or make the recogniser again") from None
+            processor = SentencePieceProcessor(model_proto=model)
             self._processors.append(processor)
             self._begins.append(begin := len(self.pieces))
             for i in range(processor.get_piece_size()):

@@ -17,6 +17,8 @@ from tasks.options import WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
+from tasks.speech.rescoring.hypothesis_table import hypothesis_table
+from tasks.speech.rescoring.nbest_lists import drawn_lists, read_nbest, write_nbest
 from tasks.speech.rescoring.settings import NbestSource
 
 SUMMARY = "check n-best lists, and measure how much a language model can improve them"
@@ -31,9 +33,6 @@ class NbestFiles(StageFiles):
 
 def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Check, draw, count and write."""
-    from tasks.speech.rescoring.hypothesis_table import hypothesis_table
-    from tasks.speech.rescoring.nbest_lists import drawn_lists, read_nbest, write_nbest
-
     every = read_nbest(settings.source)
     lists = drawn_lists(every, settings.utterances, settings.seed)
     table = hypothesis_table(lists)
@@ -65,11 +64,6 @@ def check_nbest(settings: NbestSource, files: NbestFiles, cell: Cell, resources:
 
 
 COMMAND = StageCommand(
-    name="check_nbest",
-    stage=check_nbest,
-    settings=NbestSource,
-    files=NbestFiles,
-    section="{name}",
-    labels=("dataset",),
+    "check_nbest", check_nbest, NbestSource, NbestFiles, "{name}", labels=("dataset",),
     files_of_settings=lambda settings: [settings.source],
-)
+)  # fmt: skip

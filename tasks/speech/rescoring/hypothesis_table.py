@@ -16,7 +16,7 @@ from tasks.language_model.language_models import LanguageModel, Words
 from tasks.language_model.normalisation import normalise
 from tasks.speech.rescoring.nbest_lists import NbestList
 from tasks.speech.rescoring.settings import RescoringSettings
-from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, ScoredHypotheses, TunedWeights, Weights, tune
+from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, ScoredHypotheses, TunedWeights, Weights, padded, tune
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,10 @@ class HypothesisTable(ScoredHypotheses):
 
     def with_parts(self, parts: Mapping[str, Sequence[Sequence[float] | np.ndarray]]) -> "HypothesisTable":
         """The table with more parts of scores, given for each utterance's hypotheses."""
-        padded = {name: _padded(values, self.score.shape[1], 0.0) for name, values in parts.items()}
-        return replace(self, parts={**self.parts, **padded})
+        width = self.score.shape[1]
+        return replace(
+            self, parts={**self.parts, **{name: padded(values, 0.0, width) for name, values in parts.items()}}
+        )
 
 
 def hypothesis_table(
@@ -94,22 +96,14 @@ def hypothesis_table(
         [Levenshtein.distance(reference, words) for words in group] or [len(reference)]
         for reference, group in zip(references, best, strict=True)
     ]
-    width = max(1, max(map(len, best)))
     table = HypothesisTable(
         utterance_ids=tuple(nbest.utterance_id for nbest in lists),
         hypotheses=[list(scores) for scores in best],
         reference_words=np.array(list(map(len, references)), dtype=np.int64),
-        score=_padded([list(scores.values()) for scores in best], width, -np.inf),
-        errors=_padded(errors, width, 0).astype(np.int64),
+        score=padded([list(scores.values()) for scores in best], -np.inf),
+        errors=padded(errors, 0).astype(np.int64),
     )
     return table.with_parts({BONUS: [list(map(len, group)) for group in table.hypotheses]})
-
-
-def _padded(rows: Sequence[Sequence[float] | np.ndarray], width: int, filler: float) -> np.ndarray:
-    table = np.full((len(rows), width), filler, dtype=np.float64)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table
 
 
 def with_language_model(tables: Sequence[HypothesisTable], language_model: LanguageModel) -> list[HypothesisTable]:

@@ -19,37 +19,37 @@ examples:
   palimpsest rescore --nbest new.jsonl --weights report.json --model models/adapted --output best.jsonl
 """
 
-from typing import Annotated
-
-from pydantic import Field
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
 
 from tasks.command import StageCommand
-from tasks.errors import ParameterError
-from tasks.options import READ, READ_MODEL, WRITE
+from tasks.corpora.text_lines import finite_number, write_lines
+from tasks.errors import ParameterError, SpeechError
+from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-from tasks.speech.rescoring.settings import RescoreSettings
-from tasks.speech.word_errors.word_error_rate_command import ErrorFiles
+from tasks.speech.rescoring.hypothesis_table import (
+    HypothesisTable,
+    axes_of,
+    hypothesis_table,
+    tune_weights,
+    with_language_model,
+)
+from tasks.speech.rescoring.nbest_lists import NbestList, read_nbest
+from tasks.speech.rescoring.settings import RescoreSettings, RescoringSettings
+from tasks.speech.rescoring.tuning import BONUS, LM, UNKNOWN, TunedWeights, Weights
+from tasks.speech.word_errors.error_counts_file import error_warnings, measure_errors, shown_rate
+from tasks.speech.word_errors.references import measure_overlap, read_references
+from tasks.speech.word_errors.word_error_rate_command import CELL, FusedFiles, listing_path
+from tasks.speech.word_errors.word_errors import count_errors, paired_difference_over_seeds, refuse_unknown_ids
 
 SUMMARY = "choose among a recogniser's hypotheses with a language model"
-
-
-class FusedFiles(ErrorFiles):
-    """A language model for a recogniser, and its training texts."""
-
-    model: Annotated[str | None, READ_MODEL] = None
-    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
-    training_text: Annotated[list[str], READ] = Field(default_factory=list)
-    """texts that the model was trained on; their overlap with the test references is measured"""
-
-    def check_model(self, *others: str) -> None:
-        """``ParameterError`` if a given option (of ``others`` too) has no use without a model."""
-        for name in ("training_text", *others):
-            if getattr(self, name) and not self.model:
-                raise ParameterError(
-                    f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
-                )
+RATE_KEYS = ("wer", "wer_ci", "insertions", "deletions", "substitutions")
 
 
 class RescoreFiles(FusedFiles):
@@ -73,37 +73,191 @@ def rescore(settings: RescoreSettings, files: RescoreFiles, cell: Cell, resource
     if bool(files.dev) == bool(files.weights):
         raise ParameterError("give --dev to tune weights on, or --weights FILE that has them, and not both")
     files.check_model()
-    for name in ("references", "sidecar", "counts", "training_text") if files.weights else ():
-        if getattr(files, name):
-            raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
-    if files.weights and not (files.model and files.output):
-        raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
-    from tasks.speech.rescoring.rescore_stage import chosen_by_weights, rescored_lines, rescored_numbers
-    from tasks.speech.word_errors.error_counts_file import error_warnings
-
     if files.weights:
-        measured = chosen_by_weights(files, settings.rescoring, resources)
-        report = Report(measured)
-        report.shown = (
-            f"{measured['utterances']:,} utterances, {measured['changed']:,} with another choice than the recogniser's"
-        )
-        if empty := measured["empty_lists"]:
-            report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
-        return report
-    measured = rescored_numbers(files, settings, resources)
-    shown = "\n".join(rescored_lines(measured))
-    report = Report(measured, error_warnings(measured), settings.word_errors.seed, shown)
+        return _chosen_by_weights(files, settings.rescoring, resources)
+    measured = _measured(files, settings, resources)
+    report = Report(measured, error_warnings(measured), settings.word_errors.seed, "\n".join(_lines(measured)))
     if shared := measured["dev_in_test"]:
         report.warn(f"{shared} utterances of the test set are among those that the weights were tuned on")
     return report
 
 
-COMMAND = StageCommand(
-    name="rescore",
-    stage=rescore,
-    settings=RescoreSettings,
-    files=RescoreFiles,
-    section={"rescoring": "speech.rescoring", "word_errors": "speech.word_errors"},
-    labels=("dataset", "technique", "filler", "method", "seed"),
-    seed=None,
-)
+def _scored(
+    tables: list[HypothesisTable], model: str, settings: RescoringSettings, resources: ResourceSettings
+) -> tuple[list[HypothesisTable], dict[str, Any]]:
+    """The tables with the scores of the language model, and facts; ``ModelError`` if it cannot be read."""
+    from tasks.language_model.divided_model import DividedModel
+
+    language_model = DividedModel(model, resources, settings.precision)
+    clock = time.perf_counter()
+    tables = with_language_model(tables, language_model)
+    seconds = time.perf_counter() - clock
+    return tables, {
+        "lm_vocabulary": language_model.vocabulary_hash,
+        "lm_seconds": round(seconds, 3),
+        "lm_hypotheses_per_second": round(sum(table.hypothesis_count for table in tables) / seconds, 1),
+    }
+
+
+def _chosen_by_weights(files: RescoreFiles, settings: RescoringSettings, resources: ResourceSettings) -> Report:
+    """Choose among lists without references, by the weights of an earlier report, and write the choice.
+
+    Raises ``SpeechError`` if the file has no weights, ``ParameterError`` for options that measure something.
+    """
+    for name in ("references", "sidecar", "counts", "training_text"):
+        if getattr(files, name):
+            raise ParameterError(f"--{name.replace('_', '-')} has no use with --weights, which measures nothing")
+    if not (files.model and files.output):
+        raise ParameterError("--weights needs --model, which chooses, and --output, where the choice goes")
+    try:
+        report = json.loads(Path(str(files.weights)).read_text(encoding="utf-8"))["measured"]
+        found = {name: finite_number(report.get(name)) for name in (LM, BONUS, UNKNOWN)}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        found = {}
+    weights = {name: weight for name, weight in found.items() if weight is not None}
+    if LM not in weights:
+        raise SpeechError(f"{files.weights!r} holds no weights; give the report of 'palimpsest rescore' with a model")
+    lists = read_nbest(files.nbest, settings.hypotheses_at_most, measured=False)
+    (table,), _ = _scored([hypothesis_table(lists, measured=False)], files.model, settings, resources)
+    chosen, first = _written_choice(files.output, table, weights), table.chosen_texts({})
+    changed, empty = sum(chosen[name] != text for name, text in first.items()), len(lists) - len(chosen)
+    shown = f"{len(lists):,} utterances, {changed:,} with another choice than the recogniser's"
+    facts = {"utterances": len(lists), "empty_lists": empty, "changed": changed, "hypotheses": table.hypothesis_count}
+    found_report = Report({**facts, **weights}, shown=shown)
+    if empty:
+        found_report.warn(f"{empty} lists hold no hypothesis; their utterances are left out of the choice")
+    return found_report
+
+
+def _written_choice(path: str | None, table: HypothesisTable, weights: Weights) -> dict[str, str]:
+    """The chosen text of each utterance, written to a private file if there is a path."""
+    chosen = table.chosen_texts(weights)
+    if path:
+        records = ({"utterance_id": name, "text": text} for name, text in chosen.items())
+        write_lines(path, (json.dumps(record, ensure_ascii=False) for record in records), private=True)
+    return chosen
+
+
+def _test_lists(files: RescoreFiles, at_most: int) -> list[NbestList]:
+    """The lists of the test set; with a manifest, one for each of its utterances, empty if there is none.
+
+    Raises ``SpeechError`` if a list is of an utterance that the manifest does not have.
+    """
+    lists = read_nbest(files.nbest, at_most)
+    if not files.references:
+        return lists
+    references, by_id = read_references(files.references), {nbest.utterance_id: nbest for nbest in lists}
+    refuse_unknown_ids(by_id.keys(), references, "n-best lists are of utterances that the references do not have")
+    return [
+        replace(by_id[name], reference=text) if name in by_id else NbestList(name, text, ())
+        for name, text in references.items()
+    ]
+
+
+def _measured(files: RescoreFiles, chosen: RescoreSettings, resources: ResourceSettings) -> dict[str, Any]:
+    """All numbers of the report; writes the requested files."""
+    settings, intervals = chosen.rescoring, chosen.word_errors
+    test = _test_lists(files, settings.hypotheses_at_most)
+    dev = read_nbest(str(files.dev), settings.hypotheses_at_most)
+    references = {nbest.utterance_id: nbest.reference for nbest in test}
+    # Cheap steps that can fail come before the model.
+    groups = files.word_groups(references, files.references or files.nbest, intervals)
+    overlap = measure_overlap(references.values(), files.training_text) if files.training_text else None
+    dev_table, table = hypothesis_table(dev, "n-best lists of --dev"), hypothesis_table(test, "n-best lists of --nbest")
+    tuned_bonus = tune_weights(dev_table, {BONUS: settings.insertion_bonuses}, settings.resamples)
+    # Without a language model the recogniser's own choice stays.
+    tuned: TunedWeights | None = None
+    numbers: dict[str, Any] = {}
+    if files.model:
+        (dev_table, table), numbers = _scored([dev_table, table], files.model, settings, resources)
+        tuned = tune_weights(dev_table, axes_of(settings, dev_table), settings.resamples)
+    weights = tuned.weights if tuned else {}
+    texts = _written_choice(files.output, table, weights)
+    errors = files.count(references, texts, groups, listing_path(files.output))
+    measured = measure_errors(errors, intervals)
+    others = {}
+    for name, other_weights in (("baseline", {}), ("insertion_bonus_alone", tuned_bonus.weights)):
+        other = count_errors(references, table.chosen_texts(other_weights), groups)
+        others[name] = measure_errors(other, intervals)
+        sampling = intervals.bootstrap_samples, intervals.confidence, intervals.seed
+        difference, low, high = paired_difference_over_seeds([(errors, other)], *sampling)
+        measured[f"difference_to_{name}"] = difference
+        measured[f"difference_to_{name}_ci"] = None if low is None else [low, high]
+    return {
+        **measured,
+        LM: None,
+        BONUS: None,
+        **weights,
+        "baseline": {key: others["baseline"][key] for key in (*RATE_KEYS, "character_error_rate", "masked_words")},
+        "insertion_bonus_alone": {key: others["insertion_bonus_alone"][key] for key in RATE_KEYS} | tuned_bonus.weights,
+        "oracle_wer": table.oracle_wer,
+        "best_first_share": table.best_first_share,
+        "empty_lists": sum(not group for group in table.hypotheses),
+        "hypotheses": table.hypothesis_count,
+        "dev": _of_dev(dev_table, tuned, tuned_bonus),
+        "dev_in_test": len({nbest.utterance_id for nbest in dev} & references.keys()),
+        "overlap": overlap,
+        **numbers,
+        "threads": resources.threads,
+    }
+
+
+def _of_dev(dev: HypothesisTable, tuned: TunedWeights | None, tuned_bonus: TunedWeights) -> dict[str, Any]:
+    found = {
+        "utterances": len(dev.utterance_ids),
+        "words": dev.words,
+        "empty_references": dev.empty_references,
+        "baseline_wer": dev.error_count({}) / dev.words,
+        "insertion_bonus_alone_wer": dev.error_count(tuned_bonus.weights) / dev.words,
+        "oracle_wer": dev.oracle_wer,
+        "wer": dev.error_count(tuned.weights if tuned else {}) / dev.words,
+        "at_edge_of_grid": tuned.at_edge if tuned else [],
+    }
+    if tuned is None:
+        return found
+    fewest: dict[tuple[float, float], int] = {}  # with the best bonus of unknown words
+    for point, errors in zip(tuned.points, tuned.errors, strict=True):
+        pair = point[LM], point[BONUS]
+        fewest[pair] = min(fewest.get(pair, errors), errors)
+    return {
+        **found,
+        "lowest_wer_of_grid": min(tuned.errors) / dev.words,
+        "deviations": tuned.deviation,
+        "unknown_word_share": float(dev.parts[UNKNOWN].sum() / max(1, dev.parts[BONUS].sum())),
+        "points_tried": len(tuned.points),
+        "grid": [{LM: pair[0], BONUS: pair[1], "wer": errors / dev.words} for pair, errors in sorted(fewest.items())],
+    }
+
+
+def _lines(measured: dict[str, Any]) -> Sequence[str]:
+    """The results as a short table."""
+    bonus = measured["insertion_bonus_alone"]
+    rows = [
+        ("recogniser alone", measured["baseline"], ""),
+        ("insertion bonus alone", bonus, f"{BONUS} {bonus[BONUS]:g}"),
+    ]
+    gained = ""
+    if measured[LM] is not None:
+        tuned = ", ".join(f"{name} {measured[name]:g}" for name in (LM, BONUS, UNKNOWN) if name in measured)
+        rows.append(("with language model", measured, tuned))
+        interval = measured["difference_to_baseline_ci"]
+        ends = f" [{100 * interval[0]:+.2f}, {100 * interval[1]:+.2f}]" if interval else ""
+        gained = (
+            f"; difference {100 * measured['difference_to_baseline']:+.2f}{ends}; "
+            f"{measured['lm_hypotheses_per_second']:,.0f} scored/s"
+        )
+    lines = [f"{'':24}{'word error rate':24}{'ins':>7}{'del':>7}{'sub':>7}  weights tuned on dev"]
+    for name, rates, weights in rows:
+        counts = "".join(f"{rates[key]:>7,}" for key in RATE_KEYS[2:])
+        lines.append(f"{name:24}{shown_rate(rates):24}{counts}  {weights}".rstrip())
+    lines.append(f"{'oracle of the lists':24}{100 * measured['oracle_wer']:.2f} %")
+    counts = f"{measured['utterances']:,} utterances, {measured['words']:,} words, {measured['hypotheses']:,} distinct "
+    lines.append(f"{counts}hypotheses{gained}")
+    if overlap := measured["overlap"]:
+        shared, of = overlap["shared_sentences"], overlap["references"]
+        lines.append(f"overlap with the training text: {shared:,} of {of:,} references")
+    return lines
+
+
+SECTIONS = {"rescoring": "speech.rescoring", "word_errors": "speech.word_errors"}
+COMMAND = StageCommand("rescore", rescore, RescoreSettings, RescoreFiles, SECTIONS, labels=CELL, seed=None)

@@ -51,6 +51,14 @@ class ScoredHypotheses:
         return int(self.errors_of(weights).sum())
 
 
+def padded(rows: Sequence[Sequence[float] | np.ndarray], filler: float, width: int = 1) -> np.ndarray:
+    """Rows of different lengths as one array (U, H) of at least this width, float64."""
+    table = np.full((len(rows), max([width, *map(len, rows)])), filler, dtype=np.float64)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table
+
+
 @dataclass(frozen=True)
 class TunedWeights:
     """Weights by name, and how they were found."""
@@ -75,43 +83,24 @@ def tune(
 ) -> TunedWeights:
     """The mean of the best ``points`` of a grid on resamples of the utterances, rounded to ``digits``.
 
-    ``axes`` has the values of each weight. Of points with equally many errors, the first one counts.
+    ``axes`` has the values of each weight. Of points with equally many errors, the first one counts. The draws are the
+    same for all systems with as many utterances. Without resamples, it is the best point on the utterances as they are.
     """
     named = [dict(zip(axes, point, strict=True)) for point in points]
     errors = np.stack([hypotheses.errors_of(weights) for weights in named])  # (P, U)
-    mean, deviation = mean_of_best(np.array(points), errors, resamples, digits)
-    totals = errors.sum(axis=1)
-    return TunedWeights(
-        weights=dict(zip(axes, mean, strict=True)),
-        deviation=dict(zip(axes, deviation, strict=True)),
-        points=named,
-        errors=totals.tolist(),
-        at_edge=at_edge(axes, named[int(totals.argmin())]),
-    )
+    totals, utterances = errors.sum(axis=1), errors.shape[1]
+    first = named[int(totals.argmin())]
+    mean, deviation = dict(first), dict.fromkeys(axes, 0.0)
+    if resamples:
+        generator = np.random.default_rng(_SEED)
+        draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples)  # (R, U)
+        # Whole numbers below 2**53: the products in float64 are exact.
+        chosen = np.array(points)[(draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)]  # (R, N)
+        mean = dict(zip(axes, chosen.mean(axis=0).round(digits).tolist(), strict=True))
+        deviation = dict(zip(axes, chosen.std(axis=0).round(digits).tolist(), strict=True))
+    at_edge = [name for name, axis in axes.items() if first[name] and len(axis) > 1 and first[name] in _ends(axis)]
+    return TunedWeights(mean, deviation, named, totals.tolist(), at_edge)
 
 
-def mean_of_best(
-    points: np.ndarray, errors: np.ndarray, resamples: int, digits: int
-) -> tuple[list[float], list[float]]:
-    """The mean of the ``points`` (P, N) with the fewest ``errors`` (P, U) on draws of the utterances, rounded, and its
-    standard deviation; of points with equally many errors, the first one counts.
-
-    The draws are the same for all systems with as many utterances. Without resamples, returns the point with the fewest
-    errors on the utterances as they are.
-    """
-    utterances = errors.shape[1]
-    if not resamples:
-        best = points[errors.sum(axis=1).argmin()]
-        return best.tolist(), [0.0] * len(best)
-    generator = np.random.default_rng(_SEED)
-    draws = generator.multinomial(utterances, np.full(utterances, 1 / utterances), size=resamples)  # (R, U)
-    # Whole numbers below 2**53: the products in float64 are exact.
-    chosen = points[(draws.astype(np.float64) @ errors.T.astype(np.float64)).argmin(axis=1)]  # (R, N)
-    return chosen.mean(axis=0).round(digits).tolist(), chosen.std(axis=0).round(digits).tolist()
-
-
-def at_edge(axes: Mapping[str, Sequence[float]], best: Weights) -> list[str]:
-    """Weights of the best point at an end of their axis, except 0."""
-    return [
-        name for name, axis in axes.items() if best[name] and len(axis) > 1 and best[name] in (min(axis), max(axis))
-    ]
+def _ends(axis: Sequence[float]) -> tuple[float, float]:
+    return min(axis), max(axis)

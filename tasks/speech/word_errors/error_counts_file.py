@@ -32,31 +32,35 @@ from tasks.speech.word_errors.word_errors import (
     ALL,
     BEHIND,
     CHARACTERS,
+    DELETE,
+    INSERT,
     LANGUAGE,
     MASKED,
     MIXED_UNITS,
     REST,
+    SUBSTITUTE,
     ErrorCounts,
     ErrorTable,
-    UtteranceErrors,
     WordGroups,
     align_words,
     mean_of,
 )
 
 
-def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict[str, Any]:
+def measure_errors(errors: ErrorTable, settings: WordErrorSettings) -> dict[str, Any]:
     """Rates are shares (0.2 is 20 %), with counts and intervals; undefined rates are ``None``."""
+    every = errors.of(ALL)
+    empty_references = int((every.units == 0).sum())
     return {
         **_rate(errors, settings, ALL, "wer"),
-        "insertions": int(errors.insertions.sum()),
-        "deletions": int(errors.deletions.sum()),
-        "substitutions": int(errors.substitutions.sum()),
-        "words": int(errors.words.sum()),
+        "insertions": int(errors.of_kind[INSERT].sum()),
+        "deletions": int(errors.of_kind[DELETE].sum()),
+        "substitutions": int(errors.of_kind[SUBSTITUTE].sum()),
+        "words": int(every.units.sum()),
         "utterances": len(errors.utterance_ids),
-        "wrong_utterances": int((errors.errors > 0).sum()),
-        "missing_hypotheses": int(errors.missing.sum()),
-        "empty_references": errors.empty_references,
+        "wrong_utterances": int((every.errors > 0).sum()),
+        "missing_hypotheses": len(errors.missing),
+        "empty_references": empty_references,
         **_rate(errors, settings, CHARACTERS, "character_error_rate"),
         "characters": int(errors.of(CHARACTERS).units.sum()),
         **_rate(errors, settings, MIXED_UNITS, "mixed_error_rate"),
@@ -65,23 +69,23 @@ def measure_errors(errors: UtteranceErrors, settings: WordErrorSettings) -> dict
         # The protocol in one line; only numbers with an equal protocol are comparable.
         "signature": (
             f"wer|unit=word|norm={normalisation_name()}|alignment=fewest_edits|missing=deleted"
-            f"|utterances={len(errors.utterance_ids)}|empty_references={errors.empty_references}"
+            f"|utterances={len(errors.utterance_ids)}|empty_references={empty_references}"
         ),
     }
 
 
-def _masked(errors: UtteranceErrors, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
+def _masked(errors: ErrorTable, settings: WordErrorSettings, technique: str) -> dict[str, Any]:
     found = _group(errors, settings, f"{MASKED}:{technique}")
     after = {distance: f"{BEHIND}:{technique}:{distance}" for distance in range(1, FARTHEST + 1)}
     return {
         **found,
-        "share": found["words"] / int(errors.words.sum()),
+        "share": found["words"] / int(errors.of(ALL).units.sum()),
         **_rate(errors, settings, f"{REST}:{technique}", "wer_rest"),
         "behind": {str(d): _group(errors, settings, group) for d, group in after.items() if group in errors.groups},
     }
 
 
-def _group(errors: UtteranceErrors, settings: WordErrorSettings, group: str) -> dict[str, Any]:
+def _group(errors: ErrorTable, settings: WordErrorSettings, group: str) -> dict[str, Any]:
     counts = errors.of(group)
     hits = np.zeros_like(counts.units) if counts.hits is None else counts.hits
     return {
@@ -92,7 +96,7 @@ def _group(errors: UtteranceErrors, settings: WordErrorSettings, group: str) -> 
     }
 
 
-def _rate(errors: UtteranceErrors, settings: WordErrorSettings, group: str, name: str) -> dict[str, Any]:
+def _rate(errors: ErrorTable, settings: WordErrorSettings, group: str, name: str) -> dict[str, Any]:
     if group == MIXED_UNITS and group not in errors.groups:
         return {name: None, f"{name}_ci": None}
     counts = errors.of(group)
@@ -191,27 +195,28 @@ _WIDTH = 110
 
 def write_listing(
     path: str | Path,
-    errors: UtteranceErrors,
+    errors: ErrorTable,
     references: Mapping[str, str],
     hypotheses: Mapping[str, str],
-    groups: WordGroups | None = None,
+    groups: WordGroups,
 ) -> None:
     """Write the utterances with errors, the worst first; mode 0600."""
-    wrong, words = int(errors.errors.sum()), int(errors.words.sum())
+    counts, kinds = errors.of(ALL), {kind: int(found.sum()) for kind, found in errors.of_kind.items()}
+    wrong, words = int(counts.errors.sum()), int(counts.units.sum())
     with line_writer(path, private=True) as stream:
         stream.write(
-            f"{wrong:,} errors in {words:,} words ({wrong / words:.2%}): {errors.insertions.sum():,} insertions (I), "
-            f"{errors.deletions.sum():,} deletions (D), {errors.substitutions.sum():,} substitutions (S)\n"
+            f"{wrong:,} errors in {words:,} words ({wrong / words:.2%}): {kinds[INSERT]:,} insertions (I), "
+            f"{kinds[DELETE]:,} deletions (D), {kinds[SUBSTITUTE]:,} substitutions (S)\n"
         )
-        for index in np.argsort(-errors.errors, kind="stable").tolist():
-            name, count = errors.utterance_ids[index], int(errors.errors[index])
+        for index in np.argsort(-counts.errors, kind="stable").tolist():
+            name, count = errors.utterance_ids[index], int(counts.errors[index])
             if not count:
                 break
             said = normalise(references[name])
-            missing = ", no hypothesis" if errors.missing[index] else ""
+            missing = ", no hypothesis" if name in errors.missing else ""
             stream.write(f"\n{name}  {count} {'error' if count == 1 else 'errors'} in {len(said)} words{missing}\n")
             brackets = np.zeros(len(said), dtype=bool)
-            for group, places in (groups or {}).items():
+            for group, places in groups.items():
                 if said and group.startswith(f"{MASKED}:"):
                     brackets |= places[name]
             shown = [f"[{word}]" if bracket else word for word, bracket in zip(said, brackets, strict=True)]

@@ -11,11 +11,13 @@ import sys
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
+from tasks.corpora.text_lines import write_lines
 from tasks.options import READ, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.base import Settings
 from tasks.settings.resources import ResourceSettings
+from tasks.speech.word_errors.references import read_references, reference_lines
 
 SUMMARY = "write the references of a test set as a text"
 
@@ -31,9 +33,6 @@ class ReferenceFiles(StageFiles):
 
 def reference_text(settings: Settings, files: ReferenceFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Write the lines."""
-    from tasks.corpora.text_lines import write_lines
-    from tasks.speech.word_errors.references import read_references, reference_lines
-
     written = write_lines(files.output, reference_lines(read_references(files.references)), private=True)
     print(f"{written:,} references written", file=sys.stderr)
     return Report().measure(references=written)

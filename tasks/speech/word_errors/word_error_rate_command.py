@@ -18,18 +18,28 @@ examples:
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+from pydantic import Field
 
 from tasks.command import StageCommand, StageFiles
+from tasks.errors import ParameterError
 from tasks.files.atomic_file import is_pipe_or_device
-from tasks.options import READ, WRITE
+from tasks.language_model.evaluation.reference_text import sidecars_in
+from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
 from tasks.speech.rescoring.settings import WordErrorSettings
-
-if TYPE_CHECKING:
-    from tasks.speech.word_errors.word_errors import UtteranceErrors, WordGroups
+from tasks.speech.word_errors.error_counts_file import (
+    error_lines,
+    error_warnings,
+    measure_errors,
+    write_errors,
+    write_listing,
+)
+from tasks.speech.word_errors.references import language_groups, masked_groups, read_hypotheses, read_references
+from tasks.speech.word_errors.word_errors import ErrorTable, WordGroups, count_errors
 
 SUMMARY = "measure the word error rate of a recogniser"
 
@@ -43,11 +53,8 @@ class ErrorFiles(StageFiles):
     counts: Annotated[str | None, WRITE] = None
     """file for the errors of each utterance, to compare systems: ids and numbers only"""
 
-    def word_groups(self, references: Mapping[str, str], path: str, settings: WordErrorSettings) -> "WordGroups":
+    def word_groups(self, references: Mapping[str, str], path: str, settings: WordErrorSettings) -> WordGroups:
         """Groups of the references' words to measure; ``path``: the manifest or lists with the references."""
-        from tasks.language_model.evaluation.reference_text import sidecars_in
-        from tasks.speech.word_errors.references import language_groups, masked_groups
-
         masked = masked_groups(references, sidecars_in(self.sidecar) if self.sidecar else {}, path)
         return {**masked, **(language_groups(references, settings.languages, path) if settings.languages else {})}
 
@@ -55,13 +62,10 @@ class ErrorFiles(StageFiles):
         self,
         references: Mapping[str, str],
         hypotheses: Mapping[str, str],
-        groups: "WordGroups",
+        groups: WordGroups,
         listing: str | None = None,
-    ) -> "UtteranceErrors":
+    ) -> ErrorTable:
         """The errors of each utterance, written to the files named for them; ``listing``: file of aligned words."""
-        from tasks.speech.word_errors.error_counts_file import write_errors, write_listing
-        from tasks.speech.word_errors.word_errors import count_errors
-
         errors = count_errors(references, hypotheses, groups)
         if listing:
             write_listing(listing, errors, references, hypotheses, groups)
@@ -73,6 +77,23 @@ class ErrorFiles(StageFiles):
 def listing_path(output: str | None) -> str | None:
     """File for the aligned errors of ``output``: in the same folder, with the ending ``.errors.txt``."""
     return None if output is None or is_pipe_or_device(output) else str(Path(output).with_suffix(".errors.txt"))
+
+
+class FusedFiles(ErrorFiles):
+    """A language model for a recogniser, and its training texts."""
+
+    model: Annotated[str | None, READ_MODEL] = None
+    """language model: folder of any kind, package:NAME/FOLDER or name on the hub; without it, the recogniser alone"""
+    training_text: Annotated[list[str], READ] = Field(default_factory=list)
+    """texts that the model was trained on; their overlap with the test references is measured"""
+
+    def check_model(self, *others: str) -> None:
+        """``ParameterError`` if a given option (of ``others`` too) has no use without a model."""
+        for name in ("training_text", *others):
+            if getattr(self, name) and not self.model:
+                raise ParameterError(
+                    f"--{name.replace('_', '-')} has no use without --model; give a model, or leave it out"
+                )
 
 
 class WordErrorFiles(ErrorFiles):
@@ -88,21 +109,19 @@ def word_error_rate(
     settings: WordErrorSettings, files: WordErrorFiles, cell: Cell, resources: ResourceSettings
 ) -> Report:
     """Count the errors and print the result."""
-    from tasks.speech.word_errors.error_counts_file import error_lines, error_warnings, measure_errors
-    from tasks.speech.word_errors.references import read_hypotheses, read_references
-
     references, hypotheses = read_references(files.references), read_hypotheses(files.hypotheses)
     groups = files.word_groups(references, files.references, settings)
     measured = measure_errors(files.count(references, hypotheses, groups), settings)
     return Report(measured, error_warnings(measured), settings.seed, "\n".join(error_lines(measured)))
 
 
+CELL = ("dataset", "technique", "filler", "method", "seed")
 COMMAND = StageCommand(
-    name="word-error-rate",
-    stage=word_error_rate,
-    settings=WordErrorSettings,
-    files=WordErrorFiles,
-    section="speech.word_errors",
-    labels=("dataset", "technique", "filler", "method", "seed"),
+    "word-error-rate",
+    word_error_rate,
+    WordErrorSettings,
+    WordErrorFiles,
+    "speech.word_errors",
+    labels=CELL,
     seed=None,
 )

@@ -5,7 +5,7 @@ References and hypotheses are paired by utterance id, and both are normalised as
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jiwer
@@ -36,56 +36,28 @@ class ErrorCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """Counts for every utterance, in the order of the ids; numbers and ids only."""
+    """Counts for every utterance (U,), in the order of the ids; numbers and ids only."""
 
     utterance_ids: tuple[str, ...]
     groups: Mapping[str, ErrorCounts]
     """``all`` words, ``characters`` with one blank between two words, the groups of ``WordGroups``, and ``mixed units``
     if some words are in a script without spaces."""
+    of_kind: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Words (U,), int64, by kind: ``insert``, ``delete``, ``substitute`` and ``equal``; empty if read from a file."""
+    missing: frozenset[str] = frozenset()
+    """Ids of utterances with words but without a hypothesis: all their words count as deleted."""
 
     def named(self, kind: str) -> list[str]:
         """Names of the groups of a kind, such as the techniques of ``masked``."""
         return [name.partition(":")[2] for name in self.groups if name.startswith(f"{kind}:")]
 
     def of(self, group: str) -> ErrorCounts:
-        """The counts of a group, or of ``rest:T``, the words that technique T does not mask.
-
-        Raises ``SpeechError`` for another group.
-        """
+        """The counts of a group, or of ``rest:T``, the words that technique T does not mask."""
         kind, _, technique = group.partition(":")
-        if group in self.groups:
+        if kind != REST:
             return self.groups[group]
-        masked = self.groups.get(f"{MASKED}:{technique}")
-        if masked is None or kind != REST:
-            raise SpeechError(
-                f"these errors have no group {group!r}; count them again with "
-                f"'palimpsest word-error-rate --sidecar', or with languages"
-            )
-        every = self.groups[ALL]
+        every, masked = self.groups[ALL], self.groups[f"{MASKED}:{technique}"]
         return ErrorCounts(every.units - masked.units, every.errors - masked.errors)
-
-
-@dataclass(frozen=True)
-class UtteranceErrors(ErrorTable):
-    """An ``ErrorTable`` with the kinds of errors: arrays (U,), int64."""
-
-    insertions: np.ndarray
-    deletions: np.ndarray
-    substitutions: np.ndarray
-    missing: np.ndarray
-    """Utterances with words but without a hypothesis (U,), bool: all their words count as deleted."""
-    empty_references: int
-    """Number of references without a word after normalisation: all words recognised there are insertions."""
-
-    @property
-    def words(self) -> np.ndarray:
-        """Words of the reference (U,)."""
-        return self.groups[ALL].units
-
-    @property
-    def errors(self) -> np.ndarray:
-        """Insertions, deletions and substitutions of words (U,)."""
-        return self.groups[ALL].errors
 
 
 WordGroups = Mapping[str, Mapping[str, np.ndarray]]
@@ -118,7 +90,7 @@ def align_words(
 
 def count_errors(
     references: Mapping[str, str], hypotheses: Mapping[str, str], groups: WordGroups | None = None
-) -> UtteranceErrors:
+) -> ErrorTable:
     """Align each hypothesis with the reference of the same id and count.
 
     A missing hypothesis counts as empty and is counted as missing. Words recognised for a reference without words are
@@ -146,15 +118,8 @@ def count_errors(
             for (name, words), chunks in zip(spoken.items(), alignments, strict=True)
         ]
         counts[group] = ErrorCounts(*np.array(rows, dtype=np.int64).T)
-    return UtteranceErrors(
-        utterance_ids=tuple(spoken),
-        groups=counts,
-        insertions=of_kind[INSERT],
-        deletions=of_kind[DELETE],
-        substitutions=of_kind[SUBSTITUTE],
-        missing=np.array([bool(words) and name not in hypotheses for name, words in spoken.items()], dtype=bool),
-        empty_references=sum(not words for words in said),
-    )
+    missing = frozenset(name for name, words in spoken.items() if words and name not in hypotheses)
+    return ErrorTable(tuple(spoken), counts, of_kind, missing)
 
 
 def refuse_unknown_ids(found: Collection[str], references: Mapping[str, str], what: str) -> None:

@@ -11,7 +11,7 @@ from tiny_recogniser import random_recogniser
 from tasks.errors import ModelError, SpeechError
 from tasks.speech.recogniser.folder import load_recogniser, save_recogniser
 from tasks.speech.recogniser.recogniser import FeatureStatistics
-from tasks.speech.recogniser.units import WORD_BEGIN, Units, train_language_units, train_units
+from tasks.speech.recogniser.units import WORD_BEGIN, train_language_units, train_units
 
 
 def test_a_recogniser_comes_back_as_it_was_saved(tmp_path):
@@ -81,8 +81,6 @@ def test_units_that_cannot_be_learned_are_refused():
     assert "cat" not in str(caught.value)
     with pytest.raises(SpeechError, match="no words"):
         train_units(["...", ""], 32, 1000)
-    with pytest.raises(ModelError, match="no SentencePiece model"):
-        Units(b"something else")
 
 
 def test_units_of_several_languages_are_in_blocks_and_know_their_language():

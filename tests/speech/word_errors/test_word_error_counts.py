@@ -30,9 +30,9 @@ def mask(*places, of):
 def test_counts_by_hand_in_the_order_of_the_ids():
     errors = count_errors(REFERENCES, HYPOTHESES)
     assert errors.utterance_ids == ("u1", "u2", "u3")
-    assert errors.words.tolist() == [3, 6, 3]
-    assert errors.insertions.tolist() == [1, 3, 0]
-    assert errors.deletions.tolist() == errors.substitutions.tolist() == [1, 1, 0]
+    assert errors.of("all").units.tolist() == [3, 6, 3]
+    assert errors.of_kind["insert"].tolist() == [1, 3, 0]
+    assert errors.of_kind["delete"].tolist() == errors.of_kind["substitute"].tolist() == [1, 1, 0]
     assert errors.of("all").hits.tolist() == [1, 4, 3]
     assert rate(errors) == 8 / 12
 
@@ -43,9 +43,9 @@ def test_words_recognised_in_silence_are_insertions(silent, inserted):
     masked = {"masked:names": {"a": mask(1, of=2), "b": mask(of=1)}}
     errors = count_errors(said, {"a": "one", "b": "yes", **silent}, masked)
     assert errors.utterance_ids == ("a", "b", "s", "t")
-    assert (errors.words.tolist(), errors.empty_references) == ([2, 1, 0, 0], 2)
-    assert errors.insertions.tolist() == [0, 0, 0, inserted]
-    assert errors.missing.tolist() == [False] * 4
+    assert errors.of("all").units.tolist() == [2, 1, 0, 0]
+    assert errors.of_kind["insert"].tolist() == [0, 0, 0, inserted]
+    assert not errors.missing
     assert rate(errors) == (1 + inserted) / 3
     assert rate(errors, "masked:names") == 1.0
     assert errors.of("rest:names").errors.sum() == inserted
@@ -75,7 +75,7 @@ def test_errors_on_masked_words(heard, errors, hits):
     group, rest = counted.of("masked:names"), counted.of("rest:names")
     assert (group.units.tolist(), group.errors.tolist(), group.hits.tolist()) == ([1], [errors], [hits])
     # Nothing is counted twice, and nothing is lost.
-    assert (group.errors + rest.errors).tolist() == counted.errors.tolist()
+    assert (group.errors + rest.errors).tolist() == counted.of("all").errors.tolist()
     assert (group.units + rest.units).tolist() == [3]
 
 
