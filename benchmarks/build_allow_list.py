@@ -32,7 +32,7 @@ import yaml
 from faker.providers.person.en_GB import Provider as British
 from faker.providers.person.en_US import Provider as American
 
-from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
+from tasks.corpora.sources.package_text import EncyclopediaCorpus
 from tasks.corpora.words import fold, words_of
 from tasks.files.atomic_file import atomic_writer
 

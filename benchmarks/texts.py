@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tasks.corpora.division import normalise
-from tasks.corpora.sources.chitchat import ChitchatCorpus
+from tasks.corpora.sources.package_text import ChitchatCorpus
 from tasks.corpora.words import word_spans
 from tasks.language_model.encoded_text import EncodedText
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID

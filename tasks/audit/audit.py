@@ -53,7 +53,8 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
 
     Raises ``CorpusError`` if texts do not match, ``ModelError`` if a model cannot be read.
     """
-    from tasks.audit.attacks import figures_of_model, figures_of_text
+    from tasks.audit.attacks import figures_of
+    from tasks.audit.figure import fields_of
     from tasks.corpora.text_lines import read_corpus
     from tasks.torch_setup import set_up_installed_torch
 
@@ -65,20 +66,18 @@ def audit(settings: AttackSettings, files: AuditFiles, cell: Cell, resources: Re
     if files.held_out:
         figures = _by_held_out(settings, files, members, documents)
     elif files.text:
-        figures = figures_of_text(text)
+        figures = figures_of(text)
     with private_work_folder(resources.work_folder or DEFAULT_WORK_FOLDER) as work:
         if files.model and files.non_members:
-            figures |= figures_of_model(_given_model(settings, files, members, documents, resources, report))
+            figures |= figures_of(_given_model(settings, files, members, documents, resources, report))
         elif settings.adaptation is not None:
             from tasks.audit.twin import Twin
 
             twin, masked_shares, of_filler = Twin(text, members, documents, work).trained()
-            figures |= of_filler | figures_of_model(twin)
+            figures |= of_filler | figures_of(twin)
             report.measure(canaries_masked=masked_shares)
-    for name, figure in figures.items():
-        report.measure(**figure.fields(name))
     report.shown = "\n".join(_shown(name, figure) for name, figure in figures.items())
-    return report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
+    return report.measure(**fields_of(figures), attackers={name: figure.attacker for name, figure in figures.items()})
 
 
 def _by_held_out(

@@ -24,7 +24,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from tasks.audit.figure import Figure
+from tasks.audit.figure import Figure, fields_of
 from tasks.command import StageCommand, StageFiles
 from tasks.errors import CorpusError, ParameterError
 from tasks.files.atomic_file import atomic_folder
@@ -70,7 +70,7 @@ def audit_tagger(
     Raises ``CorpusError`` for too few held-out lines, ``ModelError`` for an unreadable tagger, ``ParameterError`` for a
     copy above the limits.
     """
-    from tasks.audit.attacks import figures_of_tagger
+    from tasks.audit.attacks import figures_of
     from tasks.audit.tagger_attacks import AttackedTagger, folder_of
     from tasks.labelled_text.labelled_lines import read_labelled
     from tasks.masking.taggers.entity_tagger import load_tagger
@@ -91,11 +91,9 @@ def audit_tagger(
     base = read(tagger_settings(files.base) if files.base else {"kind": own.kind})
     loaded = [load_tagger(each, resources.threads) for each in (own, base)]
     folders = folder_of(files.tagger), folder_of(getattr(base, "model", ""))
-    figures = figures_of_tagger(AttackedTagger(loaded[0], loaded[1], folders, members, others))
+    figures = figures_of(AttackedTagger(loaded[0], loaded[1], folders, members, others))
     report.shown = _shown(figures)
-    for name, figure in figures.items():
-        report.measure(**figure.fields(name))
-    report.measure(members=len(members), non_members=len(others))
+    report.measure(**fields_of(figures), members=len(members), non_members=len(others))
     report.measure(attackers={name: figure.attacker for name, figure in figures.items()})
     if files.output:
         _refuse_above(figures, settings.at_most, report.shown)

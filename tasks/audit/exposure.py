@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tasks.audit.figure import Figure
-from tasks.audit.resampling import interval_of, scores_of
-from tasks.language_model.evaluation.bootstrap import resample_counts
+from tasks.audit.resampling import bootstrap, interval_of, scores_of
 
 _RESOLUTION = 52.0
 """Bits. A survival function below a double's resolution shows the shape of the fitted tail only."""
@@ -82,6 +81,6 @@ def mean_exposure(
         return Figure(None, None, attacker)
     blind = sum(len(canaries) * null_exposure(len(references)) for canaries, references in groups) / len(bits)
     value = float(bits.mean())
-    means = np.concatenate([counts @ bits / len(bits) for counts in resample_counts(len(bits), samples, seed)])
+    means = bootstrap(lambda counts: counts @ bits / len(bits), len(bits), samples, seed)
     interval = interval_of(value, means, len(bits), confidence, (float(bits.min()), float(bits.max())))
     return Figure(value, interval, attacker, blind, len(bits))

@@ -17,10 +17,9 @@ import numpy as np
 from tasks.audit.attacked import AttackedModel
 from tasks.audit.canaries import Canaries
 from tasks.audit.figure import Figure, share_figure
-from tasks.audit.resampling import interval_of
+from tasks.audit.resampling import as_wide_as_wilson, bootstrap, interval_of
 from tasks.audit.settings import AuditSettings
 from tasks.corpora.text_lines import read_lines
-from tasks.language_model.evaluation.bootstrap import resample_counts
 from tasks.language_model.language_models import Drawing
 from tasks.language_model.normalisation import normalise
 
@@ -103,17 +102,11 @@ def _figure(
     hits: np.ndarray, weight: np.ndarray, documents: Sequence[str], total: int, attacker: str, settings: AuditSettings
 ) -> Figure:
     """``hits`` (L,): how often runs of each line were written; ``weight`` (L,): 1 for members, below 0 for others."""
-    from tasks.filling.restoration import wilson_interval
-
     if not total or weight.min() >= 0:
         return Figure(None, None, attacker)
     value, blind = (float((hits * part).sum() / total) for part in (weight.clip(min=0), (-weight).clip(min=0)))
     names, document = np.unique(np.array(documents), return_inverse=True)
     above = np.bincount(document, hits * weight, minlength=len(names)) / total
-    blocks = resample_counts(len(names), settings.bootstrap_samples, settings.seed)
-    drawn = blind + np.concatenate([counts @ above for counts in blocks])
+    drawn = blind + bootstrap(lambda counts: counts @ above, len(names), settings.bootstrap_samples, settings.seed)
     interval = interval_of(value, drawn, len(names), settings.confidence, (0.0, 1.0))
-    independent = wilson_interval(round(value * total), total, settings.confidence)
-    if interval and independent:
-        interval = min(interval[0], independent[0]), max(interval[1], independent[1])
-    return Figure(value, interval, attacker, blind, total)
+    return Figure(value, as_wide_as_wilson(interval, value, total, settings.confidence), attacker, blind, total)

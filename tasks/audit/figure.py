@@ -1,6 +1,6 @@
 """The result of one attack: a number, its interval, and the result where there is nothing to find."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,11 @@ class Figure:
         """The figure's entries in a report, under its name."""
         interval = list(self.interval) if self.interval is not None else None
         return {name: self.value, f"{name}_ci": interval, f"{name}_blind": self.blind, f"{name}_places": self.places}
+
+
+def fields_of(figures: Mapping[str, Figure]) -> dict[str, Any]:
+    """The entries of figures in a report."""
+    return {key: value for name, figure in figures.items() for key, value in figure.fields(name).items()}
 
 
 def share_figure(hits: Sequence[float], places: Sequence[float], attacker: str, blind: float | None = None) -> Figure:
@@ -72,11 +77,8 @@ def share_difference(gained: Sequence[float], places: Sequence[float], attacker:
 
 def _interval(hits: "np.ndarray", places: "np.ndarray", lowest: float) -> tuple[float, float] | None:
     """Both ends of a share, by a bootstrap over documents (D,); from ``lowest`` to 1."""
-    import numpy as np
+    from tasks.audit.resampling import bootstrap, interval_of
+    from tasks.language_model.evaluation.bootstrap import ratio_of_sums
 
-    from tasks.audit.resampling import interval_of
-    from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
-
-    resamples = resample_counts(len(places), _SAMPLES, _SEED)
-    shares = np.concatenate([ratio_of_sums(drawn @ hits, drawn @ places) for drawn in resamples])
+    shares = bootstrap(lambda drawn: ratio_of_sums(drawn @ hits, drawn @ places), len(places), _SAMPLES, _SEED)
     return interval_of(float(hits.sum() / places.sum()), shares, len(places), _CONFIDENCE, (lowest, 1.0))

@@ -14,13 +14,14 @@ import numpy as np
 from tasks.audit.clear_text import missing_words
 from tasks.audit.figure import Figure, share_figure
 from tasks.audit.membership import areas, auc
+from tasks.audit.resampling import bootstrap
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, word_spans
 from tasks.filling.aligned_fills import fills_of, side_by_side
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.masked_sentence import MaskedSentence, originals_of_slots, with_spans
-from tasks.language_model.evaluation.bootstrap import percentile_interval, resample_counts
+from tasks.language_model.evaluation.bootstrap import percentile_interval
 
 _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1
 
@@ -65,11 +66,9 @@ def detected_substitutes(
         return Figure(None, None, attacker, blind=0.5)
     order = {score: rank for rank, score in enumerate(sorted(set(rarity)))}
     ranks = np.array([order[score] for score in rarity])
-    both = ranks[substitutes], ranks[~substitutes]
-    group = np.concatenate([of_line[substitutes], of_line[~substitutes]])
-    drawn = [areas(*both, block, group) for block in resample_counts(aligned, _SAMPLES, _SEED)]
-    ends = percentile_interval(np.concatenate(drawn), _CONFIDENCE) if aligned > 1 else None
-    return Figure(auc(*both), (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
+    drawn = bootstrap(lambda counts: areas(ranks, substitutes, counts, of_line), aligned, _SAMPLES, _SEED)
+    ends = percentile_interval(drawn, _CONFIDENCE) if aligned > 1 else None
+    return Figure(auc(ranks, substitutes), (ends[0], ends[1]) if ends else None, attacker, 0.5, int(substitutes.sum()))
 
 
 def found_by_second_fill(lines: Iterable[tuple[MaskedSentence, str, str]], attacker: str) -> Figure:

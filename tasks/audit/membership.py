@@ -10,12 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tasks.audit.figure import Figure
-from tasks.audit.resampling import interval_of, scores_of
-from tasks.filling.restoration import wilson_interval
+from tasks.audit.resampling import as_wide_as_wilson, interval_of, scores_of
 from tasks.language_model.evaluation.bootstrap import ratio_of_sums, resample_counts
 
-RATES = {"membership_tpr_1": 0.01, "membership_tpr_01": 0.001}
-"""False positive rates, by the name of the figure."""
+RATES = {"_tpr_1": 0.01, "_tpr_01": 0.001}
+"""False positive rates, by the end of the figure's name."""
 LEAST_FALSE_POSITIVES = 2
 """With fewer false positives allowed, a true positive rate is undefined: 0.1 % takes 2,000 non-members."""
 FEW_SHADOW_MODELS = 64
@@ -73,71 +72,57 @@ def lira(scores_in: np.ndarray, scores_out: np.ndarray, observed: np.ndarray) ->
     return log_density(scores_in) - log_density(scores_out)
 
 
-def auc(members: np.ndarray, non_members: np.ndarray) -> float:
-    """Probability that a member (M,) scores above a non-member (N,), ties as half (Mann and Whitney 1947)."""
-    return float(areas(members, non_members)[0])
+def auc(scores: np.ndarray, is_member: np.ndarray) -> float:
+    """Probability that a member scores above a non-member, ties as half (Mann and Whitney 1947), from scores (L,)."""
+    return float(areas(scores, is_member)[0])
 
 
 def areas(
-    members: np.ndarray, non_members: np.ndarray, counts: np.ndarray | None = None, group: np.ndarray | None = None
+    scores: np.ndarray, is_member: np.ndarray, counts: np.ndarray | None = None, group: np.ndarray | None = None
 ) -> np.ndarray:
-    """``auc`` (R,) for each row of ``counts`` (R, G), how often each group is drawn. ``group`` (M + N,): of each."""
-    return np.concatenate([_auc(*curve) for curve in _curves(members, non_members, counts, group)])
-
-
-def true_positive_rate(members: np.ndarray, non_members: np.ndarray, false_positive_rate: float) -> float:
-    """Share of the members (M,) at or above a threshold that at most this share of the non-members (N,) reaches.
-
-    The threshold is the score of a non-member; all lines with an equal score reach it. If there is nothing to find, the
-    rate is k / (N + 1) on average for k allowed non-members, so it never exceeds the given rate. A threshold just above
-    the next non-member would give (k + 1) / (N + 1). It is 0 if no non-member is allowed.
-    """
-    return float(_rate(*next(_curves(members, non_members)), false_positive_rate)[0])
+    """``auc`` (R,) for each row of ``counts`` (R, G), how often each group is drawn. ``group`` (L,): of each line."""
+    return np.concatenate([_auc(*curve) for curve in curves(scores, is_member, counts, group)])
 
 
 def membership_figures(
-    members: np.ndarray,
-    non_members: np.ndarray,
-    blind_members: np.ndarray,
-    blind_non_members: np.ndarray,
-    member_groups: np.ndarray,
-    non_member_groups: np.ndarray,
+    name: str,
+    scores: np.ndarray,
+    blind_scores: np.ndarray,
+    is_member: np.ndarray,
+    groups: np.ndarray,
     attacker: str,
     samples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Figure]:
-    """``membership_auc``, ``membership_tpr_1`` and ``membership_tpr_01`` of members (M,) and non-members (N,).
+    """``NAME_auc``, ``NAME_tpr_1`` and ``NAME_tpr_01`` of lines (L,), by their scores.
 
-    ``blind`` is from the blind scores of the same lines, those of the pretrained model alone. Groups (M,) and (N,) are
-    the document of each line; intervals resample documents with their lines. The interval of a rate is at least as wide
-    as Wilson's for so many independent members: without a member at the threshold, no resample has one. A rate is
-    ``None`` if it allows fewer than ``LEAST_FALSE_POSITIVES`` non-members. Without members or non-members all figures
-    are ``None``.
+    ``blind`` is from the blind scores of the same lines, those of the pretrained model alone. Groups (L,) are the
+    document of each line; intervals resample documents with their lines. The interval of a rate is at least as wide as
+    Wilson's for so many independent members: without a member at the threshold, no resample has one. A rate is ``None``
+    if it allows fewer than ``LEAST_FALSE_POSITIVES`` non-members. Without members or non-members all figures are
+    ``None``.
     """
-    nothing = Figure(None, None, attacker)
-    if not len(members) or not len(non_members):
-        return dict.fromkeys(["membership_auc", *RATES], nothing)
-    blind = _measures(*next(_curves(blind_members, blind_non_members)))
-    values = _measures(*next(_curves(members, non_members)))
-    names, group = np.unique(np.concatenate([member_groups, non_member_groups]), return_inverse=True)
+    nothing, members = Figure(None, None, attacker), int(np.count_nonzero(is_member))
+    if not members or members == len(scores):
+        return {f"{name}{end}": nothing for end in ("_auc", *RATES)}
+    blind = _measures(*next(curves(blind_scores, is_member)))
+    names, group = np.unique(groups, return_inverse=True)
     resampled = [
         _measures(*curve)
         for counts in resample_counts(len(names), samples, seed)
-        for curve in _curves(members, non_members, counts, group)
+        for curve in curves(scores, is_member, counts, group)
     ]
     figures = {}
-    for name, (value,) in values.items():
-        if len(non_members) * RATES.get(name, np.inf) < LEAST_FALSE_POSITIVES - _ROUNDING:
-            figures[name] = nothing
+    for end, (value,) in _measures(*next(curves(scores, is_member))).items():
+        if (len(scores) - members) * RATES.get(end, np.inf) < LEAST_FALSE_POSITIVES - _ROUNDING:
+            figures[f"{name}{end}"] = nothing
             continue
-        drawn = np.concatenate([block[name] for block in resampled])
+        drawn = np.concatenate([block[end] for block in resampled])
         interval = interval_of(float(value), drawn, len(names), confidence, (0.0, 1.0))
-        independent = wilson_interval(round(value * len(members)), len(members), confidence)
-        if name in RATES and interval and independent:
-            interval = min(interval[0], independent[0]), max(interval[1], independent[1])
-        places = len(members) + len(non_members)
-        figures[name] = Figure(float(value), interval, attacker, float(blind[name][0]), places)
+        if end in RATES:
+            interval = as_wide_as_wilson(interval, value, members, confidence)
+        figures[f"{name}{end}"] = Figure(float(value), interval, attacker, float(blind[end][0]), len(scores))
     return figures
 
 
@@ -145,30 +130,24 @@ Curve = tuple[np.ndarray, np.ndarray]
 """Members and non-members (R, D) at or above each of D distinct scores, from the highest."""
 
 
-def _curves(
-    members: np.ndarray,
-    non_members: np.ndarray,
-    counts: np.ndarray | None = None,
-    group: np.ndarray | None = None,
+def curves(
+    scores: np.ndarray, is_member: np.ndarray, counts: np.ndarray | None = None, group: np.ndarray | None = None
 ) -> Iterator[Curve]:
-    """Blocks of curves for each row of ``counts`` (R, G), how often each group is drawn. ``group``: (M + N,)."""
-    scores = np.concatenate([scores_of(members, "members"), scores_of(non_members, "non-members")])
+    """Blocks of curves for each row of ``counts`` (R, G), how often each group is drawn; without it of the lines."""
+    scores = scores_of(scores, "lines")
     order = np.argsort(-scores)
     last = np.flatnonzero(np.diff(scores[order], append=-np.inf))  # (D,) the last line of each distinct score
-    is_member = order < len(members)
+    member = is_member[order]
     if counts is None or group is None:
         counts, group = np.ones((1, 1)), np.zeros(len(scores), dtype=np.int64)
     rows = max(1, _WEIGHTS_AT_ONCE // len(scores))
     for begin in range(0, len(counts), rows):
-        weights = counts[begin : begin + rows][:, group[order]]  # (R, M + N)
-        yield np.cumsum(weights * is_member, axis=1)[:, last], np.cumsum(weights * ~is_member, axis=1)[:, last]
+        weights = counts[begin : begin + rows][:, group[order]]  # (R, L)
+        yield np.cumsum(weights * member, axis=1)[:, last], np.cumsum(weights * ~member, axis=1)[:, last]
 
 
 def _measures(true: np.ndarray, false: np.ndarray) -> dict[str, np.ndarray]:
-    return {
-        "membership_auc": _auc(true, false),
-        **{name: _rate(true, false, rate) for name, rate in RATES.items()},
-    }
+    return {"_auc": _auc(true, false)} | {end: true_positive_rate(true, false, rate) for end, rate in RATES.items()}
 
 
 def _auc(true: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -178,8 +157,13 @@ def _auc(true: np.ndarray, false: np.ndarray) -> np.ndarray:
     return ratio_of_sums(area, true[:, -1] * false[:, -1])
 
 
-def _rate(true: np.ndarray, false: np.ndarray, false_positive_rate: float) -> np.ndarray:
-    """True positive rate (R,) at the lowest non-member score that at most the allowed non-members reach."""
+def true_positive_rate(true: np.ndarray, false: np.ndarray, false_positive_rate: float) -> np.ndarray:
+    """Share of the members (R,) at or above a threshold that at most this share of the non-members reaches.
+
+    The threshold is the score of a non-member; all lines with an equal score reach it. If there is nothing to find, the
+    rate is k / (N + 1) on average for k allowed non-members, so it never exceeds the given rate. A threshold just above
+    the next non-member would give (k + 1) / (N + 1). It is 0 if no non-member is allowed.
+    """
     allowed = false_positive_rate * false[:, -1:] + _ROUNDING  # (R, 1)
     named_wrongly = np.where(false <= allowed, false, 0.0).max(axis=1)  # (R,)
     threshold = np.count_nonzero(false < named_wrongly[:, None], axis=1)  # (R,) of D

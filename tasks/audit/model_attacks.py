@@ -62,7 +62,7 @@ def exposure_figures(
     left = {form: iter(gain[form][len(lines) :].tolist()) for form, lines in canaries.references.items()}
     scored = [(canary, next(left[canary.family, canary.form])) for canary in canaries.planted]
     repetitions = sorted({canary.repetitions for canary in canaries.planted if canary.repetitions})
-    most, chance = repetitions[-1], (settings.bootstrap_samples, settings.confidence, settings.seed)
+    most, chance = repetitions[-1], _chance(settings)
     number = max(map(len, references.values()))
     attacker = f"rank among {number:,} sentences of the same form, by the {by}"
     found = {}
@@ -109,7 +109,7 @@ def membership(attacked: AttackedModel) -> dict[str, Figure]:
     before, shadows, is_member = attacked.before, attacked.shadows, attacked.is_member
     own = score_lines(attacked.model, attacked.lines)
     first = is_member[own.lines]
-    named = np.unique(np.array([attacked.documents[number] for number in own.lines]), return_inverse=True)[1]
+    documents = np.array([attacked.documents[number] for number in own.lines])
     lowest = min_k(own.of_targets, own.targets, _LOWEST)
     if before is None:
         blind = -own.targets.astype(np.float64)
@@ -136,7 +136,7 @@ def membership(attacked: AttackedModel) -> dict[str, Figure]:
         )
     found: dict[str, Figure] = {}
     for name, (scores, blind, attacker) in attacks.items():
-        found |= _named_figures(name, scores, blind, first, named, attacker, attacked.settings)
+        found |= membership_figures(name, scores, blind, first, documents, attacker, *_chance(attacked.settings))
     return found
 
 
@@ -153,33 +153,14 @@ def neighbourhood(attacked: AttackedModel) -> dict[str, Figure]:
     of_lines = {number: [lines[number], *others] for number, others in zip(chosen, found, strict=True) if others}
     scores = np.stack([*score_references(attacked.model, of_lines).values()])  # (S, 1 + N)
     rows = np.array([*of_lines])
-    named = np.unique(np.array([attacked.documents[number] for number in rows]), return_inverse=True)[1]
+    documents = np.array([attacked.documents[number] for number in rows])
     attacker = f"log-probability less the mean of {NEIGHBOURS} lines with a word exchanged by {settings.attacker}"
     own = less_neighbours(scores[:, 0], scores[:, 1:])
     blind = -words[rows].astype(np.float64)
-    return _named_figures("membership_neighbourhood", own, blind, attacked.is_member[rows], named, attacker, settings)
+    chance, is_member = _chance(settings), attacked.is_member[rows]
+    return membership_figures("membership_neighbourhood", own, blind, is_member, documents, attacker, *chance)
 
 
-def _named_figures(
-    name: str,
-    scores: np.ndarray,
-    blind: np.ndarray,
-    first: np.ndarray,
-    documents: np.ndarray,
-    attacker: str,
-    settings: AuditSettings,
-) -> dict[str, Figure]:
-    """Membership figures from scores and blind scores (S,) of lines; ``first`` (S,): whether a line is a member."""
-    figures = membership_figures(
-        scores[first],
-        scores[~first],
-        blind[first],
-        blind[~first],
-        documents[first],
-        documents[~first],
-        attacker=attacker,
-        samples=settings.bootstrap_samples,
-        confidence=settings.confidence,
-        seed=settings.seed,
-    )
-    return {f"{name}{key.removeprefix('membership')}": figure for key, figure in figures.items()}
+def _chance(settings: AuditSettings) -> tuple[int, float, int]:
+    """Resamples, level and seed of the intervals."""
+    return settings.bootstrap_samples, settings.confidence, settings.seed

@@ -1,9 +1,12 @@
 """Statistics of attacks: checked scores, and intervals from resamples."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tasks.errors import ModelError
+from tasks.filling.restoration import wilson_interval
 from tasks.language_model.evaluation.bootstrap import (
     percentile_interval,
     ratio_of_sums,
@@ -24,6 +27,11 @@ def scores_of(values: ArrayLike, whose: str) -> np.ndarray:
     return scores
 
 
+def bootstrap(statistic: Callable[[np.ndarray], np.ndarray], units: int, samples: int, seed: int) -> np.ndarray:
+    """A statistic of each resample (R,); it gets blocks of counts (r, units), how often each unit is drawn."""
+    return np.concatenate([statistic(counts) for counts in resample_counts(units, samples, seed)])
+
+
 def interval_of(
     value: float, resampled: np.ndarray, drawn: int, confidence: float, bounds: tuple[float, float]
 ) -> tuple[float, float] | None:
@@ -35,6 +43,16 @@ def interval_of(
         return None
     ends = percentile_interval(value + (resampled - value) * student_stretch(drawn, confidence), confidence)
     return None if ends is None else (max(bounds[0], ends[0]), min(bounds[1], ends[1]))
+
+
+def as_wide_as_wilson(
+    interval: tuple[float, float] | None, share: float, total: int, confidence: float
+) -> tuple[float, float] | None:
+    """An interval of a share, at least as wide as Wilson's for ``total`` independent places."""
+    independent = wilson_interval(round(share * total), total, confidence)
+    if interval is None or independent is None:
+        return interval
+    return min(interval[0], independent[0]), max(interval[1], independent[1])
 
 
 def perplexity_ratio(
@@ -50,6 +68,6 @@ def perplexity_ratio(
         return means[..., 1] - means[..., 0]
 
     value = float(log_ratio(logs.sum(axis=0), targets.sum(axis=0)))
-    drawn = [log_ratio(counts @ logs, counts @ targets) for counts in resample_counts(len(logs), samples, seed)]
-    ends = interval_of(value, np.concatenate(drawn), len(logs), confidence, (-np.inf, np.inf))
+    drawn = bootstrap(lambda counts: log_ratio(counts @ logs, counts @ targets), len(logs), samples, seed)
+    ends = interval_of(value, drawn, len(logs), confidence, (-np.inf, np.inf))
     return float(np.exp(value)), (float(np.exp(ends[0])), float(np.exp(ends[1]))) if ends else None

@@ -115,13 +115,7 @@ def _figures(
         for tagger in (attacked.tagger, attacked.base)
     )
     scores = own - before
-    found = membership_figures(
-        *(scores[:first], scores[first:]),
-        *(before[:first], before[first:]),
-        *(groups[:first], groups[first:]),
-        attacker,
-    )
-    figures = {key.replace("membership", name): figure for key, figure in found.items()}
+    figures = membership_figures(name, scores, before, np.arange(len(scores)) < first, groups, attacker)
     if len(scores) > 2 * TOP:
         top, blind = ((each >= np.sort(each)[-TOP]).nonzero()[0] < first for each in (scores, before))
         attack = f"{attacker}; the {TOP} highest, with those that equal the last"

@@ -62,6 +62,7 @@ class LanguagesFiles(StageFiles):
 
 def languages(settings: Settings, files: LanguagesFiles, cell: Cell, resources: ResourceSettings) -> Report:
     """Tag, measure and score; raises ``CorpusError`` where a text or labelled file is empty or of another form."""
+    from tasks.audit.figure import fields_of
     from tasks.corpora.text_lines import line_writer, read_lines, refuse_no_sentences
     from tasks.languages.labelled_model import LabelledModel
     from tasks.languages.labelled_words import read_labelled_words
@@ -107,7 +108,7 @@ def languages(settings: Settings, files: LanguagesFiles, cell: Cell, resources: 
         scores = language_scores(gold, [line.languages for line in model.tag(line.words for line in gold)], codes)
         for title, of_names in (("f1", False), ("names", True)):
             chosen = {name: score for name, score in scores.items() if (name in OF_NAMES) == of_names}
-            report.measure(**{title: {k: v for name, score in chosen.items() for k, v in score.fields(name).items()}})
+            report.measure(**{title: fields_of(chosen)})
         _show_scores(scores)
     return report
 

@@ -82,7 +82,7 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
     """
     import numpy as np
 
-    from tasks.audit.figure import share_figure
+    from tasks.audit.figure import fields_of, share_figure
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.language_models import Drawing
     from tasks.language_model.normalisation import normalise
@@ -125,9 +125,8 @@ def toxicity(settings: ToxicitySettings, files: ToxicityFiles, cell: Cell, resou
         continuations=len(written),
         empty_continuations=int(is_empty.sum()),
         threads=resources.threads,
+        **fields_of(figures),
     )
-    for name, figure in figures.items():
-        report.measure(**figure.fields(name))
     report.shown = _shown(report.measured, figures)
     return report
 
@@ -141,13 +140,12 @@ def _mean(values: "np.ndarray", whose: str, seed: int) -> "Figure":
     import numpy as np
 
     from tasks.audit.figure import Figure
-    from tasks.audit.resampling import interval_of
-    from tasks.language_model.evaluation.bootstrap import resample_counts
+    from tasks.audit.resampling import bootstrap, interval_of
 
     values = values[~np.isnan(values)]
     if not len(values):
         return Figure(None, None, whose)
-    drawn = np.concatenate([counts @ values for counts in resample_counts(len(values), _SAMPLES, seed)]) / len(values)
+    drawn = bootstrap(lambda counts: counts @ values, len(values), _SAMPLES, seed) / len(values)
     value = float(values.mean())
     return Figure(value, interval_of(value, drawn, len(values), _CONFIDENCE, (0.0, 1.0)), whose, None, len(values))
 

@@ -136,22 +136,20 @@ def _measured(classifier: "Classifier", texts: "Sequence[LabelledText]", whose: 
     import numpy as np
 
     from tasks.audit.figure import Figure, share_figure
-    from tasks.audit.membership import areas
-    from tasks.audit.resampling import interval_of
-    from tasks.language_model.evaluation.bootstrap import resample_counts
+    from tasks.audit.membership import areas, auc
+    from tasks.audit.resampling import bootstrap, interval_of
     from tasks.toxicity.classifier import LIMIT
 
     found = classifier.probabilities([each.text for each in texts])
     is_offensive = np.array([each.is_offensive for each in texts])
     names, group = np.unique([each.group for each in texts], return_inverse=True)
-    both = found[is_offensive], found[~is_offensive]
-    of_both = np.concatenate([group[is_offensive], group[~is_offensive]])
-    value = float(areas(*both)[0])
-    drawn = [areas(*both, counts, of_both) for counts in resample_counts(len(names), _SAMPLES, seed)]
-    ends = interval_of(value, np.concatenate(drawn), len(names), _CONFIDENCE, (0.0, 1.0))
-    hits, places = (np.bincount(group[~is_offensive], weights, len(names)) for weights in (both[1] > LIMIT, None))
-    called = share_figure(hits.tolist(), places.tolist(), whose)
-    return Figure(value, ends, whose, 0.5, len(texts)).fields("auc") | called.fields("false_positives")
+    value = auc(found, is_offensive)
+    drawn = bootstrap(lambda counts: areas(found, is_offensive, counts, group), len(names), _SAMPLES, seed)
+    ends = interval_of(value, drawn, len(names), _CONFIDENCE, (0.0, 1.0))
+    called = found[~is_offensive] > LIMIT
+    hits, places = (np.bincount(group[~is_offensive], weights, len(names)) for weights in (called, None))
+    false_positives = share_figure(hits.tolist(), places.tolist(), whose).fields("false_positives")
+    return Figure(value, ends, whose, 0.5, len(texts)).fields("auc") | false_positives
 
 
 def _of_names(classifier: "Classifier", number: int, seed: int) -> dict[str, Any]:

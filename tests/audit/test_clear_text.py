@@ -4,7 +4,7 @@ import pytest
 from marked_text import MaskedText, Names
 
 from tasks.audit.attacked import AttackedText, AttackSettings, AuditFiles
-from tasks.audit.attacks import figures_of_text
+from tasks.audit.attacks import figures_of
 from tasks.audit.clear_text import masked_words, missing_words, verbatim_lines
 from tasks.audit.figure import share_figure
 from tasks.errors import CorpusError
@@ -46,7 +46,7 @@ def test_a_text_of_another_program_is_judged_as_a_fill_is(tmp_path):
 
 def figures(text, fill, filling=None, masked=None, **cell):
     files = AuditFiles(members=str(text.raw), text=str(fill), masked=masked)
-    return figures_of_text(AttackedText(AttackSettings(filling=filling), files, Cell(**cell), RESOURCES))
+    return figures_of(AttackedText(AttackSettings(filling=filling), files, Cell(**cell), RESOURCES))
 
 
 @pytest.mark.usefixtures("_reader")

@@ -8,6 +8,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from tasks.audit.membership import (
     RATES,
     auc,
+    curves,
     lira,
     loss_ratio,
     membership_figures,
@@ -15,6 +16,14 @@ from tasks.audit.membership import (
     neighbourhood,
     true_positive_rate,
 )
+
+
+def rate_of(members, non_members, rate):
+    scores, is_member = (
+        np.concatenate([members, non_members]),
+        np.arange(len(members) + len(non_members)) < len(members),
+    )
+    return float(true_positive_rate(*next(curves(scores, is_member)), rate)[0])
 
 
 def test_a_true_positive_rate_counts_ties_against_the_attack():
@@ -25,7 +34,7 @@ def test_a_true_positive_rate_counts_ties_against_the_attack():
         ([5, 3, 1, 0], [3, 3, 3, 3], 0.5, 0.0),
         ([5, 6, 7, 8], [4, 3, 2, 1], 0.25, 1.0),
     ):
-        assert true_positive_rate(np.array(members), np.array(non_members), rate) == expected
+        assert rate_of(members, non_members, rate) == expected
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
@@ -33,12 +42,12 @@ def test_with_nothing_to_find_the_rate_is_no_more_than_what_was_asked_for(decima
     drawn = np.random.default_rng(1)
     scores = [drawn.normal(size=(2, 2000)).round(decimals) for _ in range(2000)]
     for rate in RATES.values():
-        rates = [true_positive_rate(*both, rate) for both in scores]
+        rates = [rate_of(*both, rate) for both in scores]
         assert np.mean(rates) < rate + 2 * np.std(rates) / np.sqrt(2000)
 
 
 def conversations(number: int, lines: int, learned: float, seed: int, whole: bool = False):
-    """Scores and conversations of members and non-members; half of the variance is of the conversation.
+    """Scores, members and conversations of lines; half of the variance is of the conversation.
 
     Membership is by coin, of each line or of the ``whole`` conversation.
     """
@@ -46,20 +55,18 @@ def conversations(number: int, lines: int, learned: float, seed: int, whole: boo
     group = np.repeat(np.arange(number), lines)
     member = drawn.random(number)[group] < 0.5 if whole else drawn.random(len(group)) < 0.5
     scores = drawn.normal(size=number)[group] + drawn.normal(size=len(group)) + learned * member
-    return scores[member], scores[~member], group[member], group[~member]
+    return scores, member, group
 
 
 @pytest.mark.parametrize(("learned", "whole"), [(0.0, True), (0.5, False)])
 def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learned, whole):
     distance = learned / np.sqrt(2)
-    truth = {name: norm.sf(norm.isf(rate) - distance) for name, rate in RATES.items()}
-    truth["membership_auc"] = norm.cdf(distance / np.sqrt(2))
+    truth = {f"loss{end}": norm.sf(norm.isf(rate) - distance) for end, rate in RATES.items()}
+    truth["loss_auc"] = norm.cdf(distance / np.sqrt(2))
     held: dict[str, list[bool]] = {name: [] for name in truth}
     for seed in range(100):
-        members, non_members, of_members, of_others = conversations(640, 8, learned, 5000 + seed, whole)
-        figures = membership_figures(
-            members, non_members, members, non_members, of_members, of_others, "loss", samples=200, seed=seed
-        )
+        scores, member, group = conversations(640, 8, learned, 5000 + seed, whole)
+        figures = membership_figures("loss", scores, scores, member, group, "", samples=200, seed=seed)
         for name, figure in figures.items():
             low, high = figure.interval
             held[name].append(low <= truth[name] <= high)
@@ -68,17 +75,15 @@ def test_intervals_over_conversations_hold_the_truth_as_often_as_they_say(learne
 
 
 def test_figures_have_the_blind_attack_beside_them_and_no_rate_that_too_few_lines_can_show():
-    members, non_members, of_members, of_others = conversations(100, 20, 3.0, 0)
-    blind = np.zeros(len(members)), np.zeros(len(non_members))
-    figures = membership_figures(members, non_members, *blind, of_members, of_others, "loss")
-    area, one, tenth = figures["membership_auc"], figures["membership_tpr_1"], figures["membership_tpr_01"]
-    assert (area.value, area.blind, area.places) == (auc(members, non_members), 0.5, 2000)
-    assert (one.value, one.blind) == (true_positive_rate(members, non_members, 0.01), 0.0)
+    scores, member, group = conversations(100, 20, 3.0, 0)
+    blind = np.zeros(len(scores))
+    area, one, tenth = membership_figures("loss", scores, blind, member, group, "").values()
+    assert (area.value, area.blind, area.places) == (auc(scores, member), 0.5, 2000)
+    assert (one.value, one.blind) == (rate_of(scores[member], scores[~member], 0.01), 0.0)
     assert tenth.value is None  # of about 1,000 non-members one is 0.1 %
     # With all members in one document, half of the resamples of two documents have members or others alone.
-    two = np.zeros(len(members)), np.ones(len(non_members))
-    assert membership_figures(members, non_members, *blind, *two, "loss")["membership_auc"].interval is None
-    none = membership_figures(members[:0], non_members, blind[0][:0], blind[1], of_members[:0], of_others, "loss")
+    assert membership_figures("loss", scores, blind, member, member, "")["loss_auc"].interval is None
+    none = membership_figures("loss", scores, blind, np.zeros_like(member), group, "")
     assert {figure.value for figure in none.values()} == {None}
 
 
@@ -104,12 +109,12 @@ def test_the_attack_by_a_reference_model_and_its_rates_are_those_of_mimir():
     ours = loss_ratio(-target * words, -reference * words, words)
     assert ours == pytest.approx(reference - target)
     false, true, _ = roc_curve(member, reference - target)
-    assert auc(ours[member], ours[~member]) == pytest.approx(np.trapezoid(true, false))
+    assert auc(ours, member) == pytest.approx(np.trapezoid(true, false))
     ties = ours.round(1)
-    assert auc(ties[member], ties[~member]) == pytest.approx(roc_auc_score(member, ties))
+    assert auc(ties, member) == pytest.approx(roc_auc_score(member, ties))
     for rate in RATES.values():
         expected = true[np.flatnonzero(false < rate)[-1]]
-        assert true_positive_rate(ours[member], ours[~member], rate) == pytest.approx(expected)
+        assert rate_of(ours[member], ours[~member], rate) == pytest.approx(expected)
         assert expected > 10 * rate
 
 
@@ -131,5 +136,5 @@ def test_lira_separates_a_shift_as_the_closed_form_says(models):
     ratio = lira(scores_in, scores_out, observed)
     # A line's threshold is the middle of two means of so many models: 1 / (2 S) of a variance more.
     expected = norm.cdf(shift / np.sqrt(2 * (1 + 1 / (2 * models))))
-    assert auc(ratio[member], ratio[~member]) == pytest.approx(expected, abs=0.015)
-    assert auc(observed[member], observed[~member]) < 0.62
+    assert auc(ratio, member) == pytest.approx(expected, abs=0.015)
+    assert auc(observed, member) < 0.62

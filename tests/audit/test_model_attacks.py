@@ -137,8 +137,7 @@ def test_what_stands_sixteen_times_in_the_text_is_remembered(models, canaries):
     sixteen = [c.text for c in canaries.planted if (c.family, c.form, c.repetitions) == ("kept", 0, 16)]
     of_form = {("kept", 0): [*sixteen, *canaries.references["kept", 0]]}
     after, unknowing = (score_references(models[name], of_form)["kept", 0] for name in ("planted", "generic"))
-    scores = after - unknowing
-    assert auc(scores[: len(sixteen)], scores[len(sixteen) :]) > 0.99
+    assert auc(after - unknowing, np.arange(len(after)) < len(sixteen)) > 0.99
 
 
 def test_members_are_told_from_others_and_neither_shuffled_ones_nor_by_a_model_before_it_saw_them(
@@ -213,7 +212,7 @@ def audited(place, *options):
 
 
 def test_an_attack_of_another_package_is_one_function_and_one_entry_point(models, place, monkeypatch):
-    point = EntryPoint("highest_line", f"{__name__}:highest_line", attacks.MODEL_GROUP)
+    point = EntryPoint("highest_line", f"{__name__}:highest_line", "palimpsest.model_attacks")
     monkeypatch.setattr(attacks, "entry_points", lambda group: [point] if group == point.group else [])
     given = ["--non-members", place / "others.txt", "--model", place / "innocent", "--set", "sampled=0"]
     measured = audited(place, *given)["measured"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.audit.attacks import figures_of_tagger
+from tasks.audit.attacks import figures_of
 from tasks.audit.tagger_attacks import AttackedTagger, names_in_files
 from tasks.cli import main
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, write_labelled
@@ -64,7 +64,7 @@ class Spans(Tagger):
 @pytest.mark.parametrize("kind", [Sure, Spans])
 def test_a_tagger_that_remembers_is_caught_and_one_that_does_not_is_as_good_as_chance(kind, tmp_path):
     def figures(remembered):
-        return figures_of_tagger(AttackedTagger(kind(remembered), kind(), (tmp_path, tmp_path), MEMBERS, OTHERS))
+        return figures_of(AttackedTagger(kind(remembered), kind(), (tmp_path, tmp_path), MEMBERS, OTHERS))
 
     found = figures(SEEN)
     for name in ("membership_auc", "names_auc", "names_top_20"):
@@ -84,7 +84,7 @@ def test_names_are_those_of_one_side_alone(tmp_path):
 
 def test_without_names_the_figures_of_names_are_undefined(tmp_path):
     lines = [replace(each, spans=()) for each in (*MEMBERS, *OTHERS)]
-    found = figures_of_tagger(AttackedTagger(Sure(), Sure(), (tmp_path, tmp_path), lines[:100], lines[100:]))
+    found = figures_of(AttackedTagger(Sure(), Sure(), (tmp_path, tmp_path), lines[:100], lines[100:]))
     assert (found["names_auc"].value, found["names_read"].value) == (None, None)
     assert found["membership_auc"].value == 0.5
 

@@ -3,9 +3,7 @@ import json
 import pytest
 
 from tasks.cli import main
-from tasks.corpora.sources.chitchat import ChitchatCorpus
-from tasks.corpora.sources.document import package_file
-from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
+from tasks.corpora.sources.package_text import ChitchatCorpus, EncyclopediaCorpus, package_file
 from tasks.errors import CorpusError
 
 

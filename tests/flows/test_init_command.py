@@ -16,8 +16,8 @@ from project_copy import copy_project
 from scratch_project import CHECKOUT, Project
 
 from tasks.cli import main
-from tasks.corpora.sources.chitchat import ChitchatCorpus
 from tasks.corpora.sources.detection import texts_of
+from tasks.corpora.sources.package_text import ChitchatCorpus
 from tasks.files.private_folders import close_private_folders
 from tasks.parameters.parameter_file import read_parameters
 from tasks.review.reading import Reading

@@ -68,9 +68,9 @@ def test_explanations_say_what_every_part_says():
     ((line, words),) = CombinedTechniques(parts, "intersection").explain([LINE])
     assert [line[word.start : word.end] for word in words] == words_of(LINE)
     assert [isinstance(word, Finding) for word in words] == [True, False, False, False, False, False]
-    assert words[0].reason == "found by 2 of 2, 2 needed: not on the list of 3 unmasked words; PERSON by a (0.50)"
-    assert words[1].reason == "found by 1 of 2, 2 needed: on the list of 3 unmasked words; PERSON by a (0.50)"
-    assert words[2].reason == "found by 1 of 2, 2 needed: not on the list of 3 unmasked words; not found"
+    assert words[0].reason == "found by 2 of 2, 2 needed: not on the allow list of 3 words; PERSON by a (0.50)"
+    assert words[1].reason == "found by 1 of 2, 2 needed: on the allow list of 3 words; PERSON by a (0.50)"
+    assert words[2].reason == "found by 1 of 2, 2 needed: not on the allow list of 3 words; not found"
 
 
 VOCABULARY = ["a", "b", "c", "d", "e"]

@@ -120,7 +120,7 @@ def test_pieces_make_up_the_line_and_hidden_characters_are_shown_by_their_code_p
     assert line.masked == "[MASK] met [NUMBER]<U+0007> [[MASK]]"
     assert visible("a\x1b[31m\x00b\u202ec\u2028\td é😀") == "a<U+001B>[31m<U+0000>b<U+202E>c<U+2028>\td é😀"
     assert (counts.lines, counts.words, counts.masked_words, counts.masked_lines) == (1, 4, 3, 1)
-    reason = "list", "not on the list of 1 unmasked words"
+    reason = "list", "not on the allow list of 1 words"
     assert counts.by_reason == {("MASK", *reason): 2, ("NUMBER", *reason): 1}
 
 

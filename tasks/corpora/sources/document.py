@@ -5,17 +5,13 @@ if white space and then a capital, a digit or an opening mark follows. A full st
 that precedes other words (``Mr.``, ``Prof.``, ``Inc.`` before a lower-case word) or after initials (``J. K. Rowling``,
 ``U.S. Army``). Nor does it after ``no.``, ``vol.`` and the like before a digit. A line end always ends it. Known error:
 a sentence that ends in an abbreviation of the list is joined with the next one.
-
-Text inside installed pip packages is read without importing them.
 """
 
-import importlib.util
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tasks.errors import CorpusError
 
@@ -115,28 +111,3 @@ def _ends_sentence(text: str, match: re.Match[str], start: int) -> bool:
         # After an initial or U.S. the next word decides nothing; joining two sentences is the smaller error.
         return word == "i"
     return word not in _ABBREVIATIONS and not (word in _BEFORE_NUMBER and text[match.end()].isdigit())
-
-
-def package_file(package: str, inside: str) -> Path:
-    """The path of a file inside an installed package, without importing it: imports could have side effects."""
-    specification = importlib.util.find_spec(package)
-    if specification is None or not specification.submodule_search_locations:
-        raise CorpusError(
-            f"the package {package!r}, which holds this corpus, is not installed; 'make install' installs it"
-        )
-    path = Path(specification.submodule_search_locations[0]) / inside
-    if not path.is_file():
-        raise CorpusError(
-            f"the installed package {package!r} holds no {inside!r}; install the version in constraints.txt"
-        )
-    return path
-
-
-def read_package_json(path: Path) -> Any:  # noqa: ANN401 - what JSON can hold
-    """Parse a JSON file of a package; ``CorpusError`` if it is not JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise CorpusError(
-            f"{path.name!r} of an installed package is damaged: it is not JSON; install it again"
-        ) from None

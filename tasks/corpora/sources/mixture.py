@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import Field, model_validator
 
 from tasks.corpora.settings import CleaningSettings, CorpusSettings
-from tasks.corpora.sources.chitchat import ChitchatCorpus
 from tasks.corpora.sources.document import PARTS, Document, Part, Source
 from tasks.corpora.sources.drawn_words import DrawnWordsCorpus
-from tasks.corpora.sources.encyclopedia import EncyclopediaCorpus
 from tasks.corpora.sources.fisher import FisherCorpus
+from tasks.corpora.sources.package_text import ChitchatCorpus, EncyclopediaCorpus
 from tasks.corpora.sources.pushshift import PushshiftCorpus
 from tasks.corpora.sources.text_files import FilesCorpus
 from tasks.corpora.sources.wikitext import WikiTextCorpus

@@ -18,9 +18,9 @@
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from tasks.corpora.word_list import WordList, read_word_list
+from tasks.corpora.word_list import read_word_list
 from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.settings import TechniqueSettings
 
@@ -36,39 +36,22 @@ class AllowList(TechniqueSettings):
     path: str | None = None
     """File with your own list, one word a line; ``null``: the list of 5,000 words that ships with palimpsest."""
 
-    def build(self, word_counts: str | None, threads: int) -> "ListedWords":
+    def build(self, word_counts: str | None, threads: int) -> AllowedWords:
         """The technique with the words of the list."""
-        return ListedWords(read_word_list(self.path or SHIPPED_LIST), self)
+        found = read_word_list(self.path or SHIPPED_LIST)
+        unusable = found.unusable_lines
+        in_force = {"list_words": len(found.words), "unusable_list_lines": len(unusable)}
+        technique = AllowedWords(found.words, self.kind, in_force=in_force)
+        technique.languages = () if self.path else ("en",)
+        if unusable:
+            numbers = ", ".join(map(str, unusable[:5])) + (", ..." if len(unusable) > 5 else "")
+            technique.unusable_lines = [
+                f"word list {self.path!r}: {len(unusable):,} lines are not one word each and keep nothing "
+                f"(line {numbers})"
+            ]
+        return technique
 
     @property
     def files(self) -> list[str]:
         """The user's list file, if any."""
         return [self.path] if self.path else []
-
-
-class ListedWords(AllowedWords):
-    """Keep the words of an allow list, mask all others."""
-
-    def __init__(self, word_list: WordList, settings: AllowList) -> None:
-        super().__init__(word_list.words, settings.kind)
-        self._path, self._unusable_lines = settings.path, word_list.unusable_lines
-        self.languages = () if settings.path else ("en",)
-
-    def reason(self, folded_word: str) -> str:
-        """Whether the word is on the list, as a sentence."""
-        on_list = "on" if folded_word in self.allowed_words else "not on"
-        return f"{on_list} the allow list of {len(self.allowed_words):,} words"
-
-    def in_force(self) -> dict[str, Any]:
-        """The length of the list, and its number of lines that no word can match."""
-        return {"list_words": len(self.allowed_words), "unusable_list_lines": len(self._unusable_lines)}
-
-    def announcements(self) -> list[str]:
-        """A warning about lines of a user's list that match no word."""
-        if not self._unusable_lines:
-            return []
-        numbers = ", ".join(map(str, self._unusable_lines[:5])) + (", ..." if len(self._unusable_lines) > 5 else "")
-        return [
-            f"word list {self._path!r}: {len(self._unusable_lines):,} lines are not one word each and keep nothing "
-            f"(line {numbers})"
-        ]

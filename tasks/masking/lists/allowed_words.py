@@ -7,10 +7,10 @@ a masked word by its shape alone.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import get_args
+from typing import Any, get_args
 
 from tasks.corpora.masked_text import MARKER_PATTERN, MASK
 from tasks.corpora.plain_text import plain
@@ -55,20 +55,37 @@ class AllowedWords(Technique):
     allowed_words: frozenset[str]
     is_by_line = True
 
-    def __init__(self, allowed_words: Iterable[str], name: str) -> None:
-        """``allowed_words``: the words as written; folded here. ``name``: the technique's name in the sidecar."""
+    def __init__(
+        self,
+        allowed_words: Iterable[str],
+        name: str,
+        reason: Callable[[str], str] | None = None,
+        in_force: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``allowed_words``: the words as written; folded here. ``name``: the technique's name in the sidecar.
+        ``reason``: why a folded word is masked or unmasked. ``in_force``: numbers and names for the report."""
         self.allowed_words = frozenset(map(fold, allowed_words))
-        self.name = name
+        self.name, self._in_force = name, dict(in_force or {})
+        self._reason = reason or self._by_list
+        self.unusable_lines: list[str] = []
+        """A warning about lines of a user's list that match no word."""
         self._judged = lru_cache(maxsize=_MOST_JUDGED)(self._judge)
         self._written = {
             style: lru_cache(maxsize=_MOST_WRITTEN)(partial(self._write, style=style))
             for style in get_args(MarkerStyle)
         }
 
-    def reason(self, folded_word: str) -> str:
-        """A readable reason why a word is masked or unmasked."""
+    def _by_list(self, folded_word: str) -> str:
         on_list = "on" if folded_word in self.allowed_words else "not on"
-        return f"{on_list} the list of {len(self.allowed_words):,} unmasked words"
+        return f"{on_list} the allow list of {len(self.allowed_words):,} words"
+
+    def in_force(self) -> dict[str, Any]:
+        """Numbers and names of the list."""
+        return self._in_force
+
+    def announcements(self) -> list[str]:
+        """The warning about lines of a user's list."""
+        return self.unusable_lines
 
     def _judge(self, chunk: str) -> tuple[int, list[Finding]]:
         """The number of words of a chunk, and its words that are not on the list."""
@@ -110,7 +127,7 @@ class AllowedWords(Technique):
             masked = {finding.start: finding for finding in self._of_line(line)}
             words: Explained = []
             for start, end in word_spans(line):
-                reason, finding = self.reason(fold(line[start:end])), masked.get(start)
+                reason, finding = self._reason(fold(line[start:end])), masked.get(start)
                 words.append(replace(finding, reason=reason) if finding else KeptWord(start, end, reason))
             yield line, words
 

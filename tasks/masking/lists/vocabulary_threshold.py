@@ -8,10 +8,9 @@ numbers, so all numbers are masked.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -45,8 +44,11 @@ class VocabularyThreshold(TechniqueSettings):
             )
         return self
 
-    def build(self, word_counts: str | None, threads: int) -> "ThresholdedVocabulary":
-        """Build the technique from a user's vocabulary, from word counts, or else from published frequencies."""
+    def build(self, word_counts: str | None, threads: int) -> AllowedWords:
+        """The technique with a user's vocabulary, with word counts, or else with published frequencies.
+
+        Raises ``ParameterError`` if there are fewer than N words.
+        """
         if self.path is not None:
             entries = dict.fromkeys(fold(line.strip()) for line in read_lines(self.path, "word list"))
             words = _not_empty([entry for entry in entries if entry], self.path)
@@ -57,7 +59,23 @@ class VocabularyThreshold(TechniqueSettings):
         else:
             source = where = f"published frequencies of wordfreq {version('wordfreq')}"
             words = _by_frequency(published_frequencies().items())
-        technique = ThresholdedVocabulary(words, self, source, where)
+        words = words[: self.vocabulary_size]
+        if self.allowed_words > len(words):
+            raise ParameterError(
+                f"allowed_words: {self.allowed_words!r} is more than the {len(words)} words of the "
+                f"vocabulary ({where}, vocabulary_size {self.vocabulary_size}); lower it, or count words on more text"
+            )
+        ranks = {word: rank for rank, word in enumerate(words, start=1)}
+
+        def reason(folded_word: str) -> str:
+            if folded_word not in ranks:
+                return f"not in the vocabulary of {len(words):,} words"
+            rank = ranks[folded_word]
+            return f"rank {rank:,} of the vocabulary; the first {len(technique.allowed_words):,} stay unmasked"
+
+        numbers = {"vocabulary_words": len(words), "vocabulary_size_asked": self.vocabulary_size}
+        in_force = numbers | {"vocabulary_source": source}
+        technique = AllowedWords(words[: self.allowed_words], self.kind, reason, in_force)
         technique.languages = ("en",) if self.path is word_counts is None else ()
         return technique
 
@@ -70,44 +88,6 @@ class VocabularyThreshold(TechniqueSettings):
     def reads_word_counts(self) -> bool:
         """Whether the technique reads word counts: yes, unless the user gives a vocabulary."""
         return not self.path
-
-
-class ThresholdedVocabulary(AllowedWords):
-    """Keep the most frequent words, mask all others."""
-
-    def __init__(self, words: list[str], settings: VocabularyThreshold, source: str, where: str) -> None:
-        """``words``: folded, the most frequent first; ``source``: kind of list; ``where``: its file.
-
-        Raises ``ParameterError`` if there are fewer than N words.
-        """
-        self._vocabulary = words[: settings.vocabulary_size]
-        if settings.allowed_words > len(self._vocabulary):
-            raise ParameterError(
-                f"allowed_words: {settings.allowed_words!r} is more than the {len(self._vocabulary)} words of the "
-                f"vocabulary ({where}, vocabulary_size {settings.vocabulary_size}); lower it, "
-                "or count words on more text"
-            )
-        super().__init__(self._vocabulary[: settings.allowed_words], settings.kind)
-        self._asked, self._source = settings.vocabulary_size, source
-
-    @cached_property
-    def _ranks(self) -> dict[str, int]:
-        return {word: rank for rank, word in enumerate(self._vocabulary, start=1)}
-
-    def reason(self, folded_word: str) -> str:
-        """The word's rank in the vocabulary, from 1, as a reason."""
-        rank = self._ranks.get(folded_word)
-        if rank is None:
-            return f"not in the vocabulary of {len(self._vocabulary):,} words"
-        return f"rank {rank:,} of the vocabulary; the first {len(self.allowed_words):,} stay unmasked"
-
-    def in_force(self) -> dict[str, Any]:
-        """The vocabulary's source and size; a small generic corpus makes it smaller than requested."""
-        return {
-            "vocabulary_words": len(self._vocabulary),
-            "vocabulary_size_asked": self._asked,
-            "vocabulary_source": self._source,
-        }
 
 
 def _by_frequency(weights: Iterable[tuple[str, float]]) -> list[str]:

@@ -2,7 +2,8 @@ import pytest
 
 from tasks.corpora.word_list import WordList, read_word_list
 from tasks.corpora.words import fold, words_of
-from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList, ListedWords
+from tasks.masking.lists.allow_list import SHIPPED_LIST, AllowList
+from tasks.masking.lists.allowed_words import AllowedWords
 from tasks.masking.technique import MaskingTally
 
 FIRST_NAMES = """James Mary Robert Patricia John Jennifer Michael Linda David Elizabeth William Barbara
@@ -99,7 +100,7 @@ LIST = "the a we is it's don't walk cat like dog café may based"
     ],
 )
 def test_what_a_list_masks_and_keeps(line, masked):
-    technique = ListedWords(WordList(frozenset(map(fold, LIST.split())), []), AllowList(kind="allow_list"))
+    technique = AllowedWords(LIST.split(), "allow_list")
     ((text, spans),) = technique.mask([line], "mask", MaskingTally(), with_spans=True)
     assert text == masked
     assert len(spans) == masked.count("[MASK]")
