@@ -30,8 +30,7 @@ from tasks.labelled_text.labelled_lines import read_labelled
 from tasks.masking.every_tagger import EveryTagger
 from tasks.masking.technique import Technique
 from tasks.masking_evaluation.label_classes import LabelMapping
-from tasks.review.mentions import mentions
-from tasks.review.reader import ACCURACY
+from tasks.review.reader import ACCURACY, mentions
 
 TRAINED_ON = "the shipped word_classifier and crf learned from this very text: its figures flatter"
 GOLD = {

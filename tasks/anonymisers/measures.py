@@ -17,7 +17,7 @@ import numpy as np
 from tasks.anonymisers.removed_words import removed_places
 from tasks.anonymisers.versions import RAW, Version
 from tasks.audit.figure import share_figure
-from tasks.audit.held_out import Words
+from tasks.audit.held_out import unit_scores
 from tasks.audit.reidentification import Guesser, reidentification
 from tasks.audit.resampling import perplexity_ratio
 from tasks.corpora.sources.document import split_sentences
@@ -157,7 +157,7 @@ def disclosed(compared: Compared, version: Version) -> dict[str, Any]:
     blind: of sentences held out."""
     members, others = sentences(compared.raw, compared.members), compared.held_out_lines
     units = [(each, [str(number) for number in range(len(each))]) for each in (members, others)]
-    scores = Words.of(units[0], units[1], sentences(version.texts, compared.members)).scores((1,))
+    (scores,) = unit_scores(units[0], units[1], sentences(version.texts, compared.members), [(1,)])
     found = iter((scores.values > 0).tolist())
     counted = [len(sentences(compared.raw, [number])) for number in compared.members]
     hits = [sum(islice(found, number)) for number in counted]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tasks.audit.line_scores import LineScores
     from tasks.audit.masked_places import MaskedPlace
     from tasks.audit.reidentification import Guesser
+    from tasks.filling.masked_sentence import MaskedSentence
     from tasks.filling.opened_filler import OpenedFiller
     from tasks.filling.prepared_fill import PlantedLines, PreparedFill
     from tasks.filling.settings import FillingMethod
@@ -137,6 +138,17 @@ class AttackedText:
             following_fill=self.path if method is not None and method.follows_originals else None,
             documents=self.files.documents,
         )
+
+    @cached_property
+    def fills(self) -> "Sequence[tuple[MaskedSentence, tuple[str, ...]]]":
+        """Each masked line with its fills; empty if nothing was masked and filled."""
+        from tasks.filling.aligned_fills import filled_lines
+
+        method, masked = self.method, self.masked
+        if method is None or masked is None:
+            return []
+        merged = method.merges_markers
+        return list(filled_lines(masked / "text.txt", self.path, method.copies, merge_markers=merged))
 
     @cached_property
     def guesser(self) -> "Guesser":

@@ -19,7 +19,7 @@ Masked text discloses its lines by design: it has their runs of unmasked words. 
 such as names, are left in it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -89,9 +89,8 @@ def held_out_figures(
 
     ``blind`` is the share of disclosed units held out.
     """
-    figures, words = {}, Words.of(members, held_out, text)
-    for name, lengths in RUNS.items():
-        scores = words.scores(lengths)
+    figures, found = {}, unit_scores(members, held_out, text, RUNS.values())
+    for (name, lengths), scores in zip(RUNS.items(), found, strict=True):
         (known, chance), units = scores.disclosed, len(scores.values)
         guesses, others = scores.guesses(seed), units - scores.members
         runs = "words" if lengths == (1,) else f"runs of {lengths[0]} to {lengths[-1]} words"
@@ -106,46 +105,34 @@ def held_out_figures(
     return figures
 
 
-@dataclass(frozen=True)
-class Words:
-    """The words of all lines as numbers, the unit of each private line, and the rarity of each word."""
+def unit_scores(
+    members: Units, held_out: Units, text: Iterable[str], lengths: Iterable[Sequence[int]]
+) -> Iterator[Scores]:
+    """For each set of run lengths, the rarity of each unit's rarest own run that the text has.
 
-    private: list[np.ndarray]
-    released: list[np.ndarray]
-    units: np.ndarray
-    members: int
-    """Number of members, the first units."""
-    number: int
-    """Number of units."""
-    rarity: np.ndarray
-
-    @classmethod
-    def of(cls, members: Units, held_out: Units, text: Iterable[str]) -> "Words":
-        """Read the lines once for runs of every length."""
-        names: dict[tuple[bool, str], int] = {}
-        units = [names.setdefault((True, name), len(names)) for name in members[1]]
-        of_members = len(names)
-        units += [names.setdefault((False, name), len(names)) for name in held_out[1]]
-        ids: dict[str, int] = {}
-        private = [_word_ids(line, ids) for line in (*members[0], *held_out[0])]
-        released = [_word_ids(line, ids) for line in text]
-        rarity = np.array([0.0, *map(_rarity, ids)])  # ids begin with 1
-        return cls(private, released, np.array(units, dtype=np.int64), of_members, len(names), rarity)
-
-    def scores(self, lengths: Sequence[int]) -> Scores:
-        """The rarity of each unit's rarest own run that the text has; memory grows with the number of runs."""
-        scores = np.zeros(self.number)
-        for length in lengths:
-            runs, lines, sums = _runs(self.private, length, self.rarity)
-            of_unit = self.units[lines]
+    Memory grows with the number of runs.
+    """
+    names: dict[tuple[bool, str], int] = {}
+    units = [names.setdefault((True, name), len(names)) for name in members[1]]
+    of_members = len(names)
+    units += [names.setdefault((False, name), len(names)) for name in held_out[1]]
+    ids: dict[str, int] = {}
+    private = [_word_ids(line, ids) for line in (*members[0], *held_out[0])]
+    released = [_word_ids(line, ids) for line in text]
+    rarity = np.array([0.0, *map(_rarity, ids)])  # ids begin with 1
+    for some in lengths:
+        scores = np.zeros(len(names))
+        for length in some:
+            runs, lines, sums = _runs(private, length, rarity)
+            of_unit = np.array(units, dtype=np.int64)[lines]
             order = np.lexsort((of_unit, runs))
             runs, of_unit, sums = runs[order], of_unit[order], sums[order]
             first = np.flatnonzero(np.diff(runs, prepend=runs[:1] + np.uint64(1)))
             last = np.append(first[1:], len(runs)) - 1
             own = first[of_unit[first] == of_unit[last]] if len(runs) else first
-            own = own[np.isin(runs[own], _runs(self.released, length, self.rarity)[0])]
+            own = own[np.isin(runs[own], _runs(released, length, rarity)[0])]
             np.maximum.at(scores, of_unit[own], sums[own])
-        return Scores(scores, self.members)
+        yield Scores(scores, of_members)
 
 
 def _word_ids(line: str, ids: dict[str, int]) -> np.ndarray:

@@ -7,7 +7,7 @@ et al. 2022). A spaCy pipeline has no probabilities, so the attack counts right 
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -145,9 +145,8 @@ def _log_probabilities(tagger: Tagger, texts: Sequence[str], wanted: Sequence[Se
 
 def _probabilities(tagger: Tagger, texts: Sequence[str], order: Sequence[str]) -> Iterable[np.ndarray]:
     """The probability of each token's types (T, C); of a tagger without probabilities near 1 for the tagged one."""
-    read: Callable[[Sequence[str]], list[np.ndarray]] | None = getattr(tagger, "probabilities", None)
-    if isinstance(tagger, WordTagger) and read is not None:
-        return read(texts)
+    if isinstance(tagger, WordTagger):
+        return tagger.probabilities(texts)
     found = []
     for text, spans in tagger.tag(texts):
         rows = [[1 - _SURE] * len(order) for _ in tokens_of(text)]

@@ -1,8 +1,6 @@
 """Attacks on a text: verbatim lines, unmasked identifiers, and guesses of masked words."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 from tasks.audit.attacked import AttackedText
@@ -12,10 +10,9 @@ from tasks.audit.linkage import detected_substitutes, found_by_second_fill, link
 from tasks.audit.reidentification import reidentification
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
-from tasks.filling.aligned_fills import filled_lines, side_by_side
+from tasks.filling.aligned_fills import side_by_side
 from tasks.filling.filled_lines import Part
 from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_sentence import MaskedSentence
 from tasks.language_model.vocabulary import counts_of_words
 
 _FILLED_AGAIN = 300
@@ -67,30 +64,27 @@ def guesses(attacked: AttackedText) -> dict[str, Figure]:
 
 def substitutes(attacked: AttackedText) -> dict[str, Figure]:
     """How well an attacker distinguishes substitutes from words of the text."""
-    if attacked.masked is None or attacked.method is None:
+    masked, settings = attacked.masked, attacked.settings
+    if masked is None or attacked.method is None:
         return {}
-    settings, allowed_words = attacked.settings, AllowedWords.read(str(attacked.masked / "allowed_words.txt"))
-    fills = _fills(attacked, attacked.masked)
-    counts = counts_of_words(str(attacked.files.word_counts))
-    return {
-        "detected_substitutes": detected_substitutes(fills, allowed_words, counts, settings.tagged_lines, settings.seed)
-    }
+    allowed_words, counts = AllowedWords.read(masked / "allowed_words.txt"), str(attacked.files.word_counts)
+    by_rarity = allowed_words, counts_of_words(counts), settings.tagged_lines, settings.seed
+    return {"detected_substitutes": detected_substitutes(attacked.fills, *by_rarity)}
 
 
 def same_entities(attacked: AttackedText) -> dict[str, Figure]:
     """How often equal substitutes reveal equal masked words."""
-    if attacked.masked is None or attacked.method is None:
+    masked, documents = attacked.masked, attacked.files.documents
+    if masked is None or attacked.method is None:
         return {}
-    fills = _fills(attacked, attacked.masked)
-    return {"linked_mentions": linked_mentions(fills, attacked.masked / "sidecar.jsonl", attacked.files.documents)}
+    return {"linked_mentions": linked_mentions(attacked.fills, masked / "sidecar.jsonl", documents)}
 
 
 def second_fill(attacked: AttackedText) -> dict[str, Figure]:
     """Masked places that differ when some lines are filled again with another seed."""
-    masked, files = attacked.masked, attacked.files
+    masked, files, fills = attacked.masked, attacked.files, attacked.fills
     if masked is None or attacked.method is None:
         return {}
-    fills = list(_fills(attacked, masked))
     together = side_by_side(
         fills,
         read_lines(masked / "text.txt"),
@@ -108,9 +102,3 @@ def second_fill(attacked: AttackedText) -> dict[str, Figure]:
     second = replace(attacked.prepared, seed=seed).fill(Part(1, lines, spans, documents))
     pairs = ((sentence, copies[0], again) for (sentence, copies), again in zip(first, second, strict=True))
     return {"found_by_second_fill": found_by_second_fill(pairs, attacker)}
-
-
-def _fills(attacked: AttackedText, masked: Path) -> Iterator[tuple[MaskedSentence, tuple[str, ...]]]:
-    method = attacked.method
-    assert method is not None, "a text that was filled"
-    return filled_lines(masked / "text.txt", attacked.path, method.copies, merge_markers=method.merges_markers)

@@ -102,35 +102,27 @@ def read_documents(path: str | Path) -> Iterator[str]:
 
 def held_lines(readline: Callable[[int], bytes]) -> Iterator[bytes]:
     """The lines of a stream by its ``readline``, cut after ``LONGEST_LINE`` bytes to bound the memory."""
-    while line := readline(LONGEST_LINE + 1):
-        yield line
+    return iter(lambda: readline(LONGEST_LINE + 1), b"")
 
 
-def refuse_long(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """The lines; ``CorpusError`` with the number of a line longer than ``LONGEST_LINE``."""
-    for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_LINE:
-            raise CorpusError(
-                f"{name}: line {number} is longer than {LONGEST_LINE // _MEGABYTE} MiB, so it is no sentence; give one "
-                "sentence a line"
-            )
-        yield line
-
-
-def refuse_bomb(lines: Iterable[bytes], name: str, compressed_bytes: int) -> Iterator[bytes]:
-    """The lines of a decompressed file.
+def refuse_long(lines: Iterable[bytes], name: str, compressed_bytes: int | None = None) -> Iterator[bytes]:
+    """The lines, decompressed from so many bytes if ``compressed_bytes`` are given.
 
     Raises ``CorpusError`` with the number of the line that is longer than ``LONGEST_LINE``, or at which the
     decompressed size exceeds ``LARGEST_RATIO``: a small file must not fill memory or disk.
     """
-    left = LARGEST_RATIO * compressed_bytes + LONGEST_LINE
+    most = math.inf if compressed_bytes is None else LARGEST_RATIO * compressed_bytes + LONGEST_LINE
+    size = 0
     for number, line in enumerate(lines, start=1):
-        left -= len(line)
-        if len(line) > LONGEST_LINE or left < 0:
+        size += len(line)
+        if len(line) > LONGEST_LINE or size > most:
             what = f"is longer than {LONGEST_LINE // _MEGABYTE} MiB"
+            advice = "if it is text, decompress the file yourself"
             if len(line) <= LONGEST_LINE:
                 what = f"is where more than {LARGEST_RATIO} times the file's size has come out"
-            raise CorpusError(f"{name}: line {number} {what}; if it is text, decompress the file yourself")
+            elif compressed_bytes is None:
+                what, advice = f"{what}, so it is no sentence", "give one sentence a line"
+            raise CorpusError(f"{name}: line {number} {what}; {advice}")
         yield line
 
 

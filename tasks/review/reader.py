@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, TypeVar
 
 from tasks.audit.clear_text import Words
 from tasks.corpora.masked_text import DIRECT_IDENTIFIERS
+from tasks.corpora.sidecar import MaskedSpan
+from tasks.masking.technique import Finding
 from tasks.review.estimate import Interval, Unmasked
-from tasks.review.mentions import Labelled, mentions
 
 ACCURACY = Path(__file__).parent / "reader_accuracy.json"
 Sort = Literal["direct", "quasi"]
+Word = TypeVar("Word", MaskedSpan, Finding)
+"""A word with its class: of a sidecar, or of a technique's findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,18 @@ def corrected(found: int, unmasked: int, lines: int, kinds: tuple[Accuracy, ...]
     return Unmasked(found, unmasked, _range(left), _range(recalls) if recalls else None)
 
 
+def mentions(line: str, words: Iterable[Word]) -> list[list[Word]]:
+    """Runs of labelled words, in order: neighbours of one class with only white space between them are one mention."""
+    found: list[list[Word]] = []
+    for word in words:
+        last = found[-1][-1] if found else None
+        if last and last.label == word.label and not line[last.end : word.start].strip():
+            found[-1].append(word)
+        else:
+            found.append([word])
+    return found
+
+
 class ReadText:
     """The reader's findings in a text, and the unmasked ones of one technique."""
 
@@ -62,7 +77,7 @@ class ReadText:
         self.found, self.unmasked = Counter[str](), Counter[str]()
         """Mentions by class."""
 
-    def add(self, line: str, words: Iterable[Labelled], masked: Words) -> None:
+    def add(self, line: str, words: Iterable[Word], masked: Words) -> None:
         """Count a line; ``words``: the reader's findings, in order."""
         self.lines += 1
         for mention in mentions(line, words):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from tasks.audit.held_out import RUNS, Scores, Words, held_out_figures
+from tasks.audit.held_out import RUNS, Scores, held_out_figures, unit_scores
 from tasks.cli import main
 
 RATE = 0.05
@@ -19,7 +19,7 @@ def units(*lines):
 def test_a_unit_has_the_rarity_of_its_rarest_own_word_that_the_text_has():
     members = units("anna met zyxqu", "anna met bob", "they said so")
     held_out = units("bob said zork", "quixotry")
-    scores = Words.of(members, held_out, ["Zyxqu and SO on", "zork"]).scores((1,))
+    (scores,) = unit_scores(members, held_out, ["Zyxqu and SO on", "zork"], [(1,)])
     # "so" is one member's own word and common; "anna", "met", "bob" and "said" are in two units.
     assert scores.values[[0, 3]] == pytest.approx([8, 8], abs=2)
     assert 0 < scores.values[2] < 2
@@ -31,7 +31,8 @@ def test_runs_are_counted_within_lines_and_whole_documents_are_units():
     conversation = ["one fine day came", "two birds sang"], ["a", "a"]
     held_out = ["one fine day came", "two dogs sang loud"], ["b", "c"]
     for text, disclosed in ((["one fine day came two birds sang"], (1, 0)), (["two birds", "sang loud"], (0, 0))):
-        assert Words.of(conversation, held_out, text).scores((3,)).disclosed == disclosed
+        (scores,) = unit_scores(conversation, held_out, text, [(3,)])
+        assert scores.disclosed == disclosed
 
 
 @pytest.mark.parametrize("members", [400, 100])

@@ -10,8 +10,7 @@ from tasks.cli import main
 from tasks.errors import CorpusError
 from tasks.review import record
 from tasks.review.estimate import estimate
-from tasks.review.mentions import mentions
-from tasks.review.reader import Accuracy, accuracies, corrected
+from tasks.review.reader import Accuracy, accuracies, corrected, mentions
 from tasks.review.record import ReviewedLine
 from tasks.review.unmasked import reader_sidecar, unmasked_by_technique
 

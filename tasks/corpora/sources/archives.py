@@ -15,7 +15,7 @@ from typing import IO
 
 from tasks.corpora.limits import LARGEST_RATIO, LONGEST_LINE
 from tasks.corpora.sources.compressed_lines import damaged, decompressed
-from tasks.corpora.text_lines import refuse_bomb
+from tasks.corpora.text_lines import refuse_long
 from tasks.errors import CorpusError
 
 _CHUNK = 1 << 20
@@ -122,7 +122,7 @@ def _decompress(path: Path, folder: Path) -> None:
     """Write the decompressed file, and the files of a tar in its place."""
     inner = folder / (f"{path.stem}.tar" if path.suffix.lower() == ".tgz" else path.stem)
     with damaged(path), open(inner, "wb") as written, decompressed(path) as lines:
-        written.writelines(refuse_bomb(lines, str(path), path.stat().st_size))
+        written.writelines(refuse_long(lines, str(path), path.stat().st_size))
     if _is_tar(inner):
         tar = folder.with_name(f"{folder.name}.tar")
         inner.rename(tar)

@@ -2,7 +2,7 @@
 
 The first bytes of a file show its compression, not its name. Reading streams: memory does not grow with the file,
 except for the window of a Zstandard file, up to 2 GiB in dumps made with ``zstd --long=31``. A small file cannot fill
-the window: lines have a longest length, and files a largest ratio (``text_lines.refuse_bomb``).
+the window: lines have a longest length, and files a largest ratio (``text_lines.refuse_long``).
 """
 
 import bz2
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.corpora.limits import LONGEST_LINE
-from tasks.corpora.text_lines import decode_lines, held_lines, refuse_bomb
+from tasks.corpora.text_lines import decode_lines, held_lines, refuse_long
 from tasks.errors import CorpusError, ResourceError
 
 _CHUNK_BYTES = 1 << 8
@@ -38,7 +38,7 @@ def read_compressed_lines(path: str | Path) -> Iterator[str]:
         raise CorpusError(f"text file {str(path)!r} does not exist; give its path")
     lines = count()
     with damaged(path, lines), decompressed(Path(path)) as stream:
-        for line in decode_lines(refuse_bomb(stream, str(path), Path(path).stat().st_size), str(path)):
+        for line in decode_lines(refuse_long(stream, str(path), Path(path).stat().st_size), str(path)):
             next(lines)
             yield line
 

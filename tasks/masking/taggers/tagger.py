@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tasks.corpora.identifiers import identifiers_in
+from tasks.masking.settings import CrfTagger, WordClassifierTagger
+from tasks.masking.taggers.crf_features import tokens_of
+from tasks.masking.taggers.tagger_folder import read_tagger_folder
 
 if TYPE_CHECKING:
+    import numpy as np
     from transformers import PreTrainedConfig
     from transformers import PreTrainedTokenizerBase as Tokenizer
 
@@ -102,12 +106,43 @@ TaggedWord = tuple[int, int, str, float]
 class WordTagger(Tagger):
     """A tagger that judges every word, in texts of at most ``longest`` characters, ``block`` lines at a time."""
 
+    kind: str
+    """Kind of the tagger, in its name and its folder."""
     longest = 4000
     block = 64
 
+    def __init__(self, settings: CrfTagger | WordClassifierTagger, version: int, files: Sequence[str]) -> None:
+        """Read the folder; ``ModelError`` if it is missing or damaged, or has another version of the features."""
+        self.folder, self.description = read_tagger_folder(settings.model, self.kind, version, files)
+        shipped = settings.model == type(settings).model_fields["model"].default
+        self.name = f"{self.kind}:shipped" if shipped else f"{self.kind}:{settings.model}"
+        self.languages = ("en",) if shipped else ()
+        self.types: list[str] = self.description["entity_types"]
+        """The types that the model was trained with, in the order of training."""
+        self._minimum = settings.minimum_probability
+
+    @property
+    def entity_types(self) -> list[str]:
+        """The types that the model was trained with."""
+        return sorted(self.types)
+
     @abstractmethod
+    def probabilities(self, texts: Sequence[str]) -> "list[np.ndarray]":
+        """The probabilities of each text's tokens (T, C): outside, and the entity types in the order of training."""
+
     def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
         """The tagged words of each text, in order."""
+        found: list[list[TaggedWord]] = []
+        for text, probabilities in zip(texts, self.probabilities(texts), strict=True):
+            words = zip(tokens_of(text), probabilities, strict=True)
+            found.append(
+                [
+                    (start, end, self.types[int(row[1:].argmax())], float(1 - row[0]))
+                    for (start, end, is_word), row in words
+                    if is_word and 1 - row[0] >= self._minimum
+                ]
+            )
+        return found
 
     def tag(self, lines: Iterable[str]) -> Iterator[tuple[str, list[EntitySpan]]]:
         """Each line with its entities; long lines are read in overlapping windows."""

@@ -23,8 +23,7 @@ from tasks.corpora.words import fold
 from tasks.errors import ModelError
 from tasks.masking.settings import WordClassifierTagger
 from tasks.masking.taggers.crf_features import case_of, tokens_of
-from tasks.masking.taggers.tagger import TaggedWord, WordTagger, positions_of
-from tasks.masking.taggers.tagger_folder import read_tagger_folder
+from tasks.masking.taggers.tagger import WordTagger, positions_of
 from tasks.model_source import locate_model, unreachable
 from tasks.packed_linear import eight_bit_linear_layers
 
@@ -212,6 +211,7 @@ def apply_weights(network: WordClassifierNetwork, path: str) -> None:
 class WordClassifier(WordTagger):
     """A loaded model."""
 
+    kind = KIND
     longest = 500
     block = 512
 
@@ -220,45 +220,21 @@ class WordClassifier(WordTagger):
         from tasks.torch_setup import set_up_torch
 
         set_up_torch(threads)
-        folder, description = read_tagger_folder(settings.model, KIND, VERSION, (WEIGHTS_FILE,))
-        shipped = settings.model == WordClassifierTagger(kind="word_classifier").model
-        self.name = f"{KIND}:shipped" if shipped else f"{KIND}:{settings.model}"
-        self.languages = ("en",) if shipped else ()
-        self._minimum = settings.minimum_probability
-        self._types: list[str] = description["entity_types"]
-        self._network, self._encoder = load_base(description["base"], len(self._types) + 1)
-        apply_weights(self._network, str(folder / WEIGHTS_FILE))
+        super().__init__(settings, VERSION, (WEIGHTS_FILE,))
+        self._network, self._encoder = load_base(self.description["base"], len(self.types) + 1)
+        apply_weights(self._network, str(self.folder / WEIGHTS_FILE))
         self._network.eval()
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._network.to(self._device)
         if self._device.type == "cpu":
             eight_bit_linear_layers(self._network.body)
 
-    @property
-    def entity_types(self) -> list[str]:
-        """The types that the model was trained with."""
-        return sorted(self._types)
-
-    def tagged_words(self, texts: Sequence[str]) -> list[list[TaggedWord]]:
-        """The tagged words of each text."""
-        found: list[list[TaggedWord]] = []
-        for text, probabilities in zip(texts, self.probabilities(texts), strict=True):
-            words = zip(tokens_of(text), probabilities, strict=True)
-            found.append(
-                [
-                    (start, end, self._types[int(row[1:].argmax())], float(1 - row[0]))
-                    for (start, end, is_word), row in words
-                    if is_word and 1 - row[0] >= self._minimum
-                ]
-            )
-        return found
-
     def probabilities(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The probabilities of each text's tokens, ``(T, C)``: outside, and the entity types in their order.
 
         A text of more pieces than the encoder has positions is split into parts.
         """
-        nothing = np.zeros((0, len(self._types) + 1), dtype=np.float32)
+        nothing = np.zeros((0, len(self.types) + 1), dtype=np.float32)
         parts = [list(_parts(self._encoder(text), self._network.most_pieces)) for text in texts]
         encoded = [part for of_text in parts for part in of_text]
         found = [nothing] * len(encoded)
