@@ -32,7 +32,7 @@ from tasks.language_model.training import TextBatches
 from tasks.language_model.training import train as train_ours
 from tasks.language_model.transformer.batching import batches_by_length, divide, make_batch
 from tasks.language_model.transformer.model import TransformerLanguageModel
-from tasks.language_model.transformer.scoring import score_targets
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.torch_setup import has_bfloat16
 
@@ -205,7 +205,8 @@ def evaluation(name: str, side: str) -> tuple[Action, Callable[[], float]]:
     size = SIZES[name]
     model, text = model_of(size).eval(), zipf_text(size.words, size.evaluated)
     if side == "ours":
-        return (lambda: score_targets(model, text)), lambda: -float(score_targets(model, text).log_probability.mean())
+        scored = partial(WordTransformer(model, Vocabulary(SPECIAL_TOKENS)).score_targets, text)
+        return scored, lambda: -float(scored().log_probability.mean())
     windows, is_target = divide(text, size.maximum_tokens), text.is_target()
     batches = [make_batch(text, is_target, windows, chosen) for chosen in batches_by_length(windows, int(side))]
     peer, examples = peer_of(size, model), [as_labels(batch) for batch in batches]

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.frame import speed
 from benchmarks.language_model import SIZES, model_of, peer_of
-from tasks.language_model.transformer.scoring import TransformerScorer
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
 REFERENCES, FORM, DRAWN, BATCH = 2048, 5, 3, 256
@@ -97,6 +97,6 @@ def _peer(model: Any, groups: list[list[list[int]]]) -> Callable[[], list[np.nda
 def _word_sides(name: str, words: Sequence[str], groups: Groups) -> Sides:
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *words[: SIZES[name].words - len(SPECIAL_TOKENS)]))
     model = model_of(SIZES[name])
-    scorer = TransformerScorer(model, vocabulary)
+    scorer = WordTransformer(model, vocabulary)
     ids = [[[START_ID, *vocabulary.encode(sentence), END_ID] for sentence in group] for group in groups]
     return lambda: scorer.score_sentences(groups), _peer(peer_of(SIZES[name], model).eval(), ids)

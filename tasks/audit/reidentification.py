@@ -331,7 +331,7 @@ def reidentification(places: Sequence[MaskedPlace], guesser: Guesser, reranker: 
         return {name: Figure(None, None, attacker) for name in names}
     second: LanguageModel | None = None
     if reranker:
-        from tasks.language_model.causal_lm.scoring import CausalScorer
+        from tasks.language_model.causal_lm.folder import load_for_scoring
 
-        second = CausalScorer.load(reranker)
+        second = load_for_scoring(reranker)
     return figures_of(guesser.reading(places), attacker, second)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.language_model.causal_lm.learner import PieceLearner
+from tasks.language_model.causal_lm.joined import JoinedModels
+from tasks.language_model.causal_lm.model import CausalModel
 from tasks.language_model.language_models import Drawing, Words
 from tasks.language_model.learners import Learner
 from tasks.language_model.sampling import sample_pieces, sample_words
-from tasks.language_model.transformer.learner import WordLearner
+from tasks.language_model.transformer.scoring import WordTransformer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +43,7 @@ class ContrastedWords:
 
         self._models: list[tuple[NextWords, Weighted]] = []
         for each in weighted:
-            assert isinstance(each.model, WordLearner), "models of one contrast are of one kind"
+            assert isinstance(each.model, WordTransformer), "models of one contrast are of one kind"
             own = each.model.copy()
             self._models.append((TransformerNextWord(own.network, own.vocabulary), each))
         self.vocabulary = self._models[0][0].vocabulary
@@ -102,13 +103,8 @@ def contrast(
 def contrasted_sentences(weighted: Sequence[Weighted], sentences: int, longest: int, seed: int) -> list[Words]:
     """Sample sentences from the whole distribution; each is cut off after ``longest`` words or pieces."""
     first = weighted[0].model
-    if not isinstance(first, PieceLearner):
+    if not isinstance(first, CausalModel):
         contrasted = ContrastedWords(weighted)
         return sample_words(contrasted, Drawing(sentences, len(contrasted.vocabulary), longest, seed))
-    from tasks.language_model.causal_lm.joined import JoinedModels
-    from tasks.language_model.causal_lm.model import CausalModel
-
     network = JoinedModels([(each.model.network, each.weight, each.alpha) for each in weighted])
-    pieces = first.causal.pieces
-    drawing = Drawing(sentences, pieces.size, longest, seed)
-    return sample_pieces(CausalModel(network, pieces, first.causal.name), drawing)
+    return sample_pieces(first.with_network(network), Drawing(sentences, first.vocabulary_size, longest, seed))

@@ -144,9 +144,9 @@ def _text_of(cell: Cell, files: FluencyFiles) -> Path:
 def _judge(settings: FluencySettings) -> "LanguageModel | None":
     if settings.judge is None:
         return None
-    from tasks.language_model.causal_lm.scoring import CausalScorer
+    from tasks.language_model.causal_lm.folder import load_for_scoring
 
-    return CausalScorer.load(settings.judge)
+    return load_for_scoring(settings.judge)
 
 
 @dataclass(frozen=True)

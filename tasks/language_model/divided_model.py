@@ -27,10 +27,11 @@ _Scored = tuple[TargetScores, Protocol] | None
 """Scores and protocol of a part; ``None`` where no line of it has a word."""
 
 
-class DividedModel:
-    """See ``LanguageModel``. The first call loads the model and may raise the errors of ``open_language_model``.
+class DividedModel(LanguageModel):
+    """A language model whose texts and groups are scored in parts.
 
-    On a cluster each worker receives the name and loads the model itself.
+    The first call loads the model and may raise the errors of ``open_language_model``. On a cluster each worker
+    receives the name and loads the model itself.
     """
 
     def __init__(self, name: str, resources: ResourceSettings, precision: Precision = "auto") -> None:
@@ -48,7 +49,7 @@ class DividedModel:
         return open_language_model(self._name, self._precision)
 
     @property
-    def vocabulary_hash(self) -> str:
+    def vocabulary_hash(self) -> str:  # type: ignore[override] # read-only here
         """See ``LanguageModel``."""
         return self.model.vocabulary_hash
 

@@ -82,6 +82,11 @@ def is_marker(tokens: np.ndarray) -> np.ndarray:
     return (tokens >= _MARKER_IDS[0]) & (tokens <= _MARKER_IDS[-1])
 
 
+def overlap_of(maximum_tokens: int) -> int:
+    """Number of positions that a later window of a long sentence reads as context in scoring: half a window."""
+    return maximum_tokens // 2
+
+
 def encode_text(text: str | Path | Sequence[str], vocabulary: Vocabulary, markers: MarkerUse = "none") -> EncodedText:
     """Read a text file, one sentence a line, or take its lines. Lines without a word are left out and counted; with
     ``drop``, so are lines with a marker.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.encoded_text import EncodedText, encode_text, overlap_of
 from tasks.language_model.evaluation import protocol
-from tasks.language_model.vocabulary import END_ID, START_ID, Vocabulary
+from tasks.language_model.sampling import sample_words
+from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID, Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -82,12 +83,16 @@ class NextWords(Protocol):
         up to a constant of each row. ``start`` sets the columns; the caller may overwrite the result."""
 
 
-class LanguageModel(Protocol):
+class LanguageModel:
     """A language model of any kind."""
 
-    @property
-    def vocabulary_hash(self) -> str:
-        """Hash of the vocabulary or tokeniser."""
+    vocabulary: Vocabulary
+    """Its words; one that can spell every word takes up those that it meets."""
+    vocabulary_hash: str
+    """Hash of the vocabulary or tokeniser."""
+    vocabulary_size: int
+    longest: int | None
+    """Size of its window, in words or subword tokens; ``None``: no limit."""
 
     def score_text(
         self, text: str | Path | Sequence[str], markers: protocol.MarkerRule = "in_vocabulary"
@@ -96,27 +101,58 @@ class LanguageModel(Protocol):
 
         Raises ``CorpusError`` where the text has no word.
         """
+        encoded = encode_text(text, self.vocabulary)
+        return self.score_targets(encoded), protocol.Protocol(
+            vocabulary=self.vocabulary_hash,
+            vocabulary_size=self.vocabulary_size,
+            unknown_rate=None if self.vocabulary.is_open else encoded.unknown_words / encoded.words,
+            words=encoded.words,
+            maximum_tokens=self.longest,
+            stride=None if self.longest is None else self.longest - overlap_of(self.longest),
+            markers=markers,
+        )
+
+    def score_targets(self, text: EncodedText) -> TargetScores:
+        """Score the targets of a text over the model's vocabulary."""
+        own, of_markers = self.scores_of_ids(text)
+        is_target = text.is_target()
+        return TargetScores(
+            log_probability=own[is_target],
+            known=text.tokens[is_target] != UNKNOWN_ID,
+            marker_log_probability=None if of_markers is None else of_markers[is_target],
+        )
+
+    def scores_of_ids(self, text: EncodedText) -> tuple[np.ndarray, np.ndarray | None]:
+        """Log-probability of each id of a text (N,), and of all markers together at its place (N,), in nats.
+
+        The first is 0 at an id that is no target; the second is ``None`` for a model without markers.
+        """
+        raise NotImplementedError
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """Each sentence's log-probability with its end (S,), in nats (float64), for groups of distinct ones.
 
         Prefixes that the sentences of a group share are computed once.
         """
+        raise NotImplementedError
 
     def unknown_words(self, words: Words) -> int:
         """Number of the words that the model reads as ``<unk>``."""
+        return self.vocabulary.encode(words).count(UNKNOWN_ID)
 
     def next_words(self) -> "NextWords | WholeWords":
         """Next-word scores for a search; a model with subword tokens scores complete words.
 
         The search owns the model from then on. Raises ``ModelError`` where the model does not support it.
         """
+        raise NotImplementedError
 
     def sample(self, drawing: Drawing) -> list[Words]:
         """Sample sentences after each prompt.
 
         The model cannot be used otherwise afterwards.
         """
+        return sample_words(self.next_words(), drawing)  # type: ignore[arg-type] # a word model
 
 
 def encode_sentences(sentences: Sequence[Words], vocabulary: Vocabulary) -> EncodedText:

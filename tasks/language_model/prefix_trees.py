@@ -6,6 +6,7 @@ without a gap. A model can read all nodes as one row, if each node attends to it
 its depth. Every prefix then has the hidden state that it has in a row of its own.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -42,41 +43,38 @@ def prefix_tree(sequences: Sequence[Sequence[int]]) -> PrefixTree:
 
     None may be the beginning of another, so each must end with a token that occurs nowhere else.
     """
-    order = sorted(range(len(sequences)), key=lambda index: tuple(sequences[index]))
-    lengths = np.array([len(sequences[index]) for index in order])
-    columns = np.arange(lengths.max())
-    inside = columns < lengths[:, None]  # (S, L)
-    table = np.full(inside.shape, -1, dtype=np.int64)
-    table[inside] = np.concatenate([sequences[index] for index in order])
-    differs = np.ones(inside.shape, dtype=bool)
-    differs[1:] = ~np.logical_and.accumulate(table[1:] == table[:-1], axis=1)
-    fresh = differs & inside
-    is_node = fresh & (columns < lengths[:, None] - 1)
-    node = _numbered(is_node)  # (S, L)
-    edge = _numbered(fresh[:, 1:])  # (S, L - 1)
-    fresh_rows, fresh_columns = np.nonzero(fresh[:, 1:])
-    rows, depth = np.nonzero(is_node)
-    # The nodes below a node end at the first later row that differs at its column.
-    starts = np.concatenate([[0], np.cumsum(is_node.sum(axis=1))])  # (S + 1,)
-    number = np.where(differs, np.arange(len(order))[:, None], len(order))
-    following = np.minimum.accumulate(number[::-1], axis=0)[::-1]
-    following = np.concatenate([following[1:], np.full((1, len(columns)), len(order))])
-    edge_of = np.empty_like(edge)
-    edge_of[order] = np.where(inside[:, 1:], edge, fresh[:, 1:].sum())
-    return PrefixTree(
-        tokens=table[rows, depth],
-        depth=depth,
-        end=starts[following[rows, depth]],
-        edge_node=node[fresh_rows, fresh_columns],
-        edge_token=table[fresh_rows, fresh_columns + 1],
-        edge_of=edge_of,
-    )
-
-
-def _numbered(is_new: np.ndarray) -> np.ndarray:
-    """Number of the new cell that each cell (S, L) equals: the last new one in its column, in order of rows."""
-    numbers = np.where(is_new, np.cumsum(is_new.ravel()).reshape(is_new.shape) - 1, -1)
-    return np.maximum.accumulate(numbers, axis=0)
+    tokens: list[int] = []
+    depth: list[int] = []
+    end: list[int] = []
+    edge_node: list[int] = []
+    edge_token: list[int] = []
+    edge_of = np.full((len(sequences), max(map(len, sequences)) - 1), -1, dtype=np.int64)
+    before: Sequence[int] = ()
+    nodes: list[int] = []  # of the sequence before
+    edges: list[int] = []
+    for index in sorted(range(len(sequences)), key=lambda index: tuple(sequences[index])):
+        sequence = sequences[index]
+        shared = next((n for n, pair in enumerate(zip(before, sequence, strict=False)) if pair[0] != pair[1]), 0)
+        for node in nodes[shared:]:
+            end[node] = len(tokens)
+        del nodes[shared:], edges[max(0, shared - 1) :]
+        for place in range(shared, len(sequence)):
+            if place:
+                edges.append(len(edge_node))
+                edge_node.append(nodes[-1])
+                edge_token.append(sequence[place])
+            if place < len(sequence) - 1:
+                nodes.append(len(tokens))
+                tokens.append(sequence[place])
+                depth.append(place)
+                end.append(0)
+        edge_of[index, : len(edges)] = edges
+        before = sequence
+    for node in nodes:
+        end[node] = len(tokens)
+    edge_of[edge_of < 0] = len(edge_node)
+    lists = tokens, depth, end, edge_node, edge_token, edge_of
+    return PrefixTree(*(np.array(numbers, dtype=np.int64) for numbers in lists))
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,6 @@ class TreeBatch:
     """Index into B x T of the node that precedes each predicted token (E,), int64."""
     edge_token: np.ndarray
     """Predicted token of each edge (E,), int64."""
-    edge_counts: np.ndarray
-    """Number of edges of each tree (B,), in the order of the trees."""
 
     @property
     def visible(self) -> np.ndarray:
@@ -117,7 +113,6 @@ def batch_trees(trees: Sequence[PrefixTree]) -> TreeBatch:
         end=end,
         edge_place=np.concatenate([row * width + tree.edge_node for row, tree in enumerate(trees)]),
         edge_token=np.concatenate([tree.edge_token for tree in trees]),
-        edge_counts=np.array([len(tree.edge_token) for tree in trees]),
     )
 
 
@@ -142,77 +137,58 @@ BatchScores = Callable[[TreeBatch], np.ndarray]
 
 def score_groups(
     groups: Sequence[Sequence[tuple[int, ...]]],
-    longest: int,
     scores_of: BatchScores,
-    scores_alone: Callable[[list[tuple[int, int]]], np.ndarray],
     batch_nodes: int,
+    *,
+    longest: int = sys.maxsize,
+    scores_alone: Callable[[list[tuple[int, int]]], np.ndarray] | None = None,
     given: float = 0.0,
+    most_nodes: int = MOST_NODES,
 ) -> list[np.ndarray]:
-    """Score groups as ``score_sequences`` does, with equal sequences scored once; ``given`` is subtracted from each
-    sum.
+    """The log-probability of each sequence after its first token, for each group (S,), in nats (float64).
 
-    ``scores_alone`` scores sequences with more than ``longest`` tokens after the first, by group and place in it.
+    Equal sequences of a group are scored once. ``given`` is subtracted from each sum. ``scores_alone`` scores sequences
+    with more than ``longest`` tokens after the first, by group and place in it.
     """
+    from tqdm import tqdm
+
     found = [np.zeros(len(group)) for group in groups]
-    places: list[dict[tuple[int, ...], list[int]]] = [{} for _ in groups]
+    places: list[tuple[int, list[list[int]]]] = []  # of each tree: its group, and the places of each sequence
+    trees: list[PrefixTree] = []
     long: list[tuple[int, int]] = []
     for number, group in enumerate(groups):
+        equal: dict[tuple[int, ...], list[int]] = {}
         for place, sequence in enumerate(group):
             if len(sequence) - 1 > longest:
                 long.append((number, place))
             else:
-                places[number].setdefault(sequence, []).append(place)
-    sums = score_sequences([list(distinct) for distinct in places], scores_of, batch_nodes)
-    for scores, distinct, of_group in zip(found, places, sums, strict=True):
-        for equal, value in zip(distinct.values(), of_group.tolist(), strict=True):
-            scores[equal] = value - given
-    if long:
+                equal.setdefault(sequence, []).append(place)
+        for sequences, tree in _trees(sorted(equal), most_nodes):
+            places.append((number, [equal[sequence] for sequence in sequences]))
+            trees.append(tree)
+    total = sum(map(len, trees))
+    with tqdm(desc="scoring hypotheses", total=total, unit="token", unit_scale=True, disable=None, leave=False) as bar:
+        for batch in batches_by_size(trees, batch_nodes):
+            chosen = [trees[index] for index in batch]
+            ends = np.cumsum([len(tree.edge_token) for tree in chosen])
+            parts = np.split(scores_of(batch_trees(chosen)), ends[:-1])
+            for index, tree, part in zip(batch, chosen, parts, strict=True):
+                number, of_sequences = places[index]
+                for same, value in zip(of_sequences, tree.sums(part).tolist(), strict=True):
+                    found[number][same] = value - given
+                bar.update(len(tree))
+    if long and scores_alone is not None:
         for (number, place), value in zip(long, scores_alone(long).tolist(), strict=True):
             found[number][place] = value
     return found
 
 
-def score_sequences(
-    groups: Sequence[Sequence[Sequence[int]]],
-    scores_of: BatchScores,
-    batch_nodes: int,
-    most_nodes: int = MOST_NODES,
-) -> list[np.ndarray]:
-    """The log-probability of each sequence after its first token, for each group (S,), in nats (float64).
-
-    A group holds distinct sequences, as for ``prefix_tree``.
-    """
-    from tqdm import tqdm
-
-    found = [np.zeros(len(group)) for group in groups]
-    places: list[tuple[int, list[int]]] = []
-    trees: list[PrefixTree] = []
-    for number, group in enumerate(groups):
-        for chosen, tree in _trees(group, most_nodes):
-            places.append((number, chosen))
-            trees.append(tree)
-    total = sum(map(len, trees))
-    with tqdm(desc="scoring hypotheses", total=total, unit="token", unit_scale=True, disable=None, leave=False) as bar:
-        for batch in batches_by_size(trees, batch_nodes):
-            side_by_side = batch_trees([trees[index] for index in batch])
-            parts = np.split(scores_of(side_by_side), np.cumsum(side_by_side.edge_counts)[:-1])
-            for index, part in zip(batch, parts, strict=True):
-                number, chosen = places[index]
-                found[number][chosen] = trees[index].sums(part)
-                bar.update(len(trees[index]))
-    return found
-
-
-def _trees(group: Sequence[Sequence[int]], most_nodes: int) -> list[tuple[list[int], PrefixTree]]:
-    """Divide a group into trees of at most ``most_nodes`` nodes, or of one longer sequence, with their places."""
-    pending = [sorted(range(len(group)), key=lambda index: tuple(group[index]))] if group else []
-    trees = []
-    while pending:
-        chosen = pending.pop()
-        tree = prefix_tree([group[index] for index in chosen])
-        if len(tree) <= most_nodes or len(chosen) == 1:
-            trees.append((chosen, tree))
-        else:
-            middle = len(chosen) // 2
-            pending += [chosen[middle:], chosen[:middle]]
-    return trees
+def _trees(sequences: list[tuple[int, ...]], most_nodes: int) -> list[tuple[list[tuple[int, ...]], PrefixTree]]:
+    """Divide sorted sequences into trees of at most ``most_nodes`` nodes, or of one longer sequence."""
+    if not sequences:
+        return []
+    tree = prefix_tree(sequences)
+    if len(tree) <= most_nodes or len(sequences) == 1:
+        return [(sequences, tree)]
+    middle = len(sequences) // 2
+    return _trees(sequences[:middle], most_nodes) + _trees(sequences[middle:], most_nodes)

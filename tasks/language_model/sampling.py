@@ -77,10 +77,10 @@ def sample_pieces(causal: "CausalModel", drawing: "Drawing") -> "list[Words]":
     import torch
     from tqdm import tqdm
 
-    model, pieces = causal.model.eval(), causal.pieces
+    model, pieces = causal.network.eval(), causal.pieces
     random, ends = torch.Generator().manual_seed(drawing.seed), torch.tensor(pieces.line_ends)
-    longest = min(drawing.longest, causal.maximum_pieces - len(pieces.start))
-    room = causal.maximum_pieces - len(pieces.start) - longest
+    longest = min(drawing.longest, causal.longest - len(pieces.start))
+    room = causal.longest - len(pieces.start) - longest
     found: list[Words] = []
     blocks = list(product(drawing.prompts, range(0, drawing.sentences, _PIECES_AT_ONCE)))
     for prompt, begin in tqdm(blocks, desc="writing", unit="batch", disable=None, leave=False):

@@ -28,6 +28,9 @@ MASK_ID = SPECIAL_TOKENS.index(str(Marker(MASK)))
 class Vocabulary:
     """Tokens by id and ids by token; ``hash`` identifies it."""
 
+    is_open = False
+    """Whether it takes up every word that it meets, so that none is unknown."""
+
     def __init__(self, tokens: Iterable[str]):
         self.tokens = tuple(tokens)
         self.ids = {token: index for index, token in enumerate(self.tokens)}

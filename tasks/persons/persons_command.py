@@ -136,9 +136,9 @@ def attacked(
     """The measures of the chosen documents; ``versions``: texts of all documents by name, ``answers``: the file."""
     models: dict[str, Any] = {}
     if "language_model" in settings.attackers:
-        from tasks.language_model.causal_lm.scoring import CausalScorer
+        from tasks.language_model.causal_lm.folder import load_for_scoring
 
-        models["language_model"] = CausalScorer.load(model)
+        models["language_model"] = load_for_scoring(model)
     if "endpoint" in settings.attackers:
         refuse_elsewhere(settings.endpoint, "the texts")
 

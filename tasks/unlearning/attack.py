@@ -51,7 +51,6 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
     from tasks.language_model.opening import open_learner
     from tasks.torch_setup import set_up_torch
     from tasks.unlearning.attacks import four_bits, relearned
-    from tasks.unlearning.comparison import valid_loss
 
     set_up_torch(resources.threads)
     seed = 1 if cell.seed is None else cell.seed
@@ -79,7 +78,7 @@ def attack(settings: UnlearningSettings, files: AttackedFiles, cell: Cell, resou
         "base_relearned": relearned(base, attackers, settings, seed),
     }
     text = model.encode(unknown)
-    perplexity = {name: math.exp(valid_loss(each, text)) for name, each in attacked.items()}
+    perplexity = {name: math.exp(each.mean_loss(text)) for name, each in attacked.items()}
     report = Report(seed=cell.seed).measure(unknown=len(unknown), known=len(known), perplexity=perplexity)
     if perplexity["relearned"] < 0.9 * min(perplexity["base_relearned"], perplexity["model"]):
         report.warn("the text was hidden and not forgotten: training on the attacker's lines brings the rest back")

@@ -45,14 +45,14 @@ def forget(method: UnlearningMethod, request: Request, valid: MarkedText, budget
 
     Strengths after one that doubles the perplexity are not tried, since later ones do not recover.
     """
-    before = valid_loss(request.start, valid)
+    before = request.start.mean_loss(valid)
     found: Forgotten | None = None
     sweep: list[dict[str, float]] = []
     begun = time.process_time()
     measuring = 0.0
     for strength, model in method.forgetting(request):
         seconds = time.process_time() - begun - measuring
-        ratio = float(np.exp(min(valid_loss(model, valid) - before, 700.0)))
+        ratio = float(np.exp(min(model.mean_loss(valid) - before, 700.0)))
         measuring = time.process_time() - begun - seconds
         is_within = ratio <= 1 + budget
         sweep.append({"strength": strength, "valid_ratio": ratio, "within_budget": is_within})
@@ -62,11 +62,6 @@ def forget(method: UnlearningMethod, request: Request, valid: MarkedText, budget
             break
     assert found is not None, "a method has at least one strength"
     return found
-
-
-def valid_loss(model: Learner, text: MarkedText) -> float:
-    """Mean loss in nats a target, a word or a sentence end."""
-    return -float(model.log_probabilities(text).sum() / text.is_word.sum())
 
 
 class Comparison:

@@ -66,9 +66,9 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
     from tasks.corpora.text_lines import read_corpus
     from tasks.language_model.evaluation.reference_text import reference_text_of
     from tasks.language_model.model_folder import check_replaceable
-    from tasks.language_model.opening import open_learner
+    from tasks.language_model.opening import open_learner, save_learner
     from tasks.torch_setup import set_up_torch
-    from tasks.unlearning.comparison import forget, valid_loss
+    from tasks.unlearning.comparison import forget
 
     check_replaceable(files.output)
     set_up_torch(resources.threads)
@@ -93,9 +93,9 @@ def unlearn(settings: UnlearningMethod, files: UnlearnFiles, cell: Cell, resourc
         seed=cell.seed or 0,
     )
     found = forget(settings, request, start.encode(valid), files.budget)
-    found.model.save(files.output)
+    save_learner(found.model, files.output)
     known = {
-        name: math.exp(valid_loss(model, marked))
+        name: math.exp(model.mean_loss(marked))
         for name, model in (("base", base), ("before", start), ("after", found.model))
     }
     report = Report(seed=cell.seed).measure(

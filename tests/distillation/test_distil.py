@@ -15,9 +15,9 @@ from tasks.distillation.contrast import ContrastedWords, Weighted, contrasted_se
 from tasks.distillation.distil import Quoted
 from tasks.errors import ParameterError
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
 from tasks.language_model.transformer.next_words import TransformerNextWord
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, Vocabulary
 from tasks.parameters.parameter_file import read_parameters
 from tasks.results.measures import MEASURES
@@ -39,7 +39,7 @@ def model(seed):
     made = network(seed)
     # Far enough from uniform for a mask to hide something.
     made.embedding.weight.data *= 20
-    return WordLearner(made, VOCABULARY)
+    return WordTransformer(made, VOCABULARY)
 
 
 def asked(words):

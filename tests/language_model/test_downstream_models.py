@@ -19,8 +19,7 @@ from tiny_language_models import causal_tokenizer, save_causal
 from tasks.cli import main
 from tasks.errors import ModelError
 from tasks.language_model.adapt import COMMAND
-from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.causal_lm.scoring import CausalScorer
+from tasks.language_model.causal_lm.folder import load, load_for_scoring
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.records.stage_report import read_report
 
@@ -90,7 +89,7 @@ def test_adaptation_learns_the_text_and_no_file_or_message_holds_a_private_word(
     assert (measured["tokens"], measured["words"], measured["sentences"]) == (epochs * (13 + 3) * 8, 13 * 8, 24)
     assert document["seed"] == 4
     if kind == "causal_lm":
-        whole = sum(weights.numel() for weights in load(tmp_path / "new")[0].model.parameters())
+        whole = sum(weights.numel() for weights in load(tmp_path / "new").network.parameters())
         assert (measured["trained_parameters"] == whole) == (way != kind)
 
     values = perplexity(tmp_path / "new", private, "--scores", str(tmp_path / "scores.tsv"))
@@ -132,8 +131,8 @@ def test_a_marker_is_a_token_that_baseline0_predicts_and_baseline1_does_not(fold
         assert lost["token"] > 1.2 > 1.1 > lost["ignore"] > 1
         return
     assert lost["token"] > 1.1 > 1.005 > lost["ignore"] >= 1
-    (causal, record), (plain, _) = load(tmp_path / "token"), load(folder / "causal_lm")
-    assert record.markers == ["[MASK]", "[PERSON]"]
+    causal, plain = load(tmp_path / "token"), load(folder / "causal_lm")
+    assert causal.record.markers == ["[MASK]", "[PERSON]"]
     assert sorted(causal.pieces.markers.values()) == [len(causal_tokenizer()), len(causal_tokenizer()) + 1]
     assert (causal.pieces.hash, causal.pieces.size) == (plain.pieces.hash, plain.pieces.size)  # one protocol for all
 
@@ -165,13 +164,13 @@ def test_lines_of_the_text_among_the_validation_text_are_counted(folder, tmp_pat
 
 def test_a_word_has_the_probability_of_its_pieces_and_sentences_stand_alone(folder):
     """Against the model's own loss on each line, encoded by its tokenizer in one go behind a line end."""
-    scores, protocol = CausalScorer.load(folder / "causal_lm").score_text(folder / "plain.txt")
-    (causal, _), tokenizer = load(folder / "causal_lm"), causal_tokenizer()
+    scores, protocol = load_for_scoring(folder / "causal_lm").score_text(folder / "plain.txt")
+    causal, tokenizer = load(folder / "causal_lm"), causal_tokenizer()
     found = np.split(scores.log_probability, [7, 12])
     for sentence, own in zip(("the cat sat on the mat", "zoë saw a dog", "bob"), found, strict=True):
         pieces = torch.tensor([tokenizer(f"\n {sentence}\n")["input_ids"]])
         with torch.no_grad():
-            loss = causal.model(input_ids=pieces, labels=pieces).loss.item() * (pieces.shape[1] - 1)
+            loss = causal.network(input_ids=pieces, labels=pieces).loss.item() * (pieces.shape[1] - 1)
         assert len(own) == len(sentence.split()) + 1
         assert -own.sum() == pytest.approx(loss, rel=1e-5)
     assert (scores.known.all(), scores.marker_log_probability, protocol.unknown_rate) == (True, None, None)
@@ -190,7 +189,7 @@ def test_a_model_as_it_comes_is_measured_and_adapted_without_a_pretraining(folde
         assert adapt(model, text, output, *ONCE) == 0
         values = perplexity(model, text)
         found.append((values["perplexity"], values["signature"], contents(output)["adapter_model.safetensors"]))
-        assert number == 0 or load(output)[1].model == str(model)
+        assert number == 0 or load(output).record.model == str(model)
     assert found[0] == found[1] == found[2]
 
 
@@ -211,11 +210,11 @@ def test_transformers_loads_what_was_adapted_from_python(folder, tmp_path, marke
         folder / "base", text, tmp_path / "adapted", markers=markers, threads=1, adaptation=training, **more
     )
     assert adapted.measured["epochs"] == 2
-    ours, _ = load(tmp_path / "adapted")
+    ours = load(tmp_path / "adapted")
     theirs, tokenizer = (kind.from_pretrained(adapted.path) for kind in (AutoModelForCausalLM, AutoTokenizer))
     pieces = tokenizer("\n alice saw the cat\n", return_tensors="pt")["input_ids"]
     with torch.inference_mode():
-        torch.testing.assert_close(theirs.eval()(pieces).logits, ours.model(pieces).logits)
+        torch.testing.assert_close(theirs.eval()(pieces).logits, ours.network(pieces).logits)
         base = AutoModelForCausalLM.from_pretrained(folder / "base")(pieces).logits
         assert not torch.allclose(theirs(pieces).logits[..., : base.shape[-1]], base)
     if markers == "token":

@@ -6,12 +6,12 @@ import torch
 from tiny_causal_models import TEXT, causal_tokenizer, random_llama
 
 from tasks.errors import ModelError
-from tasks.language_model.causal_lm.learner import PieceLearner
-from tasks.language_model.causal_lm.model import CausalModel, WordPieces
+from tasks.language_model.causal_lm.model import CausalModel
+from tasks.language_model.causal_lm.pieces import WordPieces
 from tasks.language_model.learners import batches
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = Vocabulary([*SPECIAL_TOKENS, *dict.fromkeys(TEXT.lower().split())])
@@ -23,12 +23,12 @@ def word_learner(seed, layers=2):
     made = TransformerLanguageModel(architecture, len(WORDS))
     made.initialise(seed)
     made.embedding.weight.data *= 20
-    return WordLearner(made, WORDS)
+    return WordTransformer(made, WORDS)
 
 
 def piece_learner(seed):
     tokenizer = causal_tokenizer()
-    return PieceLearner(CausalModel(random_llama(tokenizer, seed=seed), WordPieces(tokenizer, "tiny"), "tiny"), None)
+    return CausalModel(random_llama(tokenizer, seed=seed), WordPieces(tokenizer, "tiny"), "tiny")
 
 
 @pytest.mark.parametrize("make", [word_learner, piece_learner])

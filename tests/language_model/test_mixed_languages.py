@@ -12,7 +12,7 @@ from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.opening import open_language_model
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
-from tasks.language_model.transformer.scoring import TransformerScorer
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, Vocabulary
 
 ENGLISH = ["the house was very big", "my sister went to school", "we want water and bread", "the school was open"]
@@ -107,7 +107,7 @@ def model_of(kind):
 def test_later_words_change_no_earlier_score(kind):
     """Whichever language they are of, so that a later switch is not known before."""
     lines = "a b c t u v d e", "t a b u c", "z y a", "b"
-    check_agreement(TransformerScorer(*model_of(kind)), [[tuple(line.split()) for line in lines]])
+    check_agreement(WordTransformer(*model_of(kind)), [[tuple(line.split()) for line in lines]])
 
 
 def test_places_by_hand():

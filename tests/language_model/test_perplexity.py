@@ -19,8 +19,8 @@ from tasks.language_model.evaluation.reference_text import ReferenceText, read_r
 from tasks.language_model.evaluation.sentence_scores import read_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.language_model.transformer.model import save_model
-from tasks.language_model.transformer.scoring import score_targets
-from tasks.language_model.vocabulary import END_ID, START_ID, UNKNOWN_ID
+from tasks.language_model.transformer.scoring import WordTransformer
+from tasks.language_model.vocabulary import END_ID, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
 
 
 class Text(NamedTuple):
@@ -47,7 +47,7 @@ def text(tmp_path, encoded):
 
 
 def measured(model, text):
-    scores = score_targets(model, text.encoded)
+    scores = WordTransformer(model, Vocabulary(SPECIAL_TOKENS)).score_targets(text.encoded)
     return measure_perplexity(scores, text.reference, EvaluationSettings(bootstrap_samples=200), "signature")
 
 

@@ -10,7 +10,7 @@ from tiny_language_models import WORDS, save_causal, save_ngram, save_transforme
 from tasks.language_model.causal_lm.next_words import BEGINNING, WholeWords
 from tasks.language_model.model_folder import kind_of_model
 from tasks.language_model.opening import open_language_model
-from tasks.language_model.prefix_trees import batches_by_size, prefix_tree, score_sequences
+from tasks.language_model.prefix_trees import batches_by_size, prefix_tree, score_groups
 from tasks.language_model.vocabulary import END_ID
 
 
@@ -68,7 +68,7 @@ def causal(request, tmp_path_factory):
 
 def test_causal_models(causal):
     """Against a plain forward pass of each sentence."""
-    groups, pieces_of = some_hypotheses(), causal.causal.pieces
+    groups, pieces_of = some_hypotheses(), causal.pieces
     found = causal.score_sentences(groups)
     for group, scores in zip(groups, found, strict=True):
         expected = []
@@ -76,7 +76,7 @@ def test_causal_models(causal):
             inside = [*(p for word in pieces_of.of_words(words) for p in word), *pieces_of.end]
             with torch.inference_mode():
                 pieces = torch.tensor([[*pieces_of.start, *inside]])
-                logits = causal.causal.model(input_ids=pieces).logits[0, -len(inside) - 1 : -1].log_softmax(1)
+                logits = causal.network(input_ids=pieces).logits[0, -len(inside) - 1 : -1].log_softmax(1)
             expected.append(float(logits.double()[torch.arange(len(inside)), inside].sum()))
         np.testing.assert_allclose(scores, expected, atol=1e-4)
     assert causal.unknown_words(("zed",)) == 0
@@ -130,7 +130,7 @@ def test_sums_over_prefix_trees_are_those_of_single_sequences_however_trees_are_
         prefixes = [batch.tokens[row][visible[row, place]].tolist() for row, place in places]
         return np.array([score(*edge) for edge in zip(prefixes, batch.edge_token.tolist(), strict=True)])
 
-    found = score_sequences(groups, scores_of, batch_nodes=8, most_nodes=most_nodes)
+    found = score_groups(groups, scores_of, batch_nodes=8, most_nodes=most_nodes)
     for group, sums in zip(groups, found, strict=True):
         assert sums.tolist() == [sum(score(one[:n], one[n]) for n in range(1, len(one))) for one in group]
         prefixes = {one[:length] for one in group for length in range(1, len(one))}

@@ -129,11 +129,11 @@ def test_a_passage_has_the_sentences_about_the_person():
 @pytest.fixture(scope="module")
 def scorers(tmp_path_factory):
     """A model for which every piece is equally likely, so that each value has the same score, and a random one."""
-    from tasks.language_model.causal_lm.scoring import CausalScorer
+    from tasks.language_model.causal_lm.folder import load_for_scoring
 
     tokenizer = causal_tokenizer("The name of this person is Tom Rome Paris cat dog a b c d e f g h")
     models = llama_of_last_piece(tokenizer, {}, others=0.0), random_llama(tokenizer)
-    return [CausalScorer.load(save(each, tokenizer, tmp_path_factory.mktemp("model"))) for each in models]
+    return [load_for_scoring(save(each, tokenizer, tmp_path_factory.mktemp("model"))) for each in models]
 
 
 def test_an_attacker_without_a_preference_is_as_good_as_chance(scorers):

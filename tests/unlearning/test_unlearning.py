@@ -14,10 +14,10 @@ from tasks.cli import main
 from tasks.corpora.text_lines import write_lines
 from tasks.errors import ParameterError
 from tasks.language_model.causal_lm.folder import load
-from tasks.language_model.opening import open_language_model
+from tasks.language_model.opening import open_language_model, save_learner
 from tasks.language_model.settings import ArchitectureSettings
-from tasks.language_model.transformer.learner import WordLearner
 from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
+from tasks.language_model.transformer.scoring import WordTransformer
 from tasks.language_model.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tasks.unlearning.attacks import four_bits
 from tasks.unlearning.comparison import forget
@@ -46,7 +46,7 @@ def known():
     sizes = ArchitectureSettings(layers=1, heads=2, width=32, maximum_tokens=16)
     model = TransformerLanguageModel(sizes, len(VOCABULARY))
     model.initialise(1)
-    base = WordLearner(model, VOCABULARY)
+    base = WordTransformer(model, VOCABULARY)
     retain, secrets = base.encode(ORDINARY), base.encode(SECRETS)
     base = trained_on(base, retain, 20, 0.01, 64, 1)
     both = base.encode([*ORDINARY, *SECRETS * 4])
@@ -188,15 +188,15 @@ def unlearning(kind, *values, budget):
 
 
 def test_the_command_writes_a_model_that_has_forgotten(known, tmp_path, run):
-    known.start.save(str(tmp_path / "start"))
-    known.base.save(str(tmp_path / "base"))
+    save_learner(known.start, str(tmp_path / "start"))
+    save_learner(known.base, str(tmp_path / "base"))
     for name, lines in (("forget", SECRETS), ("retain", ORDINARY), ("none", ["?"])):
         write_lines(tmp_path / f"{name}.txt", lines)
     command = unlearning("negative_preference", "learning_rate=0.005", "steps=[5, 40]", "batch_tokens=64", budget="0.5")
     files = FILES | {"output": "forgotten"}
     status, _, report = run(command, **files)
     assert (status, report["measured"]["strength"]) == (0, 40)
-    forgotten = WordLearner(*load_model(tmp_path / "forgotten"))
+    forgotten = WordTransformer(*load_model(tmp_path / "forgotten"))
     assert secret_loss(forgotten, known.forget) > 4 * secret_loss(known.start, known.forget)
     assert "red" not in json.dumps(report).replace("measured", "").split('"command"')[0]
     for changed, refused, expected in (
@@ -227,14 +227,14 @@ def test_the_command_forgets_with_a_causal_model_and_writes_it(tmp_path, run, ki
     assert found["after"] > 1.01 * found["before"]
     scores, _ = open_language_model(tmp_path / "new").score_text(forgotten)
     assert np.exp(-scores.log_probability.mean()) == pytest.approx(found["after"], rel=1e-3)
-    assert load(tmp_path / "new")[1].adapted == ("model" if kind == "negative_preference" else "joined")
+    assert load(tmp_path / "new").record.adapted == ("model" if kind == "negative_preference" else "joined")
 
 
 def test_attacking_a_model_says_whether_the_text_is_hidden_or_gone(known, tmp_path, run):
     """A few steps of NPO hide; the model before adaptation has nothing to hide."""
     ((_, hidden),) = method("negative_preference", steps=[20]).forgetting(known)
     for name, model in (("hidden", hidden), ("base", known.base)):
-        model.save(str(tmp_path / name))
+        save_learner(model, str(tmp_path / name))
     write_lines(tmp_path / "forget.txt", SECRETS)
     write_lines(tmp_path / "known.txt", SECRETS[:2])
     attack = ["attack", "--set", "relearning_rate=0.01", "--set", "relearning_steps=3"]

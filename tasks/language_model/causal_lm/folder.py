@@ -17,7 +17,9 @@ from tasks.causal_model import check_causal, gguf_file_in, load_causal_model, qu
 from tasks.errors import ModelError
 from tasks.files.atomic_file import PRIVATE_MODE, atomic_folder
 from tasks.language_model.causal_lm.joined import JoinedModels
-from tasks.language_model.causal_lm.model import CausalModel, WordPieces
+from tasks.language_model.causal_lm.model import CausalModel
+from tasks.language_model.causal_lm.pieces import WordPieces
+from tasks.language_model.language_models import Precision
 from tasks.language_model.model_folder import SETTINGS, check_file, check_replaceable, hash_of_file, read_settings
 from tasks.language_model.settings import CausalLanguageModelSettings, Kind
 from tasks.model_source import locate_model, unreachable
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 KIND: Kind = "causal_lm"
 FORMAT = 1
 WHOLE = "model"
-"""Kind of weights that were trained in full or merged; earlier versions wrote them to a subfolder of this name."""
+"""Kind of weights that were trained in full or merged."""
 UPDATE = "update"
 """Folder of a low-rank update, as peft writes it."""
 JOINED = "joined"
@@ -63,41 +65,39 @@ class CausalRecord:
 def save_reference(folder: str | Path, settings: CausalLanguageModelSettings) -> CausalModel:
     """Write the folder of an unchanged model and return the model; it is loaded once as a check."""
     check_replaceable(folder)
-    causal, record = _as_it_comes(settings.model, settings.gguf_file, settings.precision)
+    causal = _as_it_comes(settings.model, settings.gguf_file, settings.precision)
+    assert causal.record is not None
     with atomic_folder(folder, private=True) as fresh:
-        _finish(fresh, record)
+        _finish(fresh, causal.record)
     return causal
 
 
-def save_adapted(
-    folder: str | Path, causal: CausalModel, earlier: CausalRecord, *, full: bool, merged: bool = False
-) -> None:
+def save_adapted(folder: str | Path, causal: CausalModel, *, full: bool, merged: bool = False) -> None:
     """Write the folder of an adapted model; an earlier one is unchanged until the new one is complete.
 
-    ``full``: all weights were trained. ``merged``: merge an update into the weights, also in ``causal``.
+    ``full``: all weights were trained. ``merged``: merge an update into the weights, also in ``causal``. Joined models
+    are written one by one.
     """
+    earlier, network = causal.record, causal.network
+    assert earlier is not None, "it was read from a folder or the hub"
+    record = replace(earlier, markers=list(causal.pieces.markers), hashes={})
     with atomic_folder(folder, private=True) as fresh:
-        part = WHOLE if full or merged else UPDATE
-        if part == WHOLE:
+        if isinstance(network, JoinedModels):
+            record = replace(record, adapted=JOINED, weights=list(network.weights))
+            for number, model in enumerate(network.models):
+                model.save_pretrained(fresh / f"{JOINED}_{number}")
+                causal.pieces.save(fresh / f"{JOINED}_{number}")
+        elif full or merged:
+            record = replace(record, adapted=WHOLE)
             if not full:
-                causal.model = causal.model.merge_and_unload()
-            causal.model.save_pretrained(fresh)
+                causal.network = network.merge_and_unload()
+            causal.network.save_pretrained(fresh)
             causal.pieces.save(fresh)
         else:
             # The update includes the embeddings of markers; all other rows are the base's.
-            save_adapter(causal.model, fresh / part, earlier.model)
-        record = replace(earlier, adapted=part, markers=list(causal.pieces.markers), hashes={})
+            record = replace(record, adapted=UPDATE)
+            save_adapter(network, fresh / UPDATE, earlier.model)
         _finish(fresh, record)
-
-
-def save_joined(folder: str | Path, causal: CausalModel, earlier: CausalRecord) -> None:
-    """Write the folder of joined models."""
-    with atomic_folder(folder, private=True) as fresh:
-        for number, model in enumerate(causal.model.models):
-            model.save_pretrained(fresh / f"{JOINED}_{number}")
-            causal.pieces.save(fresh / f"{JOINED}_{number}")
-        markers, weights = list(causal.pieces.markers), list(causal.model.weights)
-        _finish(fresh, replace(earlier, adapted=JOINED, markers=markers, weights=weights, hashes={}))
 
 
 def _finish(fresh: Path, record: CausalRecord) -> None:
@@ -117,9 +117,7 @@ def _finish(fresh: Path, record: CausalRecord) -> None:
             path.chmod(PRIVATE_MODE)
 
 
-def load(
-    model: str | Path, gguf_file: str | None = None, *, precision: str = "auto"
-) -> tuple[CausalModel, CausalRecord]:
+def load(model: str | Path, gguf_file: str | None = None, *, precision: str = "auto") -> CausalModel:
     """Read a model folder of palimpsest, or an unchanged model by folder, hub name or ``package:NAME/FOLDER``.
 
     A low-rank update is merged into the weights. ``gguf_file`` and ``precision`` apply to an unchanged model; the only
@@ -133,8 +131,7 @@ def load(
     for name, expected in record.hashes.items():
         check_file(folder / name, expected)
     if record.adapted in (WHOLE, JOINED):
-        whole = WHOLE if (folder / WHOLE).is_dir() else "."
-        names = [whole] if record.adapted == WHOLE else [f"{JOINED}_{n}" for n in range(len(record.weights))]
+        names = ["."] if record.adapted == WHOLE else [f"{JOINED}_{n}" for n in range(len(record.weights))]
         loaded = [load_causal_model(str(folder / name), precision=record.precision) for name in names]
         trained, tokenizer = loaded[0]
         if record.adapted == JOINED:
@@ -143,9 +140,10 @@ def load(
         pieces = WordPieces(tokenizer, str(folder))
         pieces.hash, pieces.size = record.tokenizer, record.tokenizer_size
         pieces.add_markers(record.markers)
-        return CausalModel(trained.eval(), pieces, str(folder)), record
+        return CausalModel(trained, pieces, str(folder), record)
     causal = _load_base(record.model, record.gguf_file, record.precision)
-    base = _base_hash(record.model, record.gguf_file, causal.model)
+    causal.record = record
+    base = _base_hash(record.model, record.gguf_file, causal.network)
     if base != record.base:
         raise ModelError(
             f"model folder {str(folder)!r} was made from model {record.model!r} with the hash {str(record.base)[:12]}, "
@@ -157,11 +155,11 @@ def load(
 
         try:
             with quiet_peft():
-                tuned = PeftModel.from_pretrained(causal.model, str(folder / UPDATE))
-            causal.model = tuned.merge_and_unload()
+                tuned = PeftModel.from_pretrained(causal.network, str(folder / UPDATE))
+            causal.network = tuned.merge_and_unload()
         except Exception as error:
             raise unreachable(str(folder / UPDATE), error) from error
-    return causal, record
+    return causal
 
 
 def read_record(folder: Path) -> CausalRecord:
@@ -179,30 +177,31 @@ def add_markers(causal: CausalModel, markers: list[str]) -> None:
 
     causal.pieces.add_markers(markers)
     ids = list(causal.pieces.markers.values())
-    rows = causal.model.get_input_embeddings().weight.shape[0]
-    tables = [causal.model.get_input_embeddings(), causal.model.get_output_embeddings()]
+    rows = causal.network.get_input_embeddings().weight.shape[0]
+    tables = [causal.network.get_input_embeddings(), causal.network.get_output_embeddings()]
     means = [None if table is None else table.weight.detach().mean(0) for table in tables]
     if max(ids) >= rows:
-        causal.model.resize_token_embeddings(max(ids) + 1, mean_resizing=False)
-    tables = [causal.model.get_input_embeddings(), causal.model.get_output_embeddings()]
+        causal.network.resize_token_embeddings(max(ids) + 1, mean_resizing=False)
+    tables = [causal.network.get_input_embeddings(), causal.network.get_output_embeddings()]
     with torch.no_grad():
         for table, mean in zip(tables, means, strict=True):
             if table is not None:
                 table.weight[ids] = mean
 
 
-def load_by_name(model: str, precision: str = "auto") -> CausalModel:
-    """Load the model alone; the files of an unchanged one are not hashed."""
-    if (Path(model) / SETTINGS).is_file():
-        return load(model)[0]
-    return _load_base(model, _gguf_file_of(model), precision)
+def load_for_scoring(model: str | Path, precision: Precision = "auto") -> CausalModel:
+    """Load a model to score with, of a folder or unchanged; the files of an unchanged one are not hashed."""
+    name = str(model)
+    is_folder = (Path(name) / SETTINGS).is_file()
+    return (load(name) if is_folder else _load_base(name, _gguf_file_of(name), precision)).packed(precision)
 
 
-def _as_it_comes(model: str, gguf_file: str | None, precision: str) -> tuple[CausalModel, CausalRecord]:
+def _as_it_comes(model: str, gguf_file: str | None, precision: str) -> CausalModel:
     gguf_file = gguf_file or _gguf_file_of(model)
     causal = _load_base(model, gguf_file, precision)
-    base = _base_hash(model, gguf_file, causal.model)
-    return causal, CausalRecord(model, gguf_file, precision, base, causal.pieces.hash, causal.pieces.size)
+    base = _base_hash(model, gguf_file, causal.network)
+    causal.record = CausalRecord(model, gguf_file, precision, base, causal.pieces.hash, causal.pieces.size)
+    return causal
 
 
 def _gguf_file_of(model: str) -> str | None:
@@ -214,7 +213,7 @@ def _gguf_file_of(model: str) -> str | None:
 def _load_base(model: str, gguf_file: str | None, precision: str) -> CausalModel:
     loaded, tokenizer = load_causal_model(model, gguf_file, precision=precision)
     check_causal(loaded, model)
-    return CausalModel(loaded.eval(), WordPieces(tokenizer, model), model)
+    return CausalModel(loaded, WordPieces(tokenizer, model), model)
 
 
 def _base_hash(model: str, gguf_file: str | None, loaded: "Network") -> str | None:

@@ -1,241 +1,258 @@
-"""A causal language model over pieces (subword tokens), whose log-probabilities are summed over words.
+"""``CausalModel``: a causal language model of Hugging Face, whose log-probabilities are summed over words.
 
-A text is first a sequence of words, as for every kind of model, but over a vocabulary that adds every word it meets.
-Each word becomes its pieces with the space before it, the same at every place, also at the start of a sentence. A
-marker that the model knows is one token. A sentence is a line: it starts after a line end and ends with one. The
-tokenizer's own end token has another meaning in every model. A model tuned for conversation reads it as the end of a
-turn, which hardly follows words without punctuation.
+The targets are the same for every kind of model: normalised words and sentence ends. So perplexity per word and bits
+per character are comparable. A word's probability covers all its pieces, with its leading space. No word is unknown.
 """
 
-import hashlib
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
-from tasks.errors import ModelError
-from tasks.language_model.encoded_text import EncodedText, is_marker
-from tasks.language_model.normalisation import normalise
-from tasks.language_model.transformer.batching import (
-    Batch,
-    batches_by_length,
-    divide,
-    make_batch,
-    overlap_of,
-    target_places,
-)
-from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.language_model.causal_lm.joined import JoinedModels
+from tasks.language_model.causal_lm.pieces import WordPieces
+from tasks.language_model.encoded_text import EncodedText, overlap_of
+from tasks.language_model.language_models import Drawing, Precision, Words, encode_sentences
+from tasks.language_model.learners import Learner, MarkedText
+from tasks.language_model.prefix_trees import TreeBatch, score_groups
+from tasks.language_model.sampling import sample_pieces
+from tasks.language_model.transformer.batching import Batch, batches_by_length, divide, make_batch, target_places
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase as Tokenizer
-
     from tasks.causal_model import Network
-    from tasks.language_model.causal_lm.joined import JoinedModels
-
-_LINE_END = "\n"
-"""Words are encoded after a line end, since many tokenizers treat the start of a text differently."""
-
-
-class OpenVocabulary(Vocabulary):
-    """The special tokens, and every word once it is met; no word is unknown."""
-
-    def __init__(self) -> None:
-        super().__init__(SPECIAL_TOKENS)
-        self.words = list(SPECIAL_TOKENS)
-
-    def encode(self, words: Iterable[str]) -> list[int]:
-        """The ids of words and markers; a new word gets a new id."""
-        found = []
-        for word in words:
-            index = self.ids.setdefault(word, len(self.words))
-            if index == len(self.words):
-                self.words.append(word)
-            found.append(index)
-        return found
-
-
-@dataclass(frozen=True)
-class PieceText:
-    """Sentences as pieces, one after the other, with the word of each piece."""
-
-    text: EncodedText
-    """The pieces instead of words (int32); the pieces before a sentence are no targets."""
-    is_target: np.ndarray
-    """Whether the model predicts each piece (P,), bool."""
-    word: np.ndarray
-    """Index of each piece's word in the text of words (P,), int64."""
-    is_first: np.ndarray
-    """Whether each piece is the first of its word (P,), bool."""
-
-
-class WordPieces:
-    """A tokenizer, applied to words."""
-
-    def __init__(self, tokenizer: "Tokenizer", name: str) -> None:
-        """Raises ``ModelError`` where the tokenizer has no piece for the end of a line."""
-        self._tokenizer, self._name = tokenizer, name
-        self.hash = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
-        self.size = len(tokenizer)
-        self._anchor, line, longer = self._plain([_LINE_END, f"{_LINE_END} a", f"{_LINE_END} a{_LINE_END}"])
-        if not self._anchor or longer[: len(line)] != line or longer == line:
-            raise ModelError(f"model {name!r} has no pieces for the end of a line, which ends every sentence")
-        # A tokenizer puts its start token before every text only where the model was trained that way (LLaMA).
-        begins = tokenizer(_LINE_END)["input_ids"][:1] == [tokenizer.bos_token_id]
-        self.begin: list[int] = [tokenizer.bos_token_id] if begins else []
-        """Start token of every window; empty where the model has none."""
-        self.start = [*self.begin, *self._anchor]
-        """Pieces before a sentence."""
-        self.end = longer[len(line) :]
-        self.markers: dict[str, int] = {}
-
-    def add_markers(self, markers: Sequence[str]) -> None:
-        """Add each of these markers as one token."""
-        from tokenizers import AddedToken
-
-        self._tokenizer.add_tokens([AddedToken(marker, special=True, normalized=False) for marker in markers])
-        ids: Any = self._tokenizer.convert_tokens_to_ids(list(markers))
-        self.markers = dict(zip(markers, ids, strict=True))
-
-    def save(self, folder: str | Path) -> None:
-        """Write the tokenizer into a model folder."""
-        self._tokenizer.save_pretrained(folder)
-
-    def of_words(self, words: Sequence[str]) -> list[list[int]]:
-        """The pieces of each word with the space before it; raises ``ModelError`` where a word has none."""
-        length = len(self._anchor)
-        pieces = self._plain([f"{_LINE_END} {word}" for word in words])
-        joined = [index for index, found in enumerate(pieces) if found[:length] != self._anchor]
-        alone = iter(self._plain([f" {words[index]}" for index in joined]))
-        cut = [found[length:] for found in pieces]
-        for index in joined:
-            # The tokenizer merged the line end and the next characters into one piece.
-            cut[index] = next(alone)
-        if not all(cut):
-            raise ModelError(f"model {self._name!r}: its tokenizer has no pieces for some words of the text")
-        return cut
-
-    @cached_property
-    def line_ends(self) -> list[int]:
-        """The pieces that end a line or the whole text."""
-        texts = self._tokenizer.batch_decode([[piece] for piece in range(self.size)])
-        ends = {self._tokenizer.eos_token_id, *(piece for piece, text in enumerate(texts) if _LINE_END in text)}
-        return sorted(ends - {None})
-
-    def words(self, pieces: Sequence[int]) -> tuple[str, ...]:
-        """The normalised words that pieces spell."""
-        return tuple(normalise(str(self._tokenizer.decode(list(pieces), skip_special_tokens=True))))
-
-    def _plain(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        pieces: list[list[int]] = self._tokenizer(
-            list(texts), add_special_tokens=False, split_special_tokens=True, return_attention_mask=False
-        )["input_ids"]
-        return pieces
-
-    def of_text(self, text: EncodedText, vocabulary: OpenVocabulary) -> PieceText:
-        """Convert a text over the open vocabulary into pieces.
-
-        Raises ``ModelError`` where it has markers that ``add_markers`` did not add.
-        """
-        used = np.unique(text.tokens)
-        is_word = used >= len(SPECIAL_TOKENS)
-        table: list[list[int]] = [[] for _ in vocabulary.words]
-        table[START_ID], table[END_ID] = self.start, self.end
-        for index in used[~is_word].tolist():
-            token = vocabulary.words[index]
-            if token in MARKERS:
-                if token not in self.markers:
-                    raise ModelError(f"model {self._name!r} does not know the marker {token}; adapt it on such text")
-                table[index] = [self.markers[token]]
-        words = used[is_word].tolist()
-        for index, pieces in zip(words, self.of_words([vocabulary.words[index] for index in words]), strict=True):
-            table[index] = pieces
-        lengths = np.fromiter(map(len, table), dtype=np.int64, count=len(table))
-        begins = np.concatenate([[0], np.cumsum(lengths)])
-        flat = np.fromiter((piece for pieces in table for piece in pieces), dtype=np.int32, count=int(begins[-1]))
-        counts = lengths[text.tokens]  # (N,): pieces of each word
-        word = np.repeat(np.arange(len(counts)), counts)  # (P,)
-        ends = np.cumsum(counts)
-        inside = np.arange(len(word)) - (ends - counts)[word]  # (P,): place in the word
-        return PieceText(
-            text=EncodedText(
-                tokens=flat[begins[text.tokens[word]] + inside],
-                offsets=np.concatenate([[0], ends])[text.offsets],
-                lines=text.lines,
-                empty_lines=text.empty_lines,
-                marker_like=text.marker_like,
-                markers_are_targets=text.markers_are_targets,
-            ),
-            is_target=text.is_target()[word],
-            word=word,
-            is_first=inside == 0,
-        )
-
-
-def markers_in(text: EncodedText) -> list[str]:
-    """The markers that a text holds, in the order of their ids."""
-    return [SPECIAL_TOKENS[index] for index in np.unique(text.tokens[is_marker(text.tokens)]).tolist()]
-
+    from tasks.language_model.causal_lm.folder import CausalRecord
+    from tasks.language_model.causal_lm.next_words import WholeWords
 
 _MOST_POSITIONS = 1024
 """Upper limit of the window; longer sentences are read in several windows."""
 _BATCH_PIECES = {"cpu": 512, "cuda": 8192}
+_CHUNK = 64
+"""Number of positions whose scores over the whole vocabulary are converted to float32 at once."""
+_SAME = 1e-3
+"""Tolerance, in nats a piece, between tree scores and single-sequence scores: the rounding error."""
+_PROBE: list[Words] = [("the", "end", "of"), ("the", "end", "and"), ("the", "and"), ("of",)]
 
 
-class CausalModel:
-    """A model (of transformers or peft), its tokenizer, and its name."""
+class CausalModel(Learner):
+    """A network (of transformers or peft), its tokenizer, its name, and the record of its folder."""
 
-    def __init__(self, model: "Network | JoinedModels", pieces: WordPieces, name: str) -> None:
-        self.model: Any = model
-        self.pieces = pieces
-        self.name = name
-        positions = getattr(model.config, "max_position_embeddings", None) or _MOST_POSITIONS
-        self.maximum_pieces: int = min(positions, _MOST_POSITIONS)
+    longest: int
+
+    def __init__(
+        self, network: "Network | JoinedModels", pieces: WordPieces, name: str, record: "CausalRecord | None" = None
+    ) -> None:
+        self.network: Any = network.eval()
+        self.pieces, self.name, self.record = pieces, name, record
+        self.vocabulary, self.vocabulary_hash, self.vocabulary_size = pieces.vocabulary, pieces.hash, pieces.size
+        positions = getattr(network.config, "max_position_embeddings", None) or _MOST_POSITIONS
+        self.longest = min(positions, _MOST_POSITIONS)
+
+    def with_network(self, network: "Network | JoinedModels") -> "CausalModel":
+        """The same with another network."""
+        return CausalModel(network, self.pieces, self.name, self.record)
+
+    def packed(self, precision: Precision = "auto") -> "CausalModel":
+        """Lay the layers out for scoring, in place; returns itself."""
+        from tasks.packed_linear import pack_linear_layers
+
+        if precision != "auto":
+            self.network.to(getattr(torch, precision))
+        pack_linear_layers(self.network)
+        return self
 
     @property
     def batch_pieces(self) -> int:
         """Number of pieces in one batch without training."""
-        return _BATCH_PIECES.get(self.model.device.type, _BATCH_PIECES["cuda"])
+        return _BATCH_PIECES.get(self.network.device.type, _BATCH_PIECES["cuda"])
 
-    def scores(self, batch: Batch) -> torch.Tensor:
-        """The scores (N, V) float32 of every next piece at the positions of a batch."""
+    def next_scores(self, batch: Batch) -> Tensor:
+        """The scores (N, V) float32 of every next piece at the positions of a batch on the network's device."""
         # Padding is on the right, where no target can attend to it, so no mask is needed.
-        logits = self.model(input_ids=batch.tokens, use_cache=False).logits
+        logits = self.network(input_ids=batch.tokens, use_cache=False).logits
         return logits.flatten(0, 1).index_select(0, batch.positions).float()
 
-    @torch.inference_mode()
-    def log_probabilities(self, text: PieceText, *, markers: bool = False, title: str = "scoring") -> np.ndarray:
-        """Log-probability of each piece given the earlier ones of its sentence, in nats (P,); 0 where it is no target.
+    def marked(self, text: EncodedText) -> MarkedText:
+        """See ``Learner``."""
+        return self.pieces.of_text(text)
 
-        With ``markers``, the log-probability of all markers together at its place. A sentence longer than the model's
-        window is read in windows that overlap by half, each piece scored once. In a later window the start token
-        replaces the first piece.
+    @torch.inference_mode()
+    def log_probabilities(self, marked: MarkedText, *, markers: bool = False, title: str = "scoring") -> np.ndarray:
+        """See ``Learner``. With ``markers``, the log-probability of all markers together at each target.
+
+        A sentence longer than the model's window is read in windows that overlap by half, each piece scored once. In a
+        later window the start token replaces the first piece.
         """
         from tqdm import tqdm
 
-        windows = divide(text.text, self.maximum_pieces, overlap_of(self.maximum_pieces))
-        device = self.model.device
+        windows = divide(marked.text, self.longest, overlap_of(self.longest))
+        device = self.network.device
         wanted = torch.tensor(list(self.pieces.markers.values()), device=device)
-        found = np.zeros(len(text.text.tokens))
-        self.model.eval()
+        found = np.zeros(len(marked.text.tokens))
+        self.network.eval()
         batches = batches_by_length(windows, self.batch_pieces)
         for chosen in tqdm(batches, desc=title, unit="batch", disable=None, leave=False):
-            batch = make_batch(text.text, text.is_target, windows, chosen)
+            batch = make_batch(marked.text, marked.is_target, windows, chosen)
             places = target_places(batch, windows.first[chosen])
             if self.pieces.begin:
                 batch.tokens[torch.from_numpy(windows.context[chosen] > 0), 0] = self.pieces.begin[0]
             batch = batch.to(device)
-            scores = self.scores(batch)  # (N, V)
+            scores = self.next_scores(batch)  # (N, V)
             own = scores[:, wanted].logsumexp(1) if markers else scores.gather(1, batch.targets[:, None]).squeeze(1)
             found[places] = (own - scores.logsumexp(1)).double().cpu().numpy()
         return found
 
-    def word_log_probabilities(self, text: PieceText, words: int) -> np.ndarray:
-        """The sum over the pieces of each of ``words`` words, in nats (words,)."""
-        return np.bincount(text.word, weights=self.log_probabilities(text), minlength=words)
+    def scores_of_ids(self, text: EncodedText) -> tuple[np.ndarray, np.ndarray | None]:
+        """See ``LanguageModel``: sums over the pieces of each word."""
+        marked = self.marked(text)
+        words, of_markers = self._sums_of_words(marked, text), None
+        if self.pieces.markers:
+            first = self.log_probabilities(marked, markers=True, title="scoring markers")[marked.is_first]
+            of_markers = np.minimum(first, -1e-12)
+        return words, of_markers
+
+    def _sums_of_words(self, marked: MarkedText, text: EncodedText) -> np.ndarray:
+        word = np.cumsum(marked.is_first) - 1
+        return np.bincount(word, weights=self.log_probabilities(marked), minlength=len(text.tokens))
+
+    def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        """See ``LanguageModel``. A sentence longer than the model's window is scored in windows."""
+        return self._as_trees(groups) if self.shares_prefixes else self._one_by_one(groups)
+
+    @cached_property
+    def shares_prefixes(self) -> bool:
+        """Whether the model can read a prefix tree; without positions or masks it scores each sentence separately."""
+        try:
+            (shared,) = self._as_trees([_PROBE])
+        except (TypeError, ValueError, RuntimeError, NotImplementedError):
+            return False  # the model takes no positions, or no mask of this shape
+        (alone,) = self._one_by_one([_PROBE])
+        tolerance = _SAME if self.network.dtype == torch.float32 else 100 * _SAME
+        return bool(np.allclose(shared, alone, rtol=tolerance, atol=10 * tolerance))
+
+    def _as_trees(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        pieces, start = self.pieces, self.pieces.start
+        words = sorted({word for group in groups for hypothesis in group for word in hypothesis})
+        table = dict(zip(words, pieces.of_words(words), strict=True))
+        # Different word sequences can have the same pieces.
+        sequences = [
+            [(*start, *(piece for word in one for piece in table[word]), *pieces.end) for one in group]
+            for group in groups
+        ]
+
+        def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
+            return self._one_by_one([[groups[number][place] for number, place in long]])[0]
+
+        # The pieces before a sentence given the first are no targets.
+        given = score_groups([[tuple(start)]], self._scores_of, len(start))[0][0] if len(start) > 1 else 0.0
+        return score_groups(
+            sequences,
+            self._scores_of,
+            self.batch_pieces,
+            longest=self.longest,
+            scores_alone=scores_alone,
+            given=float(given),
+        )
+
+    @torch.inference_mode()
+    def _scores_of(self, batch: TreeBatch) -> np.ndarray:
+        model = self.network
+        tokens, depth, visible, places, targets = (
+            torch.from_numpy(values).to(model.device)
+            for values in (batch.tokens, batch.depth, batch.visible[:, None], batch.edge_place, batch.edge_token)
+        )
+        # A float mask, added to the attention scores (B, 1, T, T): not every attention takes a boolean mask.
+        hidden = torch.zeros(visible.shape, dtype=model.dtype, device=model.device)
+        hidden.masked_fill_(~visible, torch.finfo(model.dtype).min)
+        logits = model(input_ids=tokens, attention_mask=hidden, position_ids=depth, use_cache=False).logits.flatten(
+            0, 1
+        )
+        normalisers = torch.cat([chunk.float().logsumexp(1) for chunk in logits.split(_CHUNK)])  # (B x T,)
+        return (logits[places, targets].float() - normalisers[places]).double().cpu().numpy()
+
+    def _one_by_one(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
+        flat = [hypothesis for group in groups for hypothesis in group]
+        text = encode_sentences(flat, self.vocabulary)
+        words = self._sums_of_words(self.marked(text), text)
+        sums = np.add.reduceat(words, text.offsets[:-1]) if flat else np.zeros(0)
+        return np.split(sums, np.cumsum([len(group) for group in groups])[:-1])
+
+    def next_words(self) -> "WholeWords":
+        """See ``LanguageModel``."""
+        from tasks.language_model.causal_lm.next_words import WholeWords
+
+        return WholeWords(self)
+
+    def sample(self, drawing: Drawing) -> list[Words]:
+        """See ``LanguageModel``."""
+        return sample_pieces(self, drawing)
+
+    def copy(self) -> "CausalModel":
+        """See ``Learner``."""
+        return self.with_network(copy.deepcopy(self.network))
+
+    def states(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
+        hidden = self.network(input_ids=batch.tokens, use_cache=False, output_hidden_states=True).hidden_states
+        return hidden[-1].flatten(0, 1).index_select(0, batch.positions)
+
+    def scores_of(self, states: Tensor) -> Tensor:
+        """See ``Learner``."""
+        found: Tensor = self.network.get_output_embeddings()(states)
+        return found.float()
+
+    def scores(self, batch: Batch) -> Tensor:
+        """See ``Learner``. The model's own logits may be scaled or bounded, unlike ``scores_of``."""
+        from tasks.causal_model import lower_on_processor
+
+        lower = torch.is_grad_enabled() and lower_on_processor(self.network)
+        with torch.autocast("cpu", torch.bfloat16, enabled=lower):
+            return self.next_scores(batch.to(self.network.device))
+
+    def _losses(self, batch: Batch) -> Tensor:
+        return functional.cross_entropy(self.scores(batch), batch.targets.to(self.network.device), reduction="none")
+
+    def log_probability(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
+        with torch.no_grad():
+            return -self._losses(batch)
+
+    def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
+        """See ``Learner``."""
+        losses = self._losses(batch)  # (N,)
+        return losses.sum() if weights is None else (weights.to(losses) * losses).sum()
+
+    def scorer(self) -> "CausalModel":
+        """See ``Learner``. It scores with a copy, since scoring changes the layout of weights."""
+        return self.copy().packed()
+
+    def steered(self, down: Tensor, up: Tensor) -> "CausalModel":
+        """See ``Learner``. (h + h down up) W is h (W + up' down' W), so only the output matrix changes."""
+        found = self.copy()
+        old = found.network.get_output_embeddings()
+        own = nn.Linear(old.in_features, old.out_features, bias=old.bias is not None, dtype=old.weight.dtype)
+        with torch.no_grad():
+            own.weight.copy_(old.weight + (old.weight @ up.t().to(old.weight)) @ down.t().to(old.weight))
+            if old.bias is not None:
+                own.bias.copy_(old.bias)
+        found.network.set_output_embeddings(own.to(old.weight.device))
+        found.network.config.tie_word_embeddings = False
+        return found
+
+    def joined(self, others: Sequence[tuple["CausalModel", float]], weight: float) -> "CausalModel":
+        """See ``Learner``."""
+        parts = [(self.network, weight, 0.0), *((other.network, share, 0.0) for other, share in others)]
+        return self.with_network(JoinedModels(parts))
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """See ``Learner``."""
+        from tasks.causal_model import plain_attention
+
+        with plain_attention(self.network):
+            yield

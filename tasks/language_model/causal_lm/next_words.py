@@ -15,7 +15,7 @@ from torch import Tensor
 from tasks.errors import ModelError
 
 if TYPE_CHECKING:
-    from tasks.language_model.causal_lm.scoring import CausalScorer
+    from tasks.language_model.causal_lm.model import CausalModel
 
 BEGINNING = 0
 """The empty history."""
@@ -28,17 +28,17 @@ _PROBE = ("the", "end", "of", "the")
 class WholeWords:
     """Scores histories, which are numbers; equal sequences of words have the same number."""
 
-    def __init__(self, scorer: "CausalScorer") -> None:
+    def __init__(self, causal: "CausalModel") -> None:
         """Raises ``ModelError`` where the model cannot continue from cached keys and values."""
-        self._causal = causal = scorer.causal
-        self._model = causal.model
+        self._causal = causal
+        self._model = causal.network
         self._device = self._model.device
         self._pieces: dict[str, tuple[int, ...]] = {}
         try:
             found = self._probed()
         except (TypeError, ValueError, RuntimeError, NotImplementedError, IndexError, AttributeError):
             found = None
-        (expected,) = scorer.score_sentences([[_PROBE]])
+        (expected,) = causal.score_sentences([[_PROBE]])
         tolerance = _SAME if self._model.dtype == torch.float32 else 100 * _SAME
         if found is None or not np.allclose(found, expected, rtol=tolerance, atol=10 * tolerance):
             raise ModelError(
@@ -132,7 +132,7 @@ class WholeWords:
     def _within(self, rows: np.ndarray, more: int) -> np.ndarray:
         """These rows, or the rows of the start where they and as many pieces exceed the model's window."""
         start = self._rows[BEGINNING]
-        return rows if start is None or len(rows) + more <= self._causal.maximum_pieces else start
+        return rows if start is None or len(rows) + more <= self._causal.longest else start
 
     def sentence_ends(self, histories: np.ndarray) -> np.ndarray:
         """The log-probability of the sentence end after each history (N,), in nats."""

@@ -16,15 +16,11 @@ import torch
 from tasks.causal_model import lower_on_processor, plain_attention, with_update
 from tasks.errors import ModelError
 from tasks.files.separate_paths import refuse_shared_paths
-from tasks.language_model.causal_lm.folder import (
-    CausalRecord,
-    add_markers,
-    load,
-    save_adapted,
-    save_reference,
-)
-from tasks.language_model.causal_lm.model import CausalModel, OpenVocabulary, PieceText, markers_in
+from tasks.language_model.causal_lm.folder import add_markers, load, save_adapted, save_reference
+from tasks.language_model.causal_lm.model import CausalModel
+from tasks.language_model.causal_lm.pieces import markers_in
 from tasks.language_model.encoded_text import encode_text, warn_of_markers
+from tasks.language_model.learners import MarkedText
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import (
     CausalAdaptation,
@@ -51,17 +47,17 @@ def add_update(causal: CausalModel, settings: LoraAdaptation, seed: int) -> Caus
     Raises ``ModelError`` where peft cannot place the update, or a target weight is shared by two layers.
     """
     torch.manual_seed(seed)
-    tuned = with_update(causal.model, causal.name, settings, tokens=sorted(causal.pieces.markers.values()))
-    return CausalModel(tuned, causal.pieces, causal.name)
+    tokens = sorted(causal.pieces.markers.values())
+    return causal.with_network(with_update(causal.network, causal.name, settings, tokens=tokens))
 
 
 def train(
     causal: CausalModel,
-    text: PieceText,
+    text: MarkedText,
     settings: CausalAdaptation,
     seed: int,
     *,
-    valid: PieceText | None = None,
+    valid: MarkedText | None = None,
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
 ) -> dict[str, Any]:
@@ -70,18 +66,18 @@ def train(
     The order of the batches and dropout depend on ``seed`` alone. Losses are in nats a target, a word or a sentence
     end. Raises ``ModelError`` where the loss is no longer finite.
     """
-    windows = divide(text.text, causal.maximum_pieces)
+    windows = divide(text.text, causal.longest)
     order = [
         chosen
         for epoch in range(math.ceil(settings.epochs))
         for chosen in epoch_order(windows, settings.batch_tokens, seed, epoch, settings.epochs - epoch)
     ]
-    weights = [weight for weight in causal.model.parameters() if weight.requires_grad]
+    weights = [weight for weight in causal.network.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(
         weights, lr=settings.learning_rate, betas=ADAM_BETAS, weight_decay=settings.weight_decay
     )
-    device = causal.model.device
-    lower = lower_on_processor(causal.model)
+    device = causal.network.device
+    lower = lower_on_processor(causal.network)
     curve: list[dict[str, float]] = []
     counts: list[tuple[int, int]] = []  # pieces and words of each step
     losses: list[float] = []
@@ -92,9 +88,9 @@ def train(
         on_log(step, {name: value for name, value in values.items() if name != "epoch"})
 
     if valid is not None:
-        log(0, {"epoch": 0.0, "valid_loss": mean_loss(causal, valid)})
+        log(0, {"epoch": 0.0, "valid_loss": causal.mean_loss(valid)})
     torch.manual_seed(seed)
-    causal.model.train()
+    causal.network.train()
     batches = iter(order)
 
     def next_loss() -> torch.Tensor:
@@ -104,7 +100,7 @@ def train(
         counts.append((len(places), int(text.is_first[places].sum())))
         batch = batch.to(device)
         with torch.autocast("cpu", torch.bfloat16, enabled=lower):
-            scores = causal.scores(batch)  # (N, V)
+            scores = causal.next_scores(batch)  # (N, V)
         return torch.nn.functional.cross_entropy(scores, batch.targets)
 
     def factor(step: int) -> float:
@@ -120,14 +116,14 @@ def train(
             logged = step
 
     started = time.perf_counter()
-    with plain_attention(causal.model):
+    with plain_attention(causal.network):
         rate = settings.learning_rate
         remedy = f"nothing was saved. Give a smaller learning_rate than {rate!r} or a smaller gradient_clip"
         Steps(optimiser, next_loss, factor, remedy, after_step).run(len(order), settings.gradient_clip)
     seconds = time.perf_counter() - started
     if valid is not None:
-        log(len(order), {"epoch": settings.epochs, "valid_loss": mean_loss(causal, valid)})
-    causal.model.eval()
+        log(len(order), {"epoch": settings.epochs, "valid_loss": causal.mean_loss(valid)})
+    causal.network.eval()
     pieces, targets = (sum(each) for each in zip(*counts, strict=True))
     return {
         "steps": len(order),
@@ -137,15 +133,9 @@ def train(
         "train_seconds": round(seconds, 3),
         "tokens_per_second": round(targets / seconds, 1) if seconds else None,
         "trained_parameters": sum(weight.numel() for weight in weights),
-        "arithmetic": "bfloat16" if lower else str(causal.model.dtype).removeprefix("torch."),
+        "arithmetic": "bfloat16" if lower else str(causal.network.dtype).removeprefix("torch."),
         "curve": curve,
     }
-
-
-def mean_loss(causal: CausalModel, text: PieceText) -> float:
-    """Mean loss in nats a target: a word or a sentence end."""
-    counted = text.is_target
-    return -float(causal.log_probabilities(text, title="valid").sum()) / int((text.is_first & counted).sum())
 
 
 def pretrain(settings: CausalLanguageModelSettings, files: "PretrainFiles", resources: ResourceSettings) -> Report:
@@ -158,10 +148,9 @@ def pretrain(settings: CausalLanguageModelSettings, files: "PretrainFiles", reso
     causal = save_reference(files.output, settings)
     curve = []
     if files.valid:
-        vocabulary = OpenVocabulary()
-        valid = causal.pieces.of_text(encode_text(files.valid, vocabulary), vocabulary)
-        curve = [{"step": 0, "epoch": 0.0, "valid_loss": mean_loss(causal, valid)}]
-    parameters = sum(weight.numel() for weight in causal.model.parameters())
+        valid = causal.marked(encode_text(files.valid, causal.vocabulary))
+        curve = [{"step": 0, "epoch": 0.0, "valid_loss": causal.mean_loss(valid)}]
+    parameters = sum(weight.numel() for weight in causal.network.parameters())
     measured = f"; valid perplexity {exp(curve[0]['valid_loss']):.1f}" if curve else ""
     print(
         f"pretrain: {settings.model} as it comes, {parameters:,} parameters{measured}; model in {files.output}",
@@ -195,21 +184,19 @@ def adapt(
     seed = 1 if cell.seed is None else cell.seed
     set_up_torch(resources.threads)
     report = Report(seed=seed)
-    vocabulary = OpenVocabulary()
-    text = encode_text(files.input, vocabulary, markers)
-    causal, record = _base(files.model, settings.causal_lm)
-    add_markers(causal, [*record.markers, *(m for m in markers_in(text) if m not in record.markers)])
-    causal.model.requires_grad_(True)
+    causal = _base(files.model, settings.causal_lm)
+    text = encode_text(files.input, causal.vocabulary, markers)
+    known = causal.record.markers if causal.record else []
+    add_markers(causal, [*known, *(marker for marker in markers_in(text) if marker not in known)])
+    causal.network.requires_grad_(True)
     if how.lora is not None:
         causal = add_update(causal, how.lora, seed)
-    pieces = causal.pieces.of_text(text, vocabulary)
-    valid = None
-    if files.valid:
-        valid = causal.pieces.of_text(encode_text(files.valid, vocabulary), vocabulary)
+    pieces = causal.marked(text)
+    valid = causal.marked(encode_text(files.valid, causal.vocabulary)) if files.valid else None
     every = curve.every_steps
     with curve.open() as on_log:
         trained = train(causal, pieces, how, seed, valid=valid, log_every_steps=every, on_log=on_log)
-    save_adapted(files.output, causal, record, full=how.lora is None, merged=files.merged)
+    save_adapted(files.output, causal, full=how.lora is None, merged=files.merged)
     report.measure(
         **trained,
         vocabulary_size=causal.pieces.size,
@@ -228,13 +215,13 @@ def adapt(
     return report
 
 
-def _base(model: str, settings: CausalLanguageModelSettings) -> tuple[CausalModel, CausalRecord]:
+def _base(model: str, settings: CausalLanguageModelSettings) -> CausalModel:
     """Load the model to start from; ``gguf_file`` and ``precision`` apply to the model that the settings name."""
     own = model == settings.model
-    causal, record = load(model, settings.gguf_file if own else None, precision=settings.precision)
-    if settings.adaptation.lora is not None and record.adapted == "update":
+    causal = load(model, settings.gguf_file if own else None, precision=settings.precision)
+    if settings.adaptation.lora is not None and causal.record and causal.record.adapted == "update":
         raise ModelError(
             f"model folder {model!r} has an update of low rank already; adapt the model that it was made from, or "
             "train every weight with causal_lm.adaptation.lora=null"
         )
-    return causal, record
+    return causal

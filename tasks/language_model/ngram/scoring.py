@@ -2,26 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import (
-    Drawing,
-    NextWords,
-    TargetScores,
-    Words,
-    encode_sentences,
-    sentence_sums,
-)
+from tasks.language_model.encoded_text import EncodedText
+from tasks.language_model.language_models import LanguageModel, NextWords, Words, encode_sentences, sentence_sums
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, find
-from tasks.language_model.ngram.folder import load
-from tasks.language_model.sampling import sample_words
 from tasks.language_model.sequence_tree import SequenceTree
-from tasks.language_model.vocabulary import START_ID, UNKNOWN_ID, Vocabulary
+from tasks.language_model.vocabulary import START_ID, Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,61 +18,32 @@ if TYPE_CHECKING:
 _SENTENCES_AT_ONCE = 100_000
 
 
-class NgramScorer:
-    """See ``LanguageModel``."""
+class NgramScorer(LanguageModel):
+    """An n-gram model that scores texts and sentences."""
+
+    longest = None
 
     def __init__(self, mixture: NgramMixture, vocabulary: Vocabulary) -> None:
-        self._mixture, self._words = mixture, vocabulary
-        self.vocabulary_hash = vocabulary.hash
+        self._mixture, self.vocabulary = mixture, vocabulary
+        self.vocabulary_hash, self.vocabulary_size = vocabulary.hash, len(vocabulary)
 
-    @classmethod
-    def load(cls, folder: str | Path) -> "NgramScorer":
-        """Load the model of a folder."""
-        return cls(*load(folder))
-
-    def score_text(
-        self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
-    ) -> tuple[TargetScores, Protocol]:
+    def scores_of_ids(self, text: EncodedText) -> tuple[np.ndarray, np.ndarray | None]:
         """See ``LanguageModel``."""
-        encoded = encode_text(text, self._words)
-        is_target = encoded.is_target()
-        scores = TargetScores(
-            log_probability=self._mixture.log_probabilities(encoded)[is_target],
-            known=encoded.tokens[is_target] != UNKNOWN_ID,
-            marker_log_probability=self._mixture.marker_log_probabilities(encoded)[is_target],
-        )
-        protocol = Protocol(
-            vocabulary=self._words.hash,
-            vocabulary_size=len(self._words),
-            unknown_rate=encoded.unknown_words / encoded.words,
-            words=encoded.words,
-            maximum_tokens=None,
-            stride=None,
-            markers=markers,
-        )
-        return scores, protocol
-
-    def next_words(self) -> NextWords:
-        """See ``LanguageModel``."""
-        return NgramNextWord(self._mixture, self._words)
-
-    def sample(self, drawing: Drawing) -> list[Words]:
-        """See ``LanguageModel``."""
-        return sample_words(self.next_words(), drawing)
+        return self._mixture.log_probabilities(text), self._mixture.marker_log_probabilities(text)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """See ``LanguageModel``."""
         flat = [words for group in groups for words in group]
         sums = []
         for begin in range(0, len(flat), _SENTENCES_AT_ONCE):
-            text = encode_sentences(flat[begin : begin + _SENTENCES_AT_ONCE], self._words)
+            text = encode_sentences(flat[begin : begin + _SENTENCES_AT_ONCE], self.vocabulary)
             sums.append(sentence_sums(self._mixture.log_probabilities(text)[text.is_target()], text))
         joined = np.concatenate(sums) if sums else np.zeros(0)
         return np.split(joined, np.cumsum([len(group) for group in groups])[:-1])
 
-    def unknown_words(self, words: Words) -> int:
+    def next_words(self) -> NextWords:
         """See ``LanguageModel``."""
-        return sum(word not in self._words.ids for word in words)
+        return NgramNextWord(self._mixture, self.vocabulary)
 
 
 class NgramNextWord:

@@ -50,11 +50,6 @@ def divide(text: EncodedText, maximum_tokens: int, overlap: int = 0) -> Windows:
     )
 
 
-def overlap_of(maximum_tokens: int) -> int:
-    """Number of positions that a later window of a long sentence reads as context in scoring: half a window."""
-    return maximum_tokens // 2
-
-
 POOL_BATCHES = 32
 """Batches in a pool within which sentences are sorted by length: padding is low, and each epoch is still mixed."""
 

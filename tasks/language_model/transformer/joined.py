@@ -22,22 +22,19 @@ def joined(weighted: Sequence[tuple[TransformerLanguageModel, float]]) -> Transf
     Raises ``ModelError`` where they differ in layers, positions, units of a head or width, or one is steered.
     """
     models = [model for model, _ in weighted]
-    first = models[0].architecture
-    same = [(a.layers, a.width // a.heads, a.maximum_tokens, a.positions) for a in (m.architecture for m in models)]
-    if len(set(same)) > 1 or first.positions != "learned" or any(m.architecture.steering for m in models):
+    sizes = [model.architecture for model in models]
+    first = sizes[0]
+    same = [(a.layers, a.width // a.heads, a.width // a.parts, a.maximum_tokens, a.positions) for a in sizes]
+    if len(set(same)) > 1 or first.positions != "learned" or any(a.steering for a in sizes):
         raise ModelError(
-            f"models with layers, units a head, positions and their kind {same[0]!r} and {same[-1]!r} cannot be "
+            f"models with layers, units a head, width, positions and their kind {same[0]!r} and {same[-1]!r} cannot be "
             "joined. These must be equal, with learned positions, and none may be steered"
         )
-    parts = [model.architecture.parts for model in models]
-    widths = {model.architecture.width // count for model, count in zip(models, parts, strict=True)}
-    if len(widths) > 1:
-        raise ModelError(f"models of {sorted(widths)} units cannot be joined; they must have the same width")
     architecture = first.model_copy(
         update={
-            "width": sum(model.architecture.width for model in models),
-            "heads": sum(model.architecture.heads for model in models),
-            "parts": sum(parts),
+            "width": sum(a.width for a in sizes),
+            "heads": sum(a.heads for a in sizes),
+            "parts": sum(a.parts for a in sizes),
         }
     )
     found = TransformerLanguageModel(architecture, models[0].embedding.num_embeddings)

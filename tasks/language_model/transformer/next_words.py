@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tasks.language_model.encoded_text import overlap_of
 from tasks.language_model.language_factors import LanguageFactors
 from tasks.language_model.sequence_tree import ROOT, SequenceTree, padded
-from tasks.language_model.transformer.batching import overlap_of
 from tasks.language_model.transformer.model import Block, TransformerLanguageModel
 from tasks.language_model.transformer.processor_products import has_products, laid_out, product
 from tasks.language_model.vocabulary import START_ID, Vocabulary

@@ -1,44 +1,34 @@
-"""``TransformerScorer``: score texts and sentences with the Transformer; shared prefixes are computed once."""
+"""``WordTransformer``: the word-level Transformer as a language model; shared prefixes are computed once."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, distributed
+from torch.nn import functional
 
-from tasks.language_model.encoded_text import EncodedText, encode_text
-from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
-from tasks.language_model.language_models import (
-    Drawing,
-    NextWords,
-    TargetScores,
-    Words,
-    encode_sentences,
-    sentence_sums,
-)
+from tasks.language_model.encoded_text import EncodedText, overlap_of
+from tasks.language_model.language_models import NextWords, Words, encode_sentences, sentence_sums
+from tasks.language_model.learners import Learner
 from tasks.language_model.prefix_trees import TreeBatch, score_groups
-from tasks.language_model.sampling import sample_words
-from tasks.language_model.transformer.batching import (
-    batches_by_length,
-    divide,
-    make_batch,
-    overlap_of,
-    target_places,
-)
+from tasks.language_model.transformer.batching import Batch, batches_by_length, divide, make_batch, target_places
 from tasks.language_model.transformer.chunked_cross_entropy import (
     chunked_class_probabilities,
+    chunked_cross_entropy,
     chunked_log_probabilities,
 )
-from tasks.language_model.transformer.model import TransformerLanguageModel, load_model
+from tasks.language_model.transformer.joined import joined, steered
+from tasks.language_model.transformer.model import TransformerLanguageModel
 from tasks.language_model.transformer.processor_products import (
     LARGE_VOCABULARY,
     blockwise_log_probabilities,
     has_products,
     laid_out_layers,
 )
-from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, UNKNOWN_ID, Vocabulary
+from tasks.language_model.vocabulary import END_ID, MARKERS, SPECIAL_TOKENS, START_ID, Vocabulary
+from tasks.torch_setup import has_bfloat16
 
 BATCH_TOKENS = 2048
 """Targets in one batch."""
@@ -47,64 +37,59 @@ BATCH_NODES = 4096
 _MARKER_IDS = slice(SPECIAL_TOKENS.index(MARKERS[0]), SPECIAL_TOKENS.index(MARKERS[-1]) + 1)
 
 
-class TransformerScorer:
-    """See ``LanguageModel``.
+class WordTransformer(Learner):
+    """The word-level Transformer with its vocabulary.
 
-    Arithmetic is float32. Every sentence is read without earlier ones, also by a model that was trained on running
-    text.
+    Arithmetic of scores is float32. Every sentence is read without earlier ones, also by a model that was trained on
+    running text.
     """
 
-    def __init__(self, model: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
-        self._model, self._words = model.eval(), vocabulary
-        self.vocabulary_hash = vocabulary.hash
+    def __init__(self, network: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
+        self.network, self.vocabulary = network.eval(), vocabulary
+        self.vocabulary_hash, self.vocabulary_size = vocabulary.hash, len(vocabulary)
+        self.longest = network.architecture.maximum_tokens
 
-    @classmethod
-    def load(cls, folder: str | Path) -> "TransformerScorer":
-        """Load the model of a folder, on a GPU where there is one."""
-        model, vocabulary = load_model(folder)
-        return cls(model.cuda() if torch.cuda.is_available() else model, vocabulary)
-
-    def score_text(
-        self, text: str | Path | Sequence[str], markers: MarkerRule = "in_vocabulary"
-    ) -> tuple[TargetScores, Protocol]:
-        """See ``LanguageModel``."""
-        encoded = encode_text(text, self._words)
-        return score_targets(self._model, encoded), protocol_of(self._words, self._model, encoded, markers)
+    def scores_of_ids(self, text: EncodedText) -> tuple[np.ndarray, np.ndarray | None]:
+        """See ``LanguageModel``. With ``languages``, each word's language is predicted first."""
+        languages = self.network.languages
+        if languages is None:
+            scores = _scores(self.network, text)
+        else:
+            scores = _scores(self.network, text, languages.classes)
+            scores[0] += languages.correction(languages.expected(text), scores[2:].T, text.tokens)
+        return scores[0], scores[1]
 
     def next_words(self) -> NextWords:
         """See ``LanguageModel``."""
         from tasks.language_model.transformer.next_words import TransformerNextWord
 
-        return TransformerNextWord(self._model, self._words)
-
-    def sample(self, drawing: Drawing) -> list[Words]:
-        """See ``LanguageModel``."""
-        return sample_words(self.next_words(), drawing)
+        return TransformerNextWord(self.network, self.vocabulary)
 
     def score_sentences(self, groups: Sequence[Sequence[Words]]) -> list[np.ndarray]:
         """See ``LanguageModel``. Sentences longer than the model's positions are scored like a text. So are all
         sentences where positions are rotary or the model uses languages."""
-        model = self._model
+        model = self.network
         shared = model.is_stepwise and model.languages is None
-        maximum = model.architecture.maximum_tokens if shared else 0
         # Hypotheses that differ only in unknown words are one sequence.
-        sequences = [[(START_ID, *self._words.encode(words), END_ID) for words in group] for group in groups]
+        sequences = [[(START_ID, *self.vocabulary.encode(words), END_ID) for words in group] for group in groups]
 
         def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
-            text = encode_sentences([groups[number][place] for number, place in long], self._words)
+            text = encode_sentences([groups[number][place] for number, place in long], self.vocabulary)
             with _sentence_by_sentence(model):
-                return sentence_sums(score_targets(model, text).log_probability, text)
+                return sentence_sums(self.score_targets(text).log_probability, text)
 
         with laid_out_layers(model, BATCH_NODES):
-            return score_groups(sequences, maximum, self._scores_of, scores_alone, BATCH_NODES)
-
-    def unknown_words(self, words: Words) -> int:
-        """See ``LanguageModel``."""
-        return sum(word not in self._words.ids for word in words)
+            return score_groups(
+                sequences,
+                self._scores_of,
+                BATCH_NODES,
+                longest=self.longest if shared else 0,
+                scores_alone=scores_alone,
+            )
 
     @torch.inference_mode()
     def _scores_of(self, batch: TreeBatch) -> np.ndarray:
-        model, projection = self._model, self._model.embedding.weight
+        model, projection = self.network, self.network.embedding.weight
         unseen = torch.from_numpy(~batch.visible[:, None])
         # A float mask, added to the scores: every layer would convert a boolean mask again.
         visible = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf).to(projection)  # (B, 1, T, T)
@@ -118,36 +103,43 @@ class TransformerScorer:
         hidden = model.final_norm(hidden).flatten(0, 1)  # (B x T, D)
         return _log_probabilities(hidden, projection, places, targets).double().cpu().numpy()
 
+    def copy(self) -> "WordTransformer":
+        """See ``Learner``."""
+        return WordTransformer(copy.deepcopy(self.network), self.vocabulary)
 
-def protocol_of(
-    vocabulary: Vocabulary, model: TransformerLanguageModel, text: EncodedText, markers: MarkerRule
-) -> Protocol:
-    """The protocol of a word-level Transformer and a text."""
-    maximum = model.architecture.maximum_tokens
-    return Protocol(
-        vocabulary=vocabulary.hash,
-        vocabulary_size=len(vocabulary),
-        unknown_rate=text.unknown_words / text.words,
-        words=text.words,
-        maximum_tokens=maximum,
-        stride=maximum - overlap_of(maximum),
-        markers=markers,
-    )
+    def states(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
+        hidden: Tensor = self.network(batch.tokens)
+        return hidden.flatten(0, 1).index_select(0, batch.positions)
+
+    def scores_of(self, states: Tensor) -> Tensor:
+        """See ``Learner``."""
+        return functional.linear(states, self.network.embedding.weight)
+
+    def log_probability(self, batch: Batch) -> Tensor:
+        """See ``Learner``."""
+        with torch.no_grad():
+            states = self.states(batch)
+        return chunked_log_probabilities(states, self.network.embedding.weight, batch.targets, _arithmetic())
+
+    def loss(self, batch: Batch, weights: Tensor | None = None) -> Tensor:
+        """See ``Learner``."""
+        projection = self.network.embedding.weight
+        return chunked_cross_entropy(self.states(batch), projection, batch.targets, weights, _arithmetic())
+
+    def steered(self, down: Tensor, up: Tensor) -> "WordTransformer":
+        """See ``Learner``."""
+        return WordTransformer(steered(self.network, down, up), self.vocabulary)
+
+    def joined(self, others: Sequence[tuple["WordTransformer", float]], weight: float) -> "WordTransformer":
+        """See ``Learner``. The result is a Transformer as wide as all together."""
+        parts = [(self.network, weight), *((other.network, share) for other, share in others)]
+        return WordTransformer(joined(parts), self.vocabulary)
 
 
-def score_targets(model: TransformerLanguageModel, text: EncodedText) -> TargetScores:
-    """Score every sentence separately; with ``languages``, each word's language is predicted first."""
-    languages, is_target = model.languages, text.is_target()
-    if languages is None:
-        scores = _scores(model, text)
-    else:
-        scores = _scores(model, text, languages.classes)
-        scores[0] += languages.correction(languages.expected(text), scores[2:].T, text.tokens)
-    return TargetScores(
-        log_probability=scores[0, is_target],
-        known=text.tokens[is_target] != UNKNOWN_ID,
-        marker_log_probability=scores[1, is_target],
-    )
+def _arithmetic() -> torch.dtype:
+    """Data type of the products with the vocabulary, as in other training."""
+    return torch.bfloat16 if has_bfloat16() else torch.float32
 
 
 def class_probabilities(model: TransformerLanguageModel, text: EncodedText, classes: np.ndarray) -> np.ndarray:
