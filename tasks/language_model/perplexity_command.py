@@ -17,12 +17,10 @@ examples:
   palimpsest perplexity --model models/adapted --input test.txt --report -
   palimpsest mask --technique allow_list --input test.txt --output masked.txt --sidecar sidecars/allow_list.jsonl
   palimpsest perplexity --model models/adapted --input test.txt --sidecar sidecars --word-counts counts.tsv
-  torchrun --nproc-per-node 2 -m tasks.cli perplexity --model models/adapted --input test.txt
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
 from tasks.language_model.settings import MANY_UNKNOWN, EvaluationSettings
@@ -30,10 +28,6 @@ from tasks.options import READ, READ_MODEL, WRITE
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 from tasks.settings.resources import ResourceSettings
-
-if TYPE_CHECKING:
-    from tasks.training.ranks import RankPlan
-
 
 SUMMARY = "measure how well a language model predicts a text"
 
@@ -55,7 +49,7 @@ class PerplexityFiles(StageFiles):
 
 
 def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell, resources: ResourceSettings) -> Report:
-    """Score the text and report its perplexity; of several processes, only the first writes and prints.
+    """Score the text and report its perplexity.
 
     Raises ``ModelError`` where the model cannot be read, and ``CorpusError`` where the text or a sidecar cannot.
     """
@@ -72,16 +66,11 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
     sidecars = sidecars_in(files.sidecar) if files.sidecar else {}
     ranks = word_ranks(files.word_counts) if files.word_counts else None
     report = Report(seed=settings.seed)
-    with _ranks_of_torchrun() as plan:
-        text = read_reference_text(files.input, sidecars)
-        alone = resources.model_copy(update={"cluster": None})
-        model = DividedModel(files.model, alone if plan.world_size > 1 else resources)
-        scores, protocol = model.score_text(files.input, settings.markers)
-        if not plan.is_first:
-            return report
-        measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
-        if files.scores:
-            write_scores(files.scores, sentences, protocol.signature)
+    text = read_reference_text(files.input, sidecars)
+    scores, protocol = DividedModel(files.model, resources).score_text(files.input, settings.markers)
+    measured, sentences = measure_perplexity(scores, text, settings, protocol.signature, ranks)
+    if files.scores:
+        write_scores(files.scores, sentences, protocol.signature)
     report.shown = "\n".join([_first_line(measured), *_further_lines(measured)])
     if measured["oov_rate"] > MANY_UNKNOWN:
         report.warn(
@@ -89,27 +78,6 @@ def perplexity(settings: EvaluationSettings, files: PerplexityFiles, cell: Cell,
             "predict. So the perplexity is too low for a comparison; use the perplexity over known words"
         )
     return report.measure(**measured, threads=resources.threads)
-
-
-@contextmanager
-def _ranks_of_torchrun() -> "Iterator[RankPlan]":
-    """Join the other processes of torchrun for the block, if there are any; yields the plan of the ranks.
-
-    Only the first process reports and prints. Sums over the processes use gloo, also on a GPU, since they are small.
-    """
-    from tasks.training.ranks import ranks_of_torchrun
-
-    plan = ranks_of_torchrun()
-    if plan.world_size == 1:
-        yield plan
-        return
-    from torch import distributed
-
-    distributed.init_process_group("gloo")
-    try:
-        yield plan
-    finally:
-        distributed.destroy_process_group()
 
 
 def _shown(measured: dict, name: str = "perplexity") -> str:

@@ -99,7 +99,7 @@ def test_adaptation_learns_the_text_and_no_file_or_message_holds_a_private_word(
     assert values["oov_rate"] == pytest.approx(0 if kind == "causal_lm" else 5 / 13)  # alice, saw, bob, saw, bob
     read, signature = read_scores(tmp_path / "scores.tsv")
     assert signature == values["signature"]
-    assert np.exp(-read.log_probability.sum() / read.targets.sum()) == pytest.approx(values["perplexity"])
+    assert np.exp(-read.of("all").sum / read.of("all").count) == pytest.approx(values["perplexity"])
 
     shown, written = capsys.readouterr(), contents(tmp_path)
     assert "alice" not in shown.out + shown.err

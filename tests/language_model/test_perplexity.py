@@ -80,10 +80,10 @@ def test_a_bigram_model_by_hand(text, bigram):
     # a b </s>: 1/2 * 3/4 * 1/2 = 3/16.  b <unk> b </s>: 1/2 * 1/4 * 1 * 1/2 = 1/16, without <unk> 1/4.
     values, scores = measured(bigram, text(["a b", "", "b unheard b"]))
     assert scores.line.tolist() == [1, 3]
-    assert scores.targets.tolist() == [3, 4]
-    assert scores.known_targets.tolist() == [3, 3]
-    np.testing.assert_allclose(np.exp(scores.log_probability), [3 / 16, 1 / 16], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(scores.known_log_probability), [3 / 16, 1 / 4], rtol=1e-6)
+    assert scores.of("all").targets.tolist() == [3, 4]
+    assert scores.of("known").targets.tolist() == [3, 3]
+    np.testing.assert_allclose(np.exp(scores.of("all").log_probability), [3 / 16, 1 / 16], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(scores.of("known").log_probability), [3 / 16, 1 / 4], rtol=1e-6)
     expected = {
         "perplexity": pytest.approx((3 / 256) ** (-1 / 7), rel=1e-6),
         "perplexity_known": pytest.approx((3 / 64) ** (-1 / 6), rel=1e-6),
@@ -142,7 +142,7 @@ def test_all_numbers_and_those_by_sentence(tmp_path, small_model, vocabulary):
     assert signature.endswith("|markers=in_vocabulary")
     assert scores.of("masked:allow_list").targets.tolist() == [1, 2, 2]
     assert scores.of("masked_known:allow_list").targets.tolist() == [1, 1, 2]
-    assert scores.log_probability.sum() == pytest.approx(values["log_probability"], abs=1e-5)
+    assert scores.of("all").sum == pytest.approx(values["log_probability"], abs=1e-5)
     written = (tmp_path / "scores.tsv").read_text(encoding="utf-8")
     assert not any(word in written.replace("known", "").split() for word in ("unheard", "a", "b", "c", "d"))
     # The rule for markers is in the signature and in the number.

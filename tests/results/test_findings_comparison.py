@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import CorpusError
-from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
 from tasks.language_model.settings import EvaluationSettings
 from tasks.results.findings.findings_comparison import Condition, Experiment, Paired, combined
 
@@ -23,7 +23,7 @@ def row(method, seed, perplexity, folder=None, said=None):
         sums = -10.0 * (math.log(perplexity) + 0.02 * np.where(lines % 2, 1, -1))
         path = folder / "chat" / "allow_list" / f"minilm-{method}-{seed}.tsv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_scores(path, SentenceScores(lines, targets, sums, targets, sums), "ppl")
+        write_scores(path, SentenceScores(lines, dict.fromkeys(("all", "known"), SentenceSums(targets, sums))), "ppl")
     known = {"dataset": "chat", "technique": "allow_list", "method": method, "filler": "minilm", "filler_base": None}
     perplexity = said or perplexity
     return known | {"seed": seed, "perplexity": perplexity, "perplexity_known": perplexity, "signature": "ppl"}

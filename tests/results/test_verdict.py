@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.cli import main
-from tasks.language_model.evaluation.sentence_scores import SentenceScores, write_scores
+from tasks.language_model.evaluation.sentence_scores import SentenceScores, SentenceSums, write_scores
 from tasks.privacy.gate import Outcome
 from tasks.results.choice import Limits
 from tasks.results.default_run import found_by_full_audit, read_run
@@ -37,7 +37,8 @@ class Made:
         targets = np.full(SENTENCES, 10)
         file = self.folder / "scores" / path / f"{name}.tsv"
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_scores(file, SentenceScores(lines, targets, known - 10.0 * more, targets, known), "ppl")
+        sums = {"all": SentenceSums(targets, known - 10.0 * more), "known": SentenceSums(targets, known)}
+        write_scores(file, SentenceScores(lines, sums), "ppl")
         row = {"dataset": "mail", "technique": technique, "method": method, "filler": filler, "filler_base": None}
         row |= {"seed": seed, "perplexity": math.exp(nats + more), "perplexity_known": math.exp(nats)}
         row |= {"masked_fraction": MASKED.get(technique), "sentences": SENTENCES, "oov_rate": 0.02}

@@ -14,9 +14,6 @@ import numpy as np
 
 from tasks.errors import CorpusError
 from tasks.language_model.evaluation.sentence_scores import (
-    ALL,
-    KNOWN,
-    LogProbabilitySum,
     SentenceScores,
     SentenceSums,
     read_scores,
@@ -60,11 +57,6 @@ def _drawn_counts(sentences: int, samples: int, seed: int) -> Iterator[np.ndarra
         yield counts.reshape(size, sentences).astype(np.float64)
 
 
-def perplexity_of(log_probability: np.ndarray, targets: np.ndarray) -> float | None:
-    """Exp of the mean negative log-probability; ``None`` without targets, or on overflow."""
-    return LogProbabilitySum(float(log_probability.sum()), int(targets.sum())).perplexity
-
-
 def perplexity_intervals(
     groups: Sequence[SentenceSums], samples: int, confidence: float, seed: int
 ) -> list[list[float] | None]:
@@ -82,7 +74,7 @@ def perplexity_intervals(
         [ratio_of_sums(-(c @ sums), c @ targets) for c in resample_counts(sentences, samples, seed)]
     )
     return [
-        None if group.total.perplexity is None else percentile_interval(np.exp(losses[:, index]), confidence)
+        None if group.perplexity is None else percentile_interval(np.exp(losses[:, index]), confidence)
         for index, group in enumerate(groups)
     ]
 
@@ -138,28 +130,20 @@ def _group(path: str | Path, scores: SentenceScores, group: str) -> SentenceSums
         ) from None
 
 
-def paired_perplexity_ratio(
-    path_a: str | Path, path_b: str | Path, samples: int, confidence: float, seed: int, known: bool = False
-) -> Ratio:
-    """The ratio of the perplexities of A and B, and its interval by paired bootstrap over sentences.
-
-    Arguments are two scores files of the same text. Both models get the same resamples, so common variation of the
-    sentences cancels. The models differ where the interval excludes 1. ``known`` counts only targets in the vocabulary.
-    The interval is ``None`` with fewer than two sentences. Raises ``CorpusError`` where the files cannot be compared.
-    """
-    return paired_ratios([(path_a, path_b)], [KNOWN if known else ALL], samples, confidence, seed)[0]
-
-
 Pairs = Sequence[tuple[str | Path, str | Path]]
 """Scores files of two models, A and B, for each seed."""
 
 
 def paired_ratios(pairs: Pairs, groups: Sequence[str], samples: int, confidence: float, seed: int) -> list[Ratio]:
-    """The ratio for each group of targets (``SentenceScores.of``); over several seeds, the geometric mean.
+    """The ratio of the perplexities of A and B for each group of targets (``SentenceScores.of``), with its interval.
 
-    The bootstrap then has two levels. A resample draws the sentences once for all seeds, which share the test text, and
-    the seeds with replacement. Few resampled seeds spread too little, so the deviation of their mean from the mean over
-    all seeds is stretched (``student_stretch``). Without a target the ratio is NaN.
+    Both models get the same resamples, so common variation of the sentences cancels. The models differ where the
+    interval excludes 1; it is ``None`` with fewer than two sentences. Without a target the ratio is NaN. Raises
+    ``CorpusError`` where the files cannot be compared.
+
+    Over several seeds the ratio is the geometric mean, and the bootstrap has two levels. A resample draws the sentences
+    once for all seeds, which share the test text, and the seeds with replacement. Few resampled seeds spread too
+    little, so the deviation of their mean from the mean over all seeds is stretched (``student_stretch``).
     """
     differences = [_over_seeds(pairs, group) for group in groups]  # each (S, n), and (S,)
     targets = np.stack([counted for _, counted in differences], axis=1)  # (S, G)

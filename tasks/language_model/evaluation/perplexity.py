@@ -42,14 +42,11 @@ def word_ranks(word_counts: str | Path) -> dict[str, int]:
 def sentence_scores(scores: TargetScores, text: ReferenceText, settings: EvaluationSettings) -> SentenceScores:
     """Sum each sentence's targets, all and by group, under the evaluation's rule for markers."""
     values = scores.without_markers() if settings.markers == "renormalised" else scores.log_probability
-    whole, known = _sums(values, text, None), _sums(values, text, scores.known)
-    groups: dict[str, SentenceSums] = {}
+    sums = {ALL: _sums(values, text, None), KNOWN: _sums(values, text, scores.known)}
     for technique, masked in text.masked.items():
-        groups[f"{MASKED}:{technique}"] = _sums(values, text, masked)
-        groups[f"{MASKED_KNOWN}:{technique}"] = _sums(values, text, masked & scores.known)
-    return SentenceScores(
-        text.lines, whole.targets, whole.log_probability, known.targets, known.log_probability, groups
-    )
+        sums[f"{MASKED}:{technique}"] = _sums(values, text, masked)
+        sums[f"{MASKED_KNOWN}:{technique}"] = _sums(values, text, masked & scores.known)
+    return SentenceScores(text.lines, sums)
 
 
 def _sums(values: np.ndarray, text: ReferenceText, counted: np.ndarray | None) -> SentenceSums:
@@ -80,28 +77,27 @@ def measure_perplexity(
     by_language = language_groups(values, scores.known, text, settings.languages) if settings.languages else {}
     groups |= by_class | by_language
     measured = _measured_groups(groups, settings)
-    whole = groups[ALL].total
-    bits = _bits(whole.log_probability, text.characters)
+    whole = groups[ALL]
     result = {
         **_named("perplexity", measured[ALL]),
         # Sentence ends alone are no measure of words.
         **_named("perplexity_known", measured[KNOWN] if (scores.known & ~text.is_end()).any() else _UNDEFINED),
         **_named("perplexity_unknown", measured[UNKNOWN]),
         **_named("perplexity_without_markers", measured["without_markers"]),
-        "bits_per_character": bits,
+        "bits_per_character": -whole.sum / math.log(2) / text.characters,
         "bits_per_character_ci": _bits_interval(groups[ALL], text, settings),
         "masked_words": {technique: _masked(technique, measured, text) for technique in sentences.techniques},
         "by_frequency": {name: measured[name] for name in by_class},
         "by_language": {name: measured[name] for name in by_language},
-        "log_probability": whole.log_probability,
-        "log_probability_known": groups[KNOWN].total.log_probability,
-        "log_probability_unknown_mean": groups[UNKNOWN].total.mean,
-        "oov_rate": groups[UNKNOWN].total.targets / text.word_count,
+        "log_probability": whole.sum,
+        "log_probability_known": groups[KNOWN].sum,
+        "log_probability_unknown_mean": groups[UNKNOWN].mean,
+        "oov_rate": groups[UNKNOWN].count / text.word_count,
         "words": text.word_count,
         "characters": text.characters,
-        "targets": whole.targets,
-        "targets_known": groups[KNOWN].total.targets,
-        "targets_unknown": groups[UNKNOWN].total.targets,
+        "targets": whole.count,
+        "targets_known": groups[KNOWN].count,
+        "targets_unknown": groups[UNKNOWN].count,
         "sentences": text.sentences,
         "empty_lines": text.empty_lines,
         "confidence": settings.confidence,
@@ -115,7 +111,7 @@ def _measured_groups(groups: Mapping[str, SentenceSums], settings: EvaluationSet
         list(groups.values()), settings.bootstrap_samples, settings.confidence, settings.seed
     )
     return {
-        name: {"targets": sums.total.targets, "perplexity": sums.total.perplexity, "perplexity_ci": interval}
+        name: {"targets": sums.count, "perplexity": sums.perplexity, "perplexity_ci": interval}
         for (name, sums), interval in zip(groups.items(), intervals, strict=True)
     }
 
@@ -159,10 +155,6 @@ def _frequency_groups(
     groups["unknown"] = _sums(values, text, ~known)
     groups["sentence end"] = _sums(values, text, text.is_end())
     return groups
-
-
-def _bits(log_probability: float, characters: int) -> float:
-    return -log_probability / math.log(2) / characters
 
 
 def _bits_interval(whole: SentenceSums, text: ReferenceText, settings: EvaluationSettings) -> list[float] | None:

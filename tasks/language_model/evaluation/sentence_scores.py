@@ -8,33 +8,13 @@ other groups, and differences between two models, are computed from these.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from tasks.corpora.text_lines import read_lines, write_lines
 from tasks.errors import CorpusError
-
-
-@dataclass(frozen=True, slots=True)
-class LogProbabilitySum:
-    """A sum of log-probabilities over targets."""
-
-    log_probability: float = 0.0
-    """Sum in nats."""
-    targets: int = 0
-
-    @property
-    def mean(self) -> float | None:
-        """Mean log-probability of a target in nats; ``None`` without targets."""
-        return self.log_probability / self.targets if self.targets else None
-
-    @property
-    def perplexity(self) -> float | None:
-        """exp of the mean negative log-probability; ``None`` without targets, or on overflow."""
-        mean = self.mean
-        return math.exp(-mean) if mean is not None and -mean < 700 else None
 
 
 @dataclass(frozen=True)
@@ -63,15 +43,30 @@ class SentenceSums:
         return SentenceSums(self.targets - other.targets, self.log_probability - other.log_probability)
 
     @property
-    def total(self) -> LogProbabilitySum:
-        """The sum over all sentences."""
-        return LogProbabilitySum(float(self.log_probability.sum()), int(self.targets.sum()))
+    def count(self) -> int:
+        """Number of targets of all sentences."""
+        return int(self.targets.sum())
+
+    @property
+    def sum(self) -> float:
+        """Log-probability of all sentences in nats."""
+        return float(self.log_probability.sum())
+
+    @property
+    def mean(self) -> float | None:
+        """Mean log-probability of a target in nats; ``None`` without targets."""
+        return self.sum / self.count if self.count else None
+
+    @property
+    def perplexity(self) -> float | None:
+        """exp of the mean negative log-probability; ``None`` without targets, or on overflow."""
+        mean = self.mean
+        return math.exp(-mean) if mean is not None and -mean < 700 else None
 
 
-COLUMNS = ("line", "targets", "log_probability", "known_targets", "known_log_probability")
 ALL, KNOWN, UNKNOWN = "all", "known", "unknown"
 MASKED, MASKED_KNOWN, REST_KNOWN = "masked", "masked_known", "rest_known"
-_ENDS = ("targets", "log_probability")
+_FIRST_COLUMNS = ["line", "targets", "log_probability", "known_targets", "known_log_probability"]
 _DECIMALS = 6
 
 
@@ -81,50 +76,37 @@ class SentenceScores:
 
     line: np.ndarray
     """Line number in the text, from 1 (int64)."""
-    targets: np.ndarray
-    """Predicted tokens: the words and the sentence end (int64)."""
-    log_probability: np.ndarray
-    """Sum over the targets, in nats (float64)."""
-    known_targets: np.ndarray
-    """Targets that are in the vocabulary, the sentence end among them (int64)."""
-    known_log_probability: np.ndarray
-    """Sum over the known targets, in nats (float64)."""
-    groups: Mapping[str, SentenceSums] = field(default_factory=dict)
-    """``masked:TECHNIQUE`` and ``masked_known:TECHNIQUE`` for every technique with a sidecar."""
+    sums: Mapping[str, SentenceSums]
+    """``all`` targets (the words and the sentence end), ``known`` ones (in the vocabulary, as the sentence end is), and
+    ``masked:TECHNIQUE`` and ``masked_known:TECHNIQUE`` for every technique with a sidecar."""
 
     @property
     def techniques(self) -> list[str]:
         """Techniques whose masked words are separate groups."""
-        return list(dict.fromkeys(name.partition(":")[2] for name in self.groups))
+        return [name.partition(":")[2] for name in self.sums if name.startswith(f"{MASKED}:")]
 
     def of(self, group: str) -> SentenceSums:
         """The sums of ``all``, ``known``, ``unknown``, ``masked:T``, ``masked_known:T`` or ``rest_known:T``.
 
         The rest has all targets that technique ``T`` leaves unchanged. Raises ``KeyError`` for another group.
         """
-        if group == ALL:
-            return SentenceSums(self.targets, self.log_probability)
-        if group == KNOWN:
-            return SentenceSums(self.known_targets, self.known_log_probability)
         if group == UNKNOWN:
-            return self.of(ALL) - self.of(KNOWN)
+            return self.sums[ALL] - self.sums[KNOWN]
         kind, _, technique = group.partition(":")
         if kind == REST_KNOWN:
-            return self.of(KNOWN) - self.groups[f"{MASKED_KNOWN}:{technique}"]
-        return self.groups[group]
+            return self.sums[KNOWN] - self.sums[f"{MASKED_KNOWN}:{technique}"]
+        return self.sums[group]
 
 
 def write_scores(path: str | Path, scores: SentenceScores, signature: str) -> None:
     """Write the scores of every sentence; mode 0600. Log-probabilities are rounded to a millionth of a nat."""
-    columns = {name: getattr(scores, name) for name in COLUMNS}
-    for name, sums in scores.groups.items():
-        columns |= {f"{name}:{end}": getattr(sums, end) for end in _ENDS}
-    values = [
-        [_short(value) for value in column.tolist()] if column.dtype.kind == "f" else map(str, column.tolist())
-        for column in columns.values()
-    ]
+    names, values = ["line"], [map(str, scores.line.tolist())]
+    for group, sums in scores.sums.items():
+        start = {ALL: "", KNOWN: "known_"}.get(group, f"{group}:")
+        names += [f"{start}targets", f"{start}log_probability"]
+        values += [map(str, sums.targets.tolist()), map(_short, sums.log_probability.tolist())]
     rows = ("\t".join(row) for row in zip(*values, strict=True))
-    write_lines(path, [f"# {signature}", "\t".join(columns), *rows], private=True)
+    write_lines(path, [f"# {signature}", "\t".join(names), *rows], private=True)
 
 
 def _short(value: float) -> str:
@@ -139,13 +121,12 @@ def read_scores(path: str | Path) -> tuple[SentenceScores, str]:
     """
     lines = list(read_lines(path))
     names = lines[1].split("\t") if len(lines) > 1 else []
-    if len(lines) < 3 or not lines[0].startswith("# ") or names[: len(COLUMNS)] != list(COLUMNS):
+    if len(lines) < 3 or not lines[0].startswith("# ") or names[: len(_FIRST_COLUMNS)] != _FIRST_COLUMNS:
         raise CorpusError(f"{str(path)!r} is not a scores file; 'palimpsest perplexity --scores FILE' writes one")
-    cells = zip(*(line.split("\t") for line in lines[2:]), strict=True)
-    columns = {
-        name: np.array(column, dtype=np.float64 if name.endswith("log_probability") else np.int64)
-        for name, column in zip(names, cells, strict=True)
+    line, *columns = zip(*(row.split("\t") for row in lines[2:]), strict=True)
+    groups = [ALL, KNOWN, *(name.rpartition(":")[0] for name in names[len(_FIRST_COLUMNS) :: 2])]
+    pairs = zip(groups, columns[::2], columns[1::2], strict=True)
+    sums = {
+        group: SentenceSums(np.array(counts, np.int64), np.array(logs, np.float64)) for group, counts, logs in pairs
     }
-    groups = [name.rpartition(":")[0] for name in names[len(COLUMNS) :: len(_ENDS)]]
-    sums = {group: SentenceSums(*(columns[f"{group}:{end}"] for end in _ENDS)) for group in groups}
-    return SentenceScores(**{name: columns[name] for name in COLUMNS}, groups=sums), lines[0][2:]
+    return SentenceScores(np.array(line, np.int64), sums), lines[0][2:]

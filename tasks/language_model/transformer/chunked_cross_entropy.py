@@ -5,6 +5,8 @@ exist for a few positions at a time. Each chunk's scores give its loss and its g
 states (N, D) and the projection (V, D), and are then overwritten.
 """
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -135,17 +137,7 @@ def chunked_log_probabilities(
     hidden: Tensor, projection: Tensor, targets: Tensor, arithmetic: torch.dtype | None = None
 ) -> Tensor:
     """The log-probability (N,) of each target in nats; arguments as in ``chunked_cross_entropy``."""
-    arithmetic = arithmetic or projection.dtype
-    rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
-    buffer = _score_buffer(projection, arithmetic, len(targets))
-    scores = torch.empty(len(targets), dtype=projection.dtype, device=projection.device)
-    with torch.autocast(hidden.device.type, enabled=False):
-        for start in range(0, len(targets), len(buffer)):
-            chunk = slice(start, start + len(buffer))
-            _, log_sums, _ = _powers(rounded_hidden[chunk], rounded_projection, buffer)
-            target_scores = (hidden[chunk].to(projection.dtype) * projection[targets[chunk]]).sum(1)
-            scores[chunk] = target_scores - log_sums
-    return scores
+    return torch.cat([own for own, *_ in _chunks(hidden, projection, targets, arithmetic or projection.dtype)])
 
 
 @torch.no_grad()
@@ -156,11 +148,20 @@ def chunked_class_probabilities(
 
     ``classes`` (V, C): share of each class in each word. Both results use the same rows of scores.
     """
-    buffer = _score_buffer(projection, projection.dtype, len(targets))
-    scores, found = hidden.new_empty(len(targets)), hidden.new_empty(len(targets), classes.shape[1])
-    for start in range(0, len(targets), len(buffer)):
-        chunk = slice(start, start + len(buffer))
-        powers, log_sums, sums = _powers(hidden[chunk], projection, buffer)  # (n, V), (n,), (n,)
-        scores[chunk] = (hidden[chunk] * projection[targets[chunk]]).sum(1) - log_sums
-        found[chunk] = powers @ classes / sums[:, None]
-    return scores, found
+    chunks = _chunks(hidden, projection, targets, projection.dtype)
+    scores, found = zip(*((own, powers @ classes / sums[:, None]) for own, powers, sums in chunks), strict=True)
+    return torch.cat(scores), torch.cat(found)
+
+
+def _chunks(
+    hidden: Tensor, projection: Tensor, targets: Tensor, arithmetic: torch.dtype
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """For each chunk, at least one: the targets' log-probabilities (n,), powers (n, V) and their sums (n,)."""
+    rounded_hidden, rounded_projection = hidden.to(arithmetic), projection.to(arithmetic)
+    buffer = _score_buffer(projection, arithmetic, len(targets))
+    with torch.autocast(hidden.device.type, enabled=False):
+        for start in range(0, max(1, len(targets)), len(buffer)):
+            chunk = slice(start, start + len(buffer))
+            powers, log_sums, sums = _powers(rounded_hidden[chunk], rounded_projection, buffer)
+            own_scores = (hidden[chunk].to(projection.dtype) * projection[targets[chunk]]).sum(1)
+            yield (own_scores - log_sums).to(projection.dtype), powers, sums

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 from torch.nn import functional
 
 from tasks.language_model.encoded_text import EncodedText, overlap_of
@@ -154,8 +154,7 @@ def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndar
     markers together at its place, and probability of each class of words.
 
     Arithmetic is float32, sums are float64. Sentences longer than the model's positions are read in windows that
-    overlap by half, each target scored once. With several processes (``torch.distributed``), each scores a share of the
-    batches and all get the whole result.
+    overlap by half, each target scored once.
     """
     from tqdm import tqdm
 
@@ -164,15 +163,12 @@ def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndar
     projection = model.embedding.weight
     is_target = text.is_target()
     of_classes = None if classes is None else torch.from_numpy(classes).to(projection)  # (V, C)
-    # The targets of other processes stay 0, so that a sum over processes gives the whole.
     scores = np.zeros((2 if classes is None else 2 + classes.shape[1], len(text.tokens)))
     model.eval()
-    rank, processes = (distributed.get_rank(), distributed.get_world_size()) if _together() else (0, 1)
-    batches = batches_by_length(windows, BATCH_TOKENS)[rank::processes]
-    silent = None if rank == 0 else True
+    batches = batches_by_length(windows, BATCH_TOKENS)
     log_probabilities = blockwise_log_probabilities if has_products(projection) else chunked_log_probabilities
     with laid_out_layers(model, BATCH_TOKENS):
-        for chosen in tqdm(batches, desc="scoring", unit="batch", disable=silent, leave=False):
+        for chosen in tqdm(batches, desc="scoring", unit="batch", disable=None, leave=False):
             batch = make_batch(text, is_target, windows, chosen)
             places = target_places(batch, windows.first[chosen])
             batch = batch.to(projection.device)
@@ -183,13 +179,7 @@ def _scores(model: TransformerLanguageModel, text: EncodedText, classes: np.ndar
                 own, found = chunked_class_probabilities(hidden, projection, batch.targets, of_classes)
             of_markers = _marker_log_probabilities(hidden, projection, batch.targets, own)  # (N,)
             scores[:, places] = torch.stack([own, of_markers, *found.T]).double().cpu().numpy()
-    if processes > 1:
-        distributed.all_reduce(torch.from_numpy(scores))
     return scores
-
-
-def _together() -> bool:
-    return distributed.is_available() and distributed.is_initialized()
 
 
 def _marker_log_probabilities(

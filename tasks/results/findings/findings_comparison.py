@@ -169,10 +169,10 @@ class Experiment:
 
 
 def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, known: bool) -> _Ratio:
-    from tasks.language_model.evaluation.bootstrap import paired_perplexity_ratio
+    from tasks.language_model.evaluation.bootstrap import paired_ratios
 
     resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
-    return paired_perplexity_ratio(first, second, *resampling, known=known)
+    return paired_ratios([(first, second)], ["known" if known else "all"], *resampling)[0]
 
 
 def _refuse_missing_scores(rows: Sequence[Row], folder: Path) -> None:
@@ -187,11 +187,10 @@ def _refuse_missing_scores(rows: Sequence[Row], folder: Path) -> None:
 
 def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
     """Refuse scores of another model, so that their perplexity is not the row's."""
-    from tasks.language_model.evaluation.bootstrap import perplexity_of
     from tasks.language_model.evaluation.sentence_scores import read_scores
 
     scores, of_scores = read_scores(path)
-    found = perplexity_of(scores.log_probability, scores.targets)
+    found = scores.of("all").perplexity
     if found is None or not math.isclose(found, perplexity, rel_tol=_SAME) or of_scores != signature:
         raise CorpusError(
             f"the scores in {str(path)!r} give a perplexity of {found} ({of_scores}), and the summary says "
