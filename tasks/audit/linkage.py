@@ -18,9 +18,9 @@ from tasks.audit.resampling import bootstrap
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents
 from tasks.corpora.words import fold, word_spans
-from tasks.filling.aligned_fills import fills_of, side_by_side
+from tasks.filling.aligned_fills import side_by_side
 from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_sentence import MaskedSentence, originals_of_slots, with_spans
+from tasks.filling.masked_sentence import MaskedSentence, fills_of, originals_of_slots, with_spans
 from tasks.language_model.evaluation.bootstrap import percentile_interval
 
 _SAMPLES, _CONFIDENCE, _SEED = 200, 0.95, 1

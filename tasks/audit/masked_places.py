@@ -9,9 +9,9 @@ from tasks.corpora.masked_text import parse_masked
 from tasks.corpora.sidecar import read_sidecar
 from tasks.corpora.text_lines import read_documents, read_lines
 from tasks.corpora.words import fold, folded_words
-from tasks.filling.aligned_fills import filled_lines, fills_of, side_by_side
+from tasks.filling.aligned_fills import filled_lines, side_by_side
 from tasks.filling.masked_lm.places import OpenPlace
-from tasks.filling.masked_sentence import read_masked_line, with_spans
+from tasks.filling.masked_sentence import fills_of, read_masked_line, with_spans
 
 REACH = 10
 

@@ -3,7 +3,6 @@
 A fill replaces words one by one, so the masked line, matched with the filled one, gives the substitutes.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
-from tasks.filling.masked_sentence import ARTICLE, MaskedSentence, read_masked_line
+from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
 
 def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
@@ -23,19 +22,6 @@ def side_by_side(*streams: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
                 "are not of one corpus; give files of the same corpus"
             )
         yield together
-
-
-def fills_of(sentence: MaskedSentence, filled: str) -> list[tuple[int, int]] | None:
-    """Start and end of each slot's fill in the filled line; ``None`` if the line is no fill of the sentence.
-
-    The article before a fill may differ (``filling.agreement``).
-    """
-    pieces = []
-    for text in sentence.texts[:-1]:
-        found = ARTICLE.search(text)
-        pieces.append(re.escape(text[: found.start()]) + "[aA][nN]? " if found else re.escape(text))
-    match = re.fullmatch(r"(\S+?)".join([*pieces, re.escape(sentence.texts[-1])]), filled)
-    return [match.span(number) for number in range(1, len(pieces) + 1)] if match else None
 
 
 def filled_lines(

@@ -24,7 +24,6 @@ space do.
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from tasks.corpora.masked_text import Marker, parse_masked
 from tasks.corpora.sidecar import MaskedSpan
@@ -130,45 +129,6 @@ def originals_of_slots(sentence: MaskedSentence) -> list[set[str]]:
     return [set().union(*map(original_words, spans)) for spans in spans_of_slots(sentence)]
 
 
-def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Sequence[str]) -> None:
-    """Check that a filled line equals its masked line except for the words at the markers.
-
-    The masked line is parsed again. The filled line must have every character outside markers, in order, and exactly
-    the fills between. Only an article before a marker may change. Raises ``RuntimeError`` (a defect, never a user's
-    error) with the line number.
-    """
-    position = 0
-    fills = iter(words)
-    open_markers = 0
-    slots = {slot.first_marker: slot for slot in sentence.slots}
-    marker_index = 0
-    for piece, following in pairwise([*parse_masked(line), ""]):
-        if isinstance(piece, Marker):
-            slot = slots.get(marker_index)
-            if slot is not None:
-                word = next(fills, None)
-                if not word or not filled.startswith(word, position):
-                    raise RuntimeError(f"line {sentence.number}: a fill is not where its marker was")
-                position += len(word)
-                open_markers = slot.last_marker - slot.first_marker
-            elif open_markers:
-                open_markers -= 1
-            else:
-                raise RuntimeError(f"line {sentence.number}: a marker has no fill")
-            marker_index += 1
-        elif open_markers and not piece.strip():
-            continue
-        else:
-            found = ARTICLE.search(piece) if isinstance(following, Marker) else None
-            forms = [with_article(piece, found[1] + ending) for ending in ("", "n", "N")] if found else []
-            form = next((form for form in (piece, *forms) if filled.startswith(form, position)), None)
-            if open_markers or form is None:
-                raise RuntimeError(f"line {sentence.number}: unmasked text has changed")
-            position += len(form)
-    if position != len(filled) or next(fills, None) is not None or open_markers:
-        raise RuntimeError(f"line {sentence.number}: the filled line holds more than text and fills")
-
-
 ARTICLE = re.compile(r"(?:^|(?<=[\s\"“‘'(\[]))(a|A)[nN]? $")
 """A possible indefinite article directly before a fill; the group is its letter."""
 
@@ -176,6 +136,34 @@ ARTICLE = re.compile(r"(?:^|(?<=[\s\"“‘'(\[]))(a|A)[nN]? $")
 def with_article(text: str, article: str) -> str:
     """The text with this article instead of the one at its end; unchanged if there is none."""
     return ARTICLE.sub(article + " ", text)
+
+
+def fills_of(sentence: MaskedSentence, filled: str, words: Sequence[str] | None = None) -> list[tuple[int, int]] | None:
+    """Start and end of each slot's fill in the filled line; ``None`` if the line is no fill of the sentence.
+
+    ``words``: the fills, if they are known. The article before a fill may differ (``filling.agreement``).
+    """
+    known = [r"(\S+?)"] * len(sentence.slots) if words is None else [f"({re.escape(word)})" for word in words]
+    pattern = ""
+    for text, word in zip(sentence.texts[:-1], known, strict=True):
+        found = ARTICLE.search(text)
+        pattern += re.escape(text[: found.start()]) + found[1] + "[nN]? " if found else re.escape(text)
+        pattern += word
+    match = re.fullmatch(pattern + re.escape(sentence.texts[-1]), filled)
+    return [match.span(number) for number in range(1, len(known) + 1)] if match else None
+
+
+def check_unchanged(line: str, filled: str, sentence: MaskedSentence, words: Sequence[str]) -> None:
+    """Check that a filled line equals its masked line except for the words at the markers.
+
+    The masked line is parsed again. The filled line must have every character outside markers, in order, and exactly
+    the fills between. Only an article before a marker may change. Raises ``RuntimeError`` (a defect, never a user's
+    error) with the line number.
+    """
+    is_merged = any(slot.first_marker != slot.last_marker for slot in sentence.slots)
+    masked = read_masked_line(line, sentence.number, merge_markers=is_merged)
+    if len(words) != len(masked.slots) or not all(words) or fills_of(masked, filled, words) is None:
+        raise RuntimeError(f"line {sentence.number}: a fill is not where its marker was, or unmasked text has changed")
 
 
 _SENTENCE_START = re.compile(r"(?:^|[.!?][\"'”’)\]]*\s)[\s\"'“‘(\[]*$")

@@ -197,8 +197,7 @@ def _measured(sample: _Sample, text: dict[int, _Filled], forms: WordForms) -> di
     """The measures by tagger and words; empty for a text whose lines were rewritten."""
     from tasks.audit.figure import share_figure
     from tasks.corpora.words import fold
-    from tasks.filling.aligned_fills import fills_of
-    from tasks.filling.masked_sentence import spans_of_slots
+    from tasks.filling.masked_sentence import fills_of, spans_of_slots
 
     places: list[int] = []
     kept: dict[str, list[int]] = {"part_of_speech_match": [], "form_match": [], "repeated": [], "repeated_before": []}

@@ -7,9 +7,9 @@ from made_up_words import made_up_words
 from marked_text import MaskedText
 
 from tasks.audit.linkage import detected_substitutes, found_by_second_fill, linked_mentions
-from tasks.filling.aligned_fills import filled_lines, fills_of
+from tasks.filling.aligned_fills import filled_lines
 from tasks.filling.frequencies.word_frequencies import AllowedWords
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import fills_of, read_masked_line
 
 
 def test_fills_are_read_off():

@@ -43,10 +43,6 @@ def hold_nan():
         (lose_the_mask_token, ["has no mask token", "take one such as 'bert-base-uncased'"]),
         (partial(change, "config.json", is_decoder=True), ["is_decoder in config.json"]),
         (
-            partial(change, "tokenizer_config.json", split_special_tokens=True),
-            ["splits the mask token '[MASK]' into pieces", '"split_special_tokens": false'],
-        ),
-        (
             lambda: BertModel(random_bert(WORD_PIECES).config).save_pretrained("filler"),
             ["has no masked-LM head", "'palimpsest train-filler' (train_head)"],
         ),

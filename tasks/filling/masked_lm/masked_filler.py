@@ -22,7 +22,7 @@ from tasks.filling.masked_lm.masked_language_model import Asked, MaskedLanguageM
 from tasks.filling.masked_sentence import Casing, Fill, MaskedSentence
 from tasks.filling.prepared_fill import PreparedFill
 from tasks.filling.settings import CandidateMethod
-from tasks.filling.surrogates.class_words import ClassRestriction
+from tasks.filling.surrogates.class_words import ClassWords
 from tasks.filling.surrogates.words_by_frequency import Form
 
 _REACH = 32
@@ -40,7 +40,7 @@ class _Progress:
     """Positions of all slots."""
     open: list[int]
     """Slots without a fill, ascending."""
-    kinds: Sequence[str | Form | None] | None
+    kinds: Sequence[str | Form | None]
     """Class or form of each slot, if fills follow them."""
     fills: dict[int, Fill] = field(default_factory=dict)
 
@@ -57,14 +57,14 @@ class MaskedFiller:
         randomness: MarkerRandomness,
         *,
         shares: Mapping[str, np.ndarray] | None = None,
-        restriction: ClassRestriction | None = None,
+        class_words: ClassWords | None = None,
         batch_sentences: int,
     ) -> None:
         """``off_list``: ``(W,)`` booleans for each language of a place, or ``None`` for all places. ``shares``:
         ``(W,)`` share of each candidate in each language; one without a share is never written in this language.
-        ``restriction``: to words of the class or form of the place."""
+        ``class_words``: words of classes and forms, if fills follow them."""
         self._model, self._candidates, self._choose, self._off_list = model, candidates, choose, off_list
-        self._randomness, self._batch_sentences, self._restriction = randomness, batch_sentences, restriction
+        self._randomness, self._batch_sentences, self._class_words = randomness, batch_sentences, class_words
         misplaced = unwanted(candidates.words)
         self._unwanted: dict[str | None, dict[Wanted, np.ndarray]] = {None: misplaced}
         for language, share in (shares or {}).items():
@@ -91,16 +91,17 @@ class MaskedFiller:
         for sentence in sentences:
             pieces = next(encoded) if sentence.slots else []
             positions = self._model.open_positions(pieces)
-            kinds = self._restriction.kinds(sentence) if self._restriction else None
+            kinds = self._class_words.kinds(sentence) if self._class_words else ()
             states.append(_Progress(sentence, pieces, positions, list(range(len(positions))), kinds))
-        while asked := [item for state in states if state.open for item in self._ask(state)]:
-            for places, scores in self._model.scored(asked, self._candidates, self._batch_sentences):
-                for (state, slot), row in zip(places, scores, strict=True):
-                    self._fill(state, slot, row)
+        while asked := [(state, item) for state in states if state.open for item in self._ask(state)]:
+            windows = [item for _, item in asked]
+            for places, scores in self._model.scored(windows, self._candidates, self._batch_sentences):
+                for (index, slot), row in zip(places, scores, strict=True):
+                    self._fill(asked[index][0], slot, row)
                 advance(len(places))
         return [[state.fills[slot] for slot in range(len(state.positions))] for state in states]
 
-    def _ask(self, state: _Progress) -> list[Asked[_Progress]]:
+    def _ask(self, state: _Progress) -> list[Asked]:
         """The windows of this round with their slots. They are made before the round fills a slot, so the context of a
         slot does not depend on batches."""
         slots = state.open[:1]
@@ -110,7 +111,7 @@ class MaskedFiller:
                     slots.append(slot)
         remaining = iter(slots)
         return [
-            Asked(state, state.sentence.texts, list(islice(remaining, len(window.positions))), window)
+            Asked(state.sentence.texts, list(islice(remaining, len(window.positions))), window)
             for window in self._model.frame.windows(state.pieces, [state.positions[slot] for slot in slots])
         ]
 
@@ -121,8 +122,9 @@ class MaskedFiller:
         scores[self._unwanted[slot.language][wanted(state.sentence, index)]] = -np.inf
         if np.isneginf(scores.max()):
             raise ModelError("no word that this filler can write is allowed at one of the markers: nothing to choose")
-        if self._restriction is not None and state.kinds is not None:
-            self._restriction.restrict(state.kinds[index], scores)
+        allowed = self._class_words.allowed(self._candidates.words, state.kinds[index]) if self._class_words else None
+        if allowed is not None and not np.isneginf(scores[allowed]).all():
+            scores[~allowed] = -np.inf
         chosen, fallback = self._choose(scores, self._off_list[slot.language], self._randomness.at(place))
         entries = self._candidates.entries_after(state.sentence.texts, index)
         state.pieces[state.positions[index]] = int(entries[chosen])
@@ -148,9 +150,6 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
     }
     for mask in off_list.values():
         method.check_words(mask)
-    restriction = None
-    if method.matches_classes:
-        restriction = ClassRestriction(candidates.words, words.opened.class_words(words.counts))
     filler = MaskedFiller(
         words.opened.masked,
         candidates,
@@ -158,7 +157,7 @@ def masked_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple[Mask
         off_list,
         prepared.randomness,
         shares=shares,
-        restriction=restriction,
+        class_words=words.opened.class_words(words.counts) if method.matches_classes else None,
         batch_sentences=method.batch_sentences,
     )
     return filler, words.casing(is_cased=candidates.cased)

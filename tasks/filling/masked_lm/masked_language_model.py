@@ -8,7 +8,7 @@ on either side, if the sentence has as much.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -84,13 +84,9 @@ class Frame:
         return Window([*self.prefix, *inside, *self.suffix], [position + shift for position in positions])
 
 
-Owner = TypeVar("Owner")
-
-
-class Asked(NamedTuple, Generic[Owner]):
+class Asked(NamedTuple):
     """A window with the slots of a sentence that are scored in it."""
 
-    owner: Owner
     texts: Sequence[str]
     """The ``n + 1`` texts of the sentence around its ``n`` slots."""
     slots: list[int]
@@ -98,9 +94,9 @@ class Asked(NamedTuple, Generic[Owner]):
     window: Window
 
 
-def _padded_pieces(batch: Sequence[Asked[Owner]]) -> int:
+def _padded_pieces(batch: Sequence[tuple[int, Asked]]) -> int:
     """Number of pieces of a batch, padding included."""
-    return len(batch) * max(len(item.window.pieces) for item in batch)
+    return len(batch) * max(len(item.window.pieces) for _, item in batch)
 
 
 _LONGEST_WINDOW = 512
@@ -110,7 +106,7 @@ class MaskedLanguageModel:
     """A model with its tokenizer, ready to score fills."""
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> None:
-        """Raises ``ModelError`` if the tokenizer has no mask token, splits it, or belongs to another model."""
+        """Raises ``ModelError`` if the tokenizer has no mask token, or belongs to another model."""
         if tokenizer.mask_token is None or tokenizer.mask_token_id is None:
             raise ModelError(
                 f"filler {name!r} has no mask token, so it is no masked language model; "
@@ -127,9 +123,6 @@ class MaskedLanguageModel:
         """Recovery from lack of GPU memory, with its counts."""
         self.seconds = 0.0
         """Seconds of scoring so far."""
-        pieces = tokenizer(f"a {tokenizer.mask_token} a", add_special_tokens=False)["input_ids"]
-        if pieces.count(self.mask_entry) != 1:
-            raise self._splits_the_mask()
         unused = {*tokenizer.all_special_ids} - {self.mask_entry}
         if max({*tokenizer.get_vocab().values()} - unused) >= self.vocabulary_size:
             raise ModelError(
@@ -145,9 +138,6 @@ class MaskedLanguageModel:
         """Special pieces and room of every sentence."""
         if self.frame.room < 1:
             raise ModelError(f"filler {name!r} has {positions} positions, too few for one marker; take another one")
-        added = {str(token) for token in tokenizer.added_tokens_decoder.values() if token.special}
-        # Longer first: one special string may contain another.
-        self._special_strings = sorted({*tokenizer.all_special_tokens, *added}, key=len, reverse=True)
 
     @classmethod
     def load(cls, name: str) -> "MaskedLanguageModel":
@@ -178,24 +168,27 @@ class MaskedLanguageModel:
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:
         """Pieces of each sentence, without special ones at the ends. A sentence is ``n + 1`` texts around ``n`` slots.
 
-        A space breaks up strings of a user's text that look like special tokens. This changes the model's input, not
-        the text. The other pieces equal a sentence with a word at the marker. So in vocabularies with space signs, the
-        space before a marker is no separate piece: it belongs to the word. Text directly after a marker has no space
-        sign, although SentencePiece tokenizers put one after every mask token. Raises ``ModelError`` if the tokenizer
-        splits its mask token.
+        Strings of a user's text that look like special tokens are ordinary text. The pieces equal a sentence with a
+        word at the marker. So in vocabularies with space signs, the space before a marker is no separate piece: it
+        belongs to the word. Text directly after a marker has no space sign, although SentencePiece tokenizers put one
+        at the start of every text.
         """
-        if not sentences:
-            return []
-        mask = str(self.tokenizer.mask_token)
-        views = [mask.join(self._without_spaces(list(map(self._defused, texts)))) for texts in sentences]
-        encoded: list[list[int]] = self.tokenizer(views, add_special_tokens=False, return_attention_mask=False)[
-            "input_ids"
-        ]
-        for index, texts in enumerate(sentences):
-            if encoded[index].count(self.mask_entry) != len(texts) - 1:
-                encoded[index] = self._text_by_text(texts)
-        if self._unspaced:
-            return [self._without_added_signs(pieces, texts) for pieces, texts in zip(encoded, sentences, strict=True)]
+        flat: list[str] = []
+        for texts in sentences:
+            # Words of a vocabulary with space signs begin with the space before a slot.
+            flat += [*map(str.rstrip, texts[:-1]), texts[-1]] if self._strips_space else texts
+        given = {"add_special_tokens": False, "return_attention_mask": False, "split_special_tokens": True}
+        parts = iter(self.tokenizer(flat, **given)["input_ids"] if flat else [])
+        encoded = []
+        for texts in sentences:
+            pieces = list(next(parts))
+            for text in texts[1:]:
+                following = list(next(parts))
+                if text and not text[0].isspace() and following:
+                    entry = self._unspaced.get(following[0], following[0])
+                    following[:1] = [] if entry is None else [entry]
+                pieces += [self.mask_entry, *following]
+            encoded.append(pieces)
         return encoded
 
     def open_positions(self, pieces: Sequence[int]) -> list[int]:
@@ -203,43 +196,37 @@ class MaskedLanguageModel:
         return [position for position, piece in enumerate(pieces) if piece == self.mask_entry]
 
     def scored(
-        self, asked: Sequence[Asked[Owner]], candidates: CandidateWords, most_windows: int
-    ) -> Iterator[tuple[list[tuple[Owner, int]], np.ndarray]]:
-        """Batches of ``N`` slots with their owners, and the ``(N, W)`` float32 scores of the candidates.
+        self, asked: Sequence[Asked], candidates: CandidateWords, most_windows: int
+    ) -> Iterator[tuple[list[tuple[int, int]], np.ndarray]]:
+        """Batches of ``N`` slots, each with the index of its window in ``asked``, and the ``(N, W)`` float32 scores of
+        the candidates. Windows of similar length share a batch, the shortest first.
 
         ``most_windows``: maximum number of windows per forward pass. Raises ``ModelError`` if scores are not finite. If
         a GPU runs out of memory, batches become smaller. Raises ``ResourceError`` if one window alone does not fit.
         """
         entries = [torch.from_numpy(of).to(self.model.device) for of in (candidates.spaced, candidates.glued)]
+        on_gpu = self.model.device.type == "cuda"
+        factor = _GPU_FACTOR if on_gpu else 1
 
-        def work(batch: Sequence[Asked[Owner]]) -> torch.Tensor:
+        def work(batch: Sequence[tuple[int, Asked]]) -> torch.Tensor:
             """The scores of a part of a batch. Those of the whole vocabulary are freed here, to save a GPU's memory."""
             started = time.perf_counter()
-            logits = self.logits([item.window for item in batch])  # (N, V)
+            logits = self.logits([item.window for _, item in batch])  # (N, V)
             sound = bool(torch.isfinite(logits.sum()))  # finite only if all scores are
             self.seconds += time.perf_counter() - started
             if not sound and not bool(torch.isfinite(logits).all()):
                 raise ModelError(f"filler {self.name!r} {NO_NUMBERS}")
             scores = logits.index_select(1, entries[0])
             if candidates.glued is not candidates.spaced:
-                spaced = [candidates.follows_space(item.texts, slot) for item in batch for slot in item.slots]
+                spaced = [candidates.follows_space(item.texts, slot) for _, item in batch for slot in item.slots]
                 glued = [row for row, is_spaced in enumerate(spaced) if not is_spaced]
                 scores[glued] = logits[glued].index_select(1, entries[1])
             return scores.cpu()
 
-        for batch in self._batches(asked, most_windows):
-            scores = torch.cat(self.halving.run(batch, work, _padded_pieces))
-            yield [(item.owner, slot) for item in batch for slot in item.slots], scores.numpy()
-
-    def _batches(self, asked: Sequence[Asked[Owner]], most_windows: int) -> Iterator[list[Asked[Owner]]]:
-        """The windows in batches of similar length, the shortest first."""
-        on_gpu = self.model.device.type == "cuda"
-        factor = _GPU_FACTOR if on_gpu else 1
-
-        def fits(batch: list[Asked[Owner]], item: Asked[Owner]) -> bool:
-            length = len(item.window.pieces)  # the newest is the longest, so the batch is padded to its length
-            places = sum(len(each.slots) for each in batch) + len(item.slots)
-            wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0].window.pieces)
+        def fits(batch: list[tuple[int, Asked]], newest: tuple[int, Asked]) -> bool:
+            length = len(newest[1].window.pieces)  # the newest is the longest, so the batch is padded to its length
+            places = sum(len(item.slots) for _, item in [*batch, newest])
+            wasteful = len(batch) * length >= _ENOUGH_PIECES and length > _MOST_PADDING * len(batch[0][1].window.pieces)
             return (
                 len(batch) < most_windows
                 and (len(batch) + 1) * length <= _MOST_PIECES * factor
@@ -247,7 +234,10 @@ class MaskedLanguageModel:
                 and (on_gpu or not wasteful)
             )
 
-        return batches_that_fit(sorted(asked, key=lambda item: len(item.window.pieces)), fits)
+        by_length = sorted(enumerate(asked), key=lambda item: len(item[1].window.pieces))
+        for batch in batches_that_fit(by_length, fits):
+            scores = torch.cat(self.halving.run(batch, work, _padded_pieces))
+            yield [(index, slot) for index, item in batch for slot in item.slots], scores.numpy()
 
     def logits(self, windows: Sequence[Window]) -> torch.Tensor:
         """Float32 scores ``(N, V)`` of all vocabulary entries at the ``N`` positions of ``B`` windows, in their order.
@@ -271,52 +261,6 @@ class MaskedLanguageModel:
                 attention_mask=attention.to(device) if int(lengths.min()) < longest else None,
             )
         return logits.float()
-
-    def _text_by_text(self, texts: Sequence[str]) -> list[int]:
-        """Pieces of a sentence in which the tokenizer finds more mask tokens than slots.
-
-        Tokenizers that look for it after their normaliser find it in ``[mask]`` and ``[MÁSK]`` too.
-        """
-        given = {"add_special_tokens": False, "return_attention_mask": False, "split_special_tokens": True}
-        parts = self.tokenizer(self._without_spaces(texts), **given)["input_ids"]
-        pieces = list(parts[0])
-        for part in parts[1:]:
-            pieces += [self.mask_entry, *part]
-        if pieces.count(self.mask_entry) != len(texts) - 1:
-            raise self._splits_the_mask()
-        return pieces
-
-    def _without_spaces(self, texts: Sequence[str]) -> list[str]:
-        """The texts without the spaces before slots, in a vocabulary whose words begin with a sign for a space."""
-        return [*map(str.rstrip, texts[:-1]), texts[-1]] if self._strips_space else list(texts)
-
-    def _without_added_signs(self, pieces: Sequence[int], texts: Sequence[str]) -> list[int]:
-        """The pieces without the space sign after each mask token that text follows directly."""
-        entries: list[int] = []
-        following = iter(texts[1:])
-        glued = False
-        for piece in pieces:
-            entry = self._unspaced.get(piece, piece) if glued else piece
-            glued = False
-            if piece == self.mask_entry:
-                text = next(following)
-                glued = bool(text) and not text[0].isspace()
-            if entry is not None:
-                entries.append(entry)
-        return entries
-
-    def _splits_the_mask(self) -> ModelError:
-        return ModelError(
-            f"filler {self.name!r}: its tokenizer splits the mask token {self.tokenizer.mask_token!r} into pieces; "
-            'fetch the tokenizer that belongs to the model, or set "split_special_tokens": false in its '
-            "tokenizer_config.json"
-        )
-
-    def _defused(self, text: str) -> str:
-        for special in self._special_strings:
-            if special in text:
-                text = text.replace(special, f"{special[0]} {special[1:]}")
-        return text
 
 
 def _unspaced_entries(vocabulary: Mapping[str, int], sign: str) -> dict[int, int | None]:

@@ -106,9 +106,9 @@ def candidate_log_probabilities(
     from tasks.filling.masked_lm.masked_language_model import Asked
 
     asked = []
-    for index, (pieces, place) in enumerate(zip(model.encode([p.texts for p in places]), places, strict=True)):
+    for pieces, place in zip(model.encode([place.texts for place in places]), places, strict=True):
         (window,) = model.frame.windows(pieces, [model.open_positions(pieces)[place.slot]])
-        asked.append(Asked(index, place.texts, [place.slot], window))
+        asked.append(Asked(place.texts, [place.slot], window))
     table = np.empty((len(places), int(np.count_nonzero(allowed))), dtype=np.float32)
     for found, scores in model.scored(asked, candidates, _WINDOWS):
         table[[index for index, _ in found]] = torch.from_numpy(scores[:, allowed]).log_softmax(dim=1).numpy()

@@ -67,13 +67,12 @@ class UnigramFiller:
         """The fills of each sentence, one per slot."""
         from tasks.filling.fill_words import wanted
         from tasks.filling.marker_randomness import Place
-        from tasks.filling.surrogates.marked_slots import kinds_of_slots
 
         fills = []
         for sentence in sentences:
             kinds: Sequence[str | Form | None] = [None] * len(sentence.slots)
             if self._class_words is not None:
-                kinds = kinds_of_slots(sentence, self._class_words.forms)
+                kinds = self._class_words.kinds(sentence)
             fills.append(
                 [
                     self.draw(Place(sentence.number, slot.first_marker), wanted(sentence, index), slot.language, kind)

@@ -34,7 +34,7 @@ class ClassWords:
     def __init__(self, tagger: Tagger, forms: Mapping[str, str]) -> None:
         """``forms``: from folded word to its usual form (``usual_forms``); empty to use each word unchanged."""
         self.tagger, self.forms = tagger, forms
-        self._found: dict[tuple[tuple[str, ...], bool], dict[str | Form, np.ndarray]] = {}
+        self._allowed: dict[tuple[tuple[str, ...], str | Form], np.ndarray] = {}
         self._classes = classes_in_force(tagger.entity_types, None, tagger.name)
 
     def class_at(self, spans: Iterable[EntitySpan], start: int, end: int) -> set[str]:
@@ -42,19 +42,23 @@ class ClassWords:
         found = {self._classes[span.label] for span in spans if span.start < end and span.end > start}
         return {label for label in found if label is not None}
 
-    def allowed(self, words: Sequence[str], kind: str | Form | None) -> np.ndarray | None:
+    def kinds(self, sentence: MaskedSentence) -> list[str | Form | None]:
+        """The class or form of each slot."""
+        return kinds_of_slots(sentence, self.forms)
+
+    def allowed(self, words: tuple[str, ...], kind: str | Form | None) -> np.ndarray | None:
         """``(W,)`` booleans: which of ``W`` words may replace a marker of a class or form; ``None`` for no restriction,
         since the kind has too few words."""
         if kind is None or (isinstance(kind, str) and kind not in (*NAMES, *GROUPS_OF_CLASS)):
             return None
-        if kind in GROUPS_OF_CLASS:
-            mask = _figures_and_groups(words, str(kind))
-        else:
-            # Cached, since the tagger takes seconds.
-            key = (tuple(words), isinstance(kind, str))
-            if key not in self._found:
-                self._found[key] = self._names(words) if isinstance(kind, str) else self._forms(words)
-            mask = self._found[key].get(kind, np.zeros(len(words), dtype=bool))
+        if (words, kind) not in self._allowed:
+            if kind in NAMES:
+                found = self._names(words)  # of all classes at once, since the tagger takes seconds
+            else:
+                found = {kind: _figures_and_groups(words, kind)} if isinstance(kind, str) else self._forms(words)
+            none = np.zeros(len(words), dtype=bool)
+            self._allowed |= {(words, kind): none} | {(words, each): mask for each, mask in found.items()}
+        mask = self._allowed[words, kind]
         return mask if np.count_nonzero(mask) >= _FEWEST_WORDS else None
 
     def _forms(self, words: Sequence[str]) -> dict[str | Form, np.ndarray]:
@@ -97,24 +101,3 @@ def _is_figure(label: str, form: str) -> bool:
     if not form.isdecimal():
         return False
     return label != "DATE" or (len(form) == 4 and "1500" <= form <= "2099") or 1 <= int(form) <= 31
-
-
-class ClassRestriction:
-    """Restriction of a filler to the words of a class or form."""
-
-    def __init__(self, words: Sequence[str], class_words: ClassWords) -> None:
-        """``words``: the ``W`` candidates."""
-        self._words, self._class_words = words, class_words
-        self._allowed: dict[str | Form | None, np.ndarray | None] = {}
-
-    def kinds(self, sentence: MaskedSentence) -> list[str | Form | None]:
-        """The class or form of each slot."""
-        return kinds_of_slots(sentence, self._class_words.forms)
-
-    def restrict(self, kind: str | Form | None, scores: np.ndarray) -> None:
-        """Set the ``(W,)`` scores of words of other kinds to minus infinity, unless no word would be left."""
-        if kind not in self._allowed:
-            self._allowed[kind] = self._class_words.allowed(self._words, kind)
-        allowed = self._allowed[kind]
-        if allowed is not None and not np.isneginf(scores[allowed]).all():
-            scores[~allowed] = -np.inf
