@@ -9,7 +9,7 @@ from tasks.corpora.text_lines import read_lines
 from tasks.errors import CorpusError
 from tasks.filling.fillers.filler_folder import is_causal
 from tasks.filling.frequencies.word_frequencies import AllowedWords, GenericText, WordFrequencies
-from tasks.filling.masked_sentence import Casing, small_words, usual_forms
+from tasks.filling.masked_sentence import Casing, small_words
 from tasks.filling.settings import SHIPPED_FILLER, FillingMethod, LanguageAware
 from tasks.torch_setup import set_up_torch
 
@@ -80,14 +80,10 @@ class OpenedFiller:
         """The words that a masked language model can write."""
         from tasks.filling.masked_lm.candidate_words import candidate_words
 
-        known = counts.folded() if counts else None
+        known = counts.folded if counts else None
         return self._once(
             lambda: candidate_words(self.masked.tokenizer, name=self.name, known_words=known), "candidates", id(counts)
         )
-
-    def usual_forms(self, counts: WordFrequencies | None) -> dict[str, str]:
-        """From folded words to their usual forms by the word counts."""
-        return {} if counts is None else self._once(lambda: usual_forms(counts.items()), "forms", id(counts))
 
     def class_words(self, counts: WordFrequencies | None) -> "ClassWords":
         """Words by class. Raises ``ModelError`` if the tagger cannot be used."""
@@ -97,7 +93,7 @@ class OpenedFiller:
 
         def make() -> ClassWords:
             tagger = load_tagger(SpacyTagger(kind="spacy"), self.threads)
-            return ClassWords(tagger, self.usual_forms(counts))
+            return ClassWords(tagger, counts.usual_forms if counts else {})
 
         return self._once(make, "classes", id(counts))
 
@@ -124,7 +120,7 @@ class Words:
     def casing(self, *, is_cased: bool) -> Casing:
         """The casing of a filler's words; ``is_cased``: whether the filler decides on capitals by its sentence."""
         small = small_words(self.counts.items()) if self.counts and is_cased else set()
-        return Casing(self.opened.usual_forms(self.counts), filler_is_cased=is_cased, small=small)
+        return Casing(self.counts.usual_forms if self.counts else {}, filler_is_cased=is_cased, small=small)
 
     def off_list(
         self, frequencies: WordFrequencies, languages: "PlaceLanguages | None"

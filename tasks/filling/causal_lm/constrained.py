@@ -260,7 +260,7 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
     counts, spoken = words.counts, None
     if counts and languages:
         shares = languages.shares(counts.words).items()
-        spoken = {language: counts.shared(share).folded() for language, share in shares}
+        spoken = {language: counts.shared(share).folded for language, share in shares}
     known = None
     if counts and prepared.method.matches_classes:
         known = (counts, words.opened.class_words(counts))
@@ -269,7 +269,7 @@ def constrained_filler(prepared: PreparedFill, method: CandidateMethod) -> tuple
         method,
         words.allowed_words,
         prepared.randomness,
-        counts.folded() if counts else None,
+        counts.folded if counts else None,
         spoken=spoken,
         word_factors=prepared.learned.word_factors,
         known=known,

@@ -5,7 +5,7 @@ itself. The loss covers only the output. Only the LoRA matrices are trained; the
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from tasks.errors import CorpusError
 from tasks.filling.causal_lm.language_model import CausalLanguageModel
 from tasks.filling.causal_lm.prompts import INSTRUCTION, CausalPrompt
 from tasks.filling.fillers.settings import LoraTraining
-from tasks.filling.fillers.tuning import BETAS, loss_curve
+from tasks.filling.fillers.tuning import BETAS, endless, loss_curve
 from tasks.filling.masked_lm.candidate_words import is_word
 from tasks.filling.masked_lm.marker_scores import scores_at
+from tasks.parts import blocks
 from tasks.training.steps import Steps, linear
 
 if TYPE_CHECKING:
@@ -110,7 +111,12 @@ def train_lora(
     weights = [weight for weight in tuned.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=settings.learning_rate, betas=BETAS, weight_decay=_WEIGHT_DECAY)
     tuned.train()
-    batches = _batches(prompts, settings.batch_sentences, random)
+    size = settings.batch_sentences
+
+    def divided(pool: list[PromptedSentence]) -> list[list[PromptedSentence]]:
+        return list(blocks(sorted(pool, key=lambda prompt: len(prompt.pieces)), size))
+
+    batches = endless(prompts, size * _POOL_BATCHES, divided, random)
     targets = seen = 0
 
     def next_loss() -> torch.Tensor:
@@ -137,32 +143,20 @@ def train_lora(
     }
 
 
-def held_out_prompts(language_model: CausalLanguageModel, lines: Sequence[str]) -> list[PromptedSentence]:
-    """The test prompts of held-out lines, the shortest first; the same in every call. Empty if no line has a word to
-    mask."""
-    random = np.random.default_rng(_VALID_SEED)
-    chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
-    made = prompted(language_model, chosen, LoraTraining().masked_share, random)
-    fitting = (prompt for prompt in made if len(prompt.pieces) <= language_model.positions)
-    return sorted(fitting, key=lambda p: len(p.pieces))
-
-
-def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any]:
+def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str]) -> dict[str, Any] | None:
     """The loss on outputs of held-out prompts, and the accuracy at masked words with the known words forced. The
     prompts are the same in every call.
 
     Returns ``valid_loss`` (nats per output piece), ``valid_perplexity``, ``valid_masked_words`` and
     ``valid_top_1_accuracy``: the share of masked words whose every piece is the likeliest one after the pieces before.
-    Raises ``CorpusError`` if no line makes a prompt.
+    ``None`` if no line makes a prompt.
     """
-    prompts = held_out_prompts(language_model, lines)
-    if not prompts:
-        raise CorpusError(
-            "the validation text has no line with a word to mask and without markers; give other text, or none"
-        )
+    random = np.random.default_rng(_VALID_SEED)
+    chosen = [lines[index] for index in random.permutation(len(lines))[:_VALID_SENTENCES].tolist()]
+    made = prompted(language_model, chosen, LoraTraining().masked_share, random)
+    fitting = (prompt for prompt in made if len(prompt.pieces) <= language_model.positions)
     loss, pieces, words, right = 0.0, 0, 0, 0
-    for start in range(0, len(prompts), _VALID_BATCH):
-        batch = prompts[start : start + _VALID_BATCH]
+    for batch in blocks(sorted(fitting, key=lambda prompt: len(prompt.pieces)), _VALID_BATCH):
         with torch.inference_mode():
             scores, expected = _output_scores(language_model, language_model.model, batch)
         loss += float(torch.nn.functional.cross_entropy(scores, expected, reduction="sum"))
@@ -172,6 +166,8 @@ def held_out_accuracy(language_model: CausalLanguageModel, lines: Sequence[str])
             hit = dict(zip(range(prompt.output_start, len(prompt.pieces)), hits, strict=False))
             words += len(prompt.masked)
             right += sum(all(hit[index] for index in word) for word in prompt.masked)
+    if not pieces:
+        return None
     return {
         "valid_loss": loss / pieces,
         "valid_perplexity": math.exp(loss / pieces),
@@ -224,17 +220,3 @@ def _output_scores(
     with torch.autocast("cpu", torch.bfloat16, enabled=lower_on_processor(model)):
         scores = scores_at(model, rows, targets - 1, input_ids=pieces, attention_mask=attention)  # (N, V)
     return scores.float(), pieces[rows, targets]
-
-
-def _batches(
-    prompts: Sequence[PromptedSentence], size: int, random: np.random.Generator
-) -> Iterator[list[PromptedSentence]]:
-    """Endless batches of prompts of similar length, every prompt once per epoch."""
-    while True:
-        order = random.permutation(len(prompts))
-        for start in range(0, len(order), size * _POOL_BATCHES):
-            some = (prompts[i] for i in order[start : start + size * _POOL_BATCHES])
-            pool = sorted(some, key=lambda p: len(p.pieces))
-            batches = [pool[first : first + size] for first in range(0, len(pool), size)]
-            for index in random.permutation(len(batches)):
-                yield batches[index]

@@ -4,9 +4,9 @@
 trained head. The transform is the identity, the decoder is tied to the body's word embeddings, and its bias is the log
 frequency of words. Head and body are then trained together on generic text, at separate rates.
 
+``prepare_masked_filler`` and ``prepare_causal_filler`` write a filler to a folder, trained or unchanged.
 ``tune_masked_filler`` fine-tunes a masked LM on in-domain text with the masked-LM task. ``tune_causal_filler`` tunes a
-causal LM with LoRA on prompts of instruction, input and output. ``prepare_causal_filler`` writes a causal filler, tuned
-or unchanged, to a folder that loads fast.
+causal LM with LoRA on prompts of instruction, input and output.
 """
 
 import time
@@ -19,26 +19,31 @@ import torch
 from tasks.causal_model import computing_precision, load_causal_model
 from tasks.corpora.text_lines import read_corpus
 from tasks.errors import CorpusError, ModelError
+from tasks.files.atomic_file import atomic_folder
 from tasks.filling.causal_lm.language_model import CausalLanguageModel, load_filler
-from tasks.filling.causal_lm.lora_training import held_out_accuracy, held_out_prompts, train_lora
+from tasks.filling.causal_lm.lora_training import held_out_accuracy, train_lora
 from tasks.filling.causal_lm.prompts import INSTRUCTION
-from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler
+from tasks.filling.fillers.filler_folder import CausalFillerRecord, save_filler, write_update
 from tasks.filling.fillers.settings import (
     CausalLanguageModelFiller,
     CausalLanguageModelTuning,
     HeadTraining,
+    LoraTraining,
+    MaskedLanguageModelFiller,
     MaskedLanguageModelTuning,
 )
 from tasks.filling.fillers.tuning import TuningText, before_and_after
 from tasks.filling.masked_lm.loading import headless, load_masked_model
-from tasks.filling.masked_lm.marker_scores import check_scores
+from tasks.filling.masked_lm.marker_scores import check_architecture
 from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
 from tasks.filling.masked_lm.masked_training import (
     LONGEST_SENTENCE,
     WordMasker,
     accuracy_of_pieces,
+    masked_accuracy,
     train_on_masked_words,
 )
+from tasks.model_source import PACKAGE_PREFIX
 from tasks.records.stage_report import Report
 
 if TYPE_CHECKING:
@@ -95,8 +100,6 @@ def train_head(
     random = np.random.default_rng(settings.seed)
     _, masker = _checked(model, tokenizer, name)
     sentences = masker.sentences(lines, settings, random)
-    if not sentences:
-        raise CorpusError("the training text has no line with a word to mask")
     counts = np.zeros(model.config.vocab_size)  # of each piece as a word that can be masked
     for sentence in sentences:
         pieces = np.array([sentence])
@@ -116,6 +119,41 @@ def train_head(
     remedy = "lower learning_rate or body_learning_rate"
     measured = train_on_masked_words(model, masker, sentences, settings, groups, random, remedy=remedy)
     return {"fresh_weights": fresh, "fresh_parameters": sum(weight.numel() for weight in head), **measured}
+
+
+def prepare_masked_filler(
+    settings: MaskedLanguageModelFiller, text: str | None, valid: str | None, output: str, report: Report
+) -> None:
+    """Load, train a head if the settings have ``train_head``, write the folder, and test on held-out text.
+
+    The trained model of a package is written as an update. Raises ``ModelError`` if the model has no head and gets
+    none.
+    """
+    held_out = read_corpus(valid) if valid else None
+    started = time.perf_counter()
+    model, tokenizer, missing = load_masked_model(settings.model)
+    # Check for a mask token before minutes of training.
+    MaskedLanguageModel(model, tokenizer, settings.model)
+    if settings.train_head and text:
+        report.measure(
+            **train_head(model, tokenizer, missing, read_corpus(text), settings.train_head, name=settings.model),
+            training_seconds=round(time.perf_counter() - started, 3),
+        )
+    elif missing:
+        raise ModelError(
+            f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
+            f"{missing[0]!r}); set train_head (--set 'train_head={{}}')"
+        )
+    report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
+    if settings.train_head and settings.model.startswith(PACKAGE_PREFIX):
+        base, _, fresh = load_masked_model(settings.model)
+        with atomic_folder(output) as folder:
+            write_update(model, base, fresh, settings.model, folder)
+        model, tokenizer, _ = load_masked_model(output)
+    else:
+        save_filler(model, tokenizer, output)
+    if held_out:
+        report.measure(**masked_accuracy(model, tokenizer, held_out, name=settings.model))
 
 
 def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageModelTuning, output: str) -> dict[str, Any]:
@@ -141,8 +179,6 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
             "larger corpus"
         )
     sentences = masker.sentences(text.lines, settings, random)
-    if not sentences:
-        raise CorpusError("the text to tune on has no sentence with a word to mask")
     before = accuracy_of_pieces(model, masker, held_out, name=base)
     model.get_input_embeddings().weight.requires_grad_(False)
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -157,8 +193,8 @@ def tune_masked_filler(base: str, text: TuningText, settings: MaskedLanguageMode
 
 def _checked(model: "PreTrainedModel", tokenizer: "Tokenizer", name: str) -> tuple[MaskedLanguageModel, WordMasker]:
     """The model to encode sentences with, and its masker. Raises ``ModelError`` if the model cannot score a fill."""
+    check_architecture(model, name)
     language_model = MaskedLanguageModel(model, tokenizer, name)
-    check_scores(language_model)
     return language_model, WordMasker(language_model)
 
 
@@ -167,9 +203,10 @@ def prepare_causal_filler(
 ) -> None:
     """Load, tune if the settings have ``lora``, test on held-out text, and write the folder (safetensors, no pickle).
 
-    The report has the held-out loss and accuracy before (``untuned_...``) and after tuning.
+    The report has the held-out loss and accuracy before (``untuned_...``) and after tuning. Raises ``CorpusError`` if
+    the held-out text has no word to guess.
     """
-    held_out = read_corpus(valid) if valid else None
+    held_out = read_corpus(valid) if valid else []
     lines = read_corpus(text) if settings.lora and text else None
     model, tokenizer = load_causal_model(settings.model, settings.gguf_file, precision=settings.precision)
     language_model = CausalLanguageModel(model, tokenizer, settings.model)
@@ -177,22 +214,22 @@ def prepare_causal_filler(
         parameters=sum(weight.numel() for weight in model.parameters()),
         computed_in=computing_precision(settings.precision),
     )
-    written = model
-    base = gguf_file = None
+    written, base, accuracy = model, None, held_out_accuracy(language_model, held_out)
+    if held_out and not accuracy:
+        raise CorpusError(
+            "the validation text has no line with a word to mask and without markers; give other text, or none"
+        )
     if settings.lora is not None and lines is not None:
-        if held_out:
-            report.measure(**{f"untuned_{k}": v for k, v in held_out_accuracy(language_model, held_out).items()})
+        report.measure(**{f"untuned_{name}": value for name, value in (accuracy or {}).items()})
         started = time.perf_counter()
-        tuned, measured = train_lora(language_model, lines, settings.lora)
+        written, language_model, measured = _tuned(language_model, lines, settings.lora)
         report.measure(**measured, training_seconds=round(time.perf_counter() - started, 3))
-        if settings.lora.merge:
-            written = tuned.merge_and_unload()
-        else:
-            written, base, gguf_file = tuned, settings.model, settings.gguf_file
-        language_model = CausalLanguageModel(written if settings.lora.merge else model, tokenizer, settings.model)
-    if held_out:
-        report.measure(**held_out_accuracy(language_model, held_out))
-    record = CausalFillerRecord(INSTRUCTION if settings.lora else None, settings.precision, base, gguf_file)
+        base = None if settings.lora.merge else settings.model
+        accuracy = held_out_accuracy(language_model, held_out)
+    report.measure(**accuracy or {})
+    record = CausalFillerRecord(
+        INSTRUCTION if settings.lora else None, settings.precision, base, settings.gguf_file if base else None
+    )
     save_filler(written, tokenizer, output, record)
 
 
@@ -211,17 +248,23 @@ def tune_causal_filler(base: str, text: TuningText, settings: CausalLanguageMode
         )
     language_model = CausalLanguageModel(model, tokenizer, base, instruction=record.instruction)
     held_out = [sentence.texts[0] for sentence in text.held_out if not sentence.slots]
-    testable = bool(held_out_prompts(language_model, held_out))
-    before = held_out_accuracy(language_model, held_out) if testable else None
+    before = held_out_accuracy(language_model, held_out)
     # Count now: after the tuning the parameters may include the update.
     parameters = sum(weight.numel() for weight in model.parameters())
-    tuned, measured = train_lora(language_model, text.lines, settings)
-    written = tuned.merge_and_unload() if settings.merge else tuned
-    after = None
-    if testable:
-        inner = written if settings.merge else model
-        after = held_out_accuracy(CausalLanguageModel(inner, tokenizer, output), held_out)
+    written, language_model, measured = _tuned(language_model, text.lines, settings)
+    after = held_out_accuracy(language_model, held_out)
     named = None if settings.merge else base
     save_filler(written, tokenizer, output, CausalFillerRecord(INSTRUCTION, record.precision, named))
     measured["sentences_seen"] = measured.pop("sentences")
     return {**measured, "parameters": parameters, **before_and_after(before, after)}
+
+
+def _tuned(
+    language_model: CausalLanguageModel, lines: Sequence[str], settings: LoraTraining
+) -> tuple[Any, CausalLanguageModel, dict[str, Any]]:
+    """The model to write, merged or with its update, the language model with the update, and the measurements."""
+    written, measured = train_lora(language_model, lines, settings)
+    model = language_model.model
+    if settings.merge:
+        written = model = written.merge_and_unload()
+    return written, CausalLanguageModel(model, language_model.tokenizer, language_model.name), measured

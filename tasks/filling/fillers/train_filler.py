@@ -18,11 +18,10 @@ Examples:
 """
 
 import sys
-import time
 from typing import Annotated
 
 from tasks.command import StageCommand, StageFiles
-from tasks.errors import ModelError, ParameterError
+from tasks.errors import ParameterError
 from tasks.filling.fillers.filler_folder import check_filler_folder, is_causal
 from tasks.filling.fillers.settings import (
     CausalLanguageModelFiller,
@@ -74,12 +73,14 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
     if found:
         found.copy_to(files.output)
         report.measure(**found.measured)
-    elif isinstance(settings, CausalLanguageModelFiller):
-        from tasks.filling.fillers.preparation import prepare_causal_filler
-
-        prepare_causal_filler(settings, files.input, files.valid, files.output, report)
     else:
-        _prepare_masked_filler(settings, files, report)
+        from tasks.filling.fillers.preparation import prepare_causal_filler, prepare_masked_filler
+
+        given = (files.input, files.valid, files.output, report)
+        if isinstance(settings, CausalLanguageModelFiller):
+            prepare_causal_filler(settings, *given)
+        else:
+            prepare_masked_filler(settings, *given)
     _say(files.output, report)
     return report
 
@@ -87,43 +88,6 @@ def train_filler(settings: AnyFiller, files: TrainFillerFiles, cell: Cell, resou
 def training_of(settings: AnyFiller) -> HeadTraining | LoraTraining | None:
     """Settings of the training; ``None`` for a model that is copied unchanged."""
     return settings.lora if isinstance(settings, CausalLanguageModelFiller) else settings.train_head
-
-
-def _prepare_masked_filler(settings: MaskedLanguageModelFiller, files: TrainFillerFiles, report: Report) -> None:
-    from tasks.corpora.text_lines import read_corpus
-    from tasks.files.atomic_file import atomic_folder
-    from tasks.filling.fillers.filler_folder import save_filler, write_update
-    from tasks.filling.masked_lm.loading import load_masked_model
-    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel
-    from tasks.filling.masked_lm.masked_training import masked_accuracy
-    from tasks.model_source import PACKAGE_PREFIX
-
-    valid = read_corpus(files.valid) if files.valid else None
-    started = time.perf_counter()
-    model, tokenizer, missing = load_masked_model(settings.model)
-    # Check for a mask token before minutes of training.
-    MaskedLanguageModel(model, tokenizer, settings.model)
-    if settings.train_head and files.input:
-        from tasks.filling.fillers.preparation import train_head
-
-        lines = read_corpus(files.input)
-        report.measure(**train_head(model, tokenizer, missing, lines, settings.train_head, name=settings.model))
-        report.measure(training_seconds=round(time.perf_counter() - started, 3))
-    elif missing:
-        raise ModelError(
-            f"model {settings.model!r} has no masked-LM head ({len(missing)} weights are missing, such as "
-            f"{missing[0]!r}); set train_head (--set 'train_head={{}}')"
-        )
-    report.measure(parameters=sum(weight.numel() for weight in model.parameters()))
-    if settings.train_head and settings.model.startswith(PACKAGE_PREFIX):
-        base, _, fresh = load_masked_model(settings.model)
-        with atomic_folder(files.output) as folder:
-            write_update(model, base, fresh, settings.model, folder)
-        model, tokenizer, _ = load_masked_model(files.output)
-    else:
-        save_filler(model, tokenizer, files.output)
-    if valid:
-        report.measure(**masked_accuracy(model, tokenizer, valid, name=settings.model))
 
 
 def _say(output: str, report: Report) -> None:

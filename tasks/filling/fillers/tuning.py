@@ -8,9 +8,9 @@ masked, and no fill helps. Duplicates of held-out sentences in the masked corpus
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tasks.errors import CorpusError
 from tasks.filling.fillers.settings import Tuning
 from tasks.filling.masked_sentence import MaskedSentence, read_masked_line
 
+Item = TypeVar("Item")
 _CURVE_POINTS = 40
 BETAS = (0.9, 0.98)
 """Betas of AdamW."""
@@ -32,6 +33,22 @@ def loss_curve(losses: Sequence[float]) -> list[dict[str, float]]:
         {"step": min((index + 1) * size, len(losses)), "loss": round(sum(part) / len(part), 4)}
         for index, part in enumerate(ranges)
     ]
+
+
+def endless(
+    items: Sequence[Item],
+    pool: int,
+    divided: Callable[[list[Item]], list[list[Item]]],
+    random: np.random.Generator,
+) -> Iterator[list[Item]]:
+    """Endless batches in random order; every item occurs once per epoch. ``divided`` makes batches of similar length
+    from ``pool`` random items."""
+    while True:
+        order = random.permutation(len(items))
+        for start in range(0, len(order), pool):
+            batches = divided([items[index] for index in order[start : start + pool]])
+            for index in random.permutation(len(batches)):
+                yield batches[index]
 
 
 def before_and_after(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:

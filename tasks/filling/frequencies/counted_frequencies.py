@@ -44,7 +44,7 @@ from tasks.filling.filled_lines import lines_with_spans
 from tasks.filling.frequencies.noise import noise, posterior_rates, threshold
 from tasks.filling.frequencies.word_frequencies import AllowedWords, EstimatedFrequencies, WordFrequencies
 from tasks.filling.masked_lm.candidate_words import is_letter
-from tasks.filling.masked_sentence import read_masked_line, spans_of_slots, usual_forms
+from tasks.filling.masked_sentence import read_masked_line, spans_of_slots
 from tasks.filling.settings import NoisyCounts
 from tasks.made_up.pools import shipped_words
 
@@ -170,8 +170,7 @@ class Cells:
         off_list = allowed_words.off_list(before.words)
         folded = [fold(word) for word in before.words]
         candidates = {word for word, off in zip(folded, off_list, strict=True) if off}
-        capitals = usual_forms(public.items())
-        names = {word for word in candidates - NAMES_OF_NOBODY if word in capitals and not is_letter(word)}
+        names = {word for word in candidates - NAMES_OF_NOBODY if word in public.usual_forms and not is_letter(word)}
         self.names = [] if count_names else sorted(names)
         self.words = sorted(candidates.difference(self.names))
         self.counted = len(self.words)

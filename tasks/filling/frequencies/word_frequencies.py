@@ -24,7 +24,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tasks.corpora.words import fold, folded_words
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_latin
 from tasks.filling.masked_lm.candidate_words import is_letter, is_word
-from tasks.filling.masked_sentence import read_masked_line
+from tasks.filling.masked_sentence import read_masked_line, usual_forms
 
 _NEARLY_ALL = 0.9
 
@@ -130,9 +130,15 @@ class WordFrequencies:
         """Each word with its count."""
         return zip(self.words, self.counts.tolist(), strict=True)
 
+    @cached_property
     def folded(self) -> set[str]:
         """The words, folded."""
         return set(map(fold, self.words))
+
+    @cached_property
+    def usual_forms(self) -> dict[str, str]:
+        """From folded words that are hardly ever in lower case to their usual forms."""
+        return usual_forms(self.items())
 
     def off_list_probabilities(self, allowed_words: AllowedWords) -> dict[str, float]:
         """From folded word to its probability in a draw by frequency among the words not on the list."""

@@ -1,4 +1,4 @@
-"""Scores of a language model at chosen places only, smaller batches for lack of memory, and a check of scores."""
+"""Scores at chosen places only, smaller batches for lack of memory, and a check of architectures."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from tasks.causal_model import Network
-    from tasks.filling.masked_lm.masked_language_model import MaskedLanguageModel, Window
 
-_SAME = 1e-3
-"""Rounding difference that is allowed between the scores of two computations."""
+_LIKE_BERT = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta")
+_MIXING = ("convbert", "fnet", "nystromformer", "yoso")
 
 
 def scores_at(
@@ -61,33 +60,11 @@ def scores_at(
 
 
 def earliest_cut(model: "PreTrainedModel") -> torch.nn.Module:
-    """The earliest module after which only the chosen places are needed: the last layer's attention, or the body.
-
-    A test on a few pieces decides. If the layer later adds or mixes positions (ModernBERT), or if all layers are one
-    module (ALBERT), the scores differ or cannot be computed. Then the cut is after the body.
-    """
-    body: torch.nn.Module = model.base_model
-    stacks = [module for module in body.modules() if isinstance(module, torch.nn.ModuleList) and len(module)]
-    attention = getattr(stacks[-1][-1], "attention", None) if stacks else None
-    if not isinstance(attention, torch.nn.Module):
-        return body
-    device = next(model.parameters()).device
-    pieces = torch.arange(10, device=device).reshape(2, 5) % model.config.vocab_size
-    rows, positions = torch.tensor([[0, 1, 1], [2, 0, 4]], device=device)
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            expected, found = (
-                scores_at(model, rows, positions, cut=cut, input_ids=pieces) for cut in (body, attention)
-            )
-            return attention if torch.allclose(found, expected, atol=_SAME, rtol=_SAME) else body
-    except Exception:
-        # An attention may return anything (a dictionary in SqueezeBERT), and scores of another shape. Errors of the
-        # model itself appear again with the cut after the body.
-        return body
-    finally:
-        model.train(training)
+    """The earliest module after which only the chosen places are needed: the last layer's attention in BERT and its
+    kin, else the body."""
+    body: Any = model.base_model
+    found: torch.nn.Module = body.encoder.layer[-1].attention if model.config.model_type in _LIKE_BERT else body
+    return found
 
 
 Item = TypeVar("Item")
@@ -133,46 +110,11 @@ class BatchHalving:
         return [*self.run(items[:half], work, cells), *self.run(items[half:], work, cells)]
 
 
-_PIECES = (5, 11)
-"""Number of pieces of the window and of its longer neighbour, without special ones."""
-_SAME_SHARE = 1e-4
-"""Rounding difference that is allowed, as a share of the range of the scores."""
-
-
-def check_scores(model: "MaskedLanguageModel") -> None:
-    """Check by three forward passes of a few pieces that a model's scores are reproducible.
-
-    Some architectures (ConvBERT, FNet, Nyströmformer, YOSO) mix padding into the sentence, by a convolution or a
-    Fourier transform. Raises ``ModelError`` for these, and if the model cannot score a sentence or is random."""
-    special = {*model.tokenizer.all_special_ids}
-    ordinary = [entry for entry in range(model.vocabulary_size) if entry not in special]
-    windows: list[Window] = []
-    for number in (min(most, model.frame.room) for most in _PIECES):
-        # Distant entries: the first entries of a vocabulary are often unused ones, which are all alike.
-        pieces = [ordinary[len(ordinary) * place // number] for place in range(number)]
-        # Scored at all places: at one place, attention may ignore all other pieces.
-        windows += model.frame.windows(pieces, list(range(number)))
-    short, long = windows
-    del long.positions[1:]  # only the short window's scores are compared
-    named = f"filler {model.name!r} ({type(model.model).__name__})"
-    try:
-        alone, again, both = (model.logits(each) for each in ([short], [short], [short, long]))  # (T, V) first
-    except torch.cuda.OutOfMemoryError:
-        raise
-    except Exception as error:
-        # Each architecture fails in its own way; the message has no text of a user.
+def check_architecture(model: "PreTrainedModel", name: str) -> None:
+    """Raise ``ModelError`` for an architecture that mixes padding into a sentence, by a convolution or a Fourier
+    transform, so that a fill depends on the rest of its batch."""
+    if model.config.model_type in _MIXING:
         raise ModelError(
-            f"{named} cannot score a sentence: {error}; fix its config.json, or take another masked language model"
-        ) from error
-    # NaN passes: it is an error when a line is filled.
-    limit = _SAME_SHARE * (alone.max() - alone.min())
-    if (again - alone).abs().max() > limit:
-        raise ModelError(
-            f"{named} draws at random and scores the same sentence differently each time, so no fill is reproducible; "
-            "take another masked language model"
-        )
-    if (both[: len(alone)] - alone).abs().max() > limit:
-        raise ModelError(
-            f"{named} mixes padding into a sentence, so a fill would depend on the rest of its batch; take another one "
-            "such as 'bert-base-uncased' or 'roberta-base'"
+            f"filler {name!r} ({type(model).__name__}) mixes padding into a sentence, so a fill would depend on the "
+            "rest of its batch; take another one such as 'bert-base-uncased' or 'roberta-base'"
         )

@@ -18,7 +18,7 @@ from tasks.causal_model import NO_NUMBERS
 from tasks.errors import ModelError
 from tasks.filling.masked_lm.candidate_words import SENTENCE_PIECE_SIGN, CandidateWords, space_sign
 from tasks.filling.masked_lm.loading import headless, load_masked_model
-from tasks.filling.masked_lm.marker_scores import BatchHalving, check_scores, earliest_cut, scores_at
+from tasks.filling.masked_lm.marker_scores import BatchHalving, check_architecture, earliest_cut, scores_at
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -153,16 +153,16 @@ class MaskedLanguageModel:
     def prepared(self) -> "MaskedLanguageModel":
         """This object, on the GPU if there is one, else with linear layers packed for fast float32 products.
 
-        Raises ``ModelError`` as ``check_scores``.
+        Raises ``ModelError`` as ``check_architecture``.
         """
         from tasks.packed_linear import pack_linear_layers
 
+        check_architecture(self.model, self.name)
         if torch.cuda.is_available():
             self.model.to("cuda")
         else:
             pack_linear_layers(self.model)
         self._cut = earliest_cut(self.model)
-        check_scores(self)
         return self
 
     def encode(self, sentences: Sequence[Sequence[str]]) -> list[list[int]]:

@@ -9,8 +9,7 @@ its substitutes.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import torch
 from tasks.batches import padded_batches
 from tasks.errors import CorpusError, ModelError
 from tasks.filling.fillers.settings import MaskedTraining
-from tasks.filling.fillers.tuning import BETAS, loss_curve
+from tasks.filling.fillers.tuning import BETAS, endless, loss_curve
 from tasks.filling.masked_lm.candidate_words import (
     candidate_words,
     continues_word,
@@ -37,31 +36,6 @@ if TYPE_CHECKING:
 
 _POOL_SENTENCES = 8192
 """Number of sentences that are sorted by length together; their batches are then shuffled."""
-
-
-@dataclass(frozen=True)
-class MaskedBatch:
-    """``B`` sentences of up to ``T`` pieces, with ``N`` masked pieces."""
-
-    pieces: torch.Tensor
-    """``(B, T)``, mask tokens in place."""
-    attention: torch.Tensor
-    """``(B, T)``, 1 at pieces and 0 at padding."""
-    rows: torch.Tensor
-    """``(N,)`` sentence of each masked place."""
-    positions: torch.Tensor
-    """``(N,)`` position of each masked place."""
-    targets: torch.Tensor
-    """``(N,)`` masked pieces."""
-
-    def scores(self, model: "PreTrainedModel", cut: torch.nn.Module) -> torch.Tensor:
-        """``(N, V)`` scores of all pieces at the masked places; ``cut``: as for ``scores_at``."""
-        given = {"input_ids": self.pieces, "attention_mask": self.attention}
-        return scores_at(model, self.rows, self.positions, cut=cut, **given)
-
-    def to(self, device: torch.device) -> "MaskedBatch":
-        """A copy on another device."""
-        return MaskedBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class WordMasker:
@@ -86,7 +60,8 @@ class WordMasker:
         self._holds_word = mask(*holds_word(tokenizer))
 
     def sentences(self, lines: Sequence[str], settings: MaskedTraining, random: np.random.Generator) -> list[list[int]]:
-        """A random part of the text that is long enough for all steps, as pieces (``encode``)."""
+        """A random part of the text that is long enough for all steps, as pieces (``encode``). Raises ``CorpusError``
+        if no line has a word to mask."""
         wanted, longest = settings.steps * settings.batch_pieces, min(settings.longest_sentence, self._longest)
         chosen: list[str] = []
         for index in random.permutation(len(lines)).tolist():
@@ -95,7 +70,10 @@ class WordMasker:
             chosen.append(lines[index])
             # A line has at least as many pieces as words.
             wanted -= min(len(lines[index].split()), longest)
-        return self.encode(chosen, longest)
+        sentences = self.encode(chosen, longest)
+        if not sentences:
+            raise CorpusError("the training text has no line with a word to mask")
+        return sentences
 
     def encode(self, lines: Sequence[str], longest_sentence: int) -> list[list[int]]:
         """Pieces of each line with a word to mask, with special ones at its ends, cut to ``longest_sentence`` pieces or
@@ -117,8 +95,14 @@ class WordMasker:
         inside[:, 1:] = self._without_sign[pieces[:, 1:]] & self._holds_word[pieces[:, :-1]]
         return self._maskable[pieces] & ~inside & ~self._continues[following]
 
-    def batch(self, sentences: Sequence[Sequence[int]], share: float, random: np.random.Generator) -> MaskedBatch:
-        """Mask about ``share`` of all pieces, and at least one word of every sentence."""
+    def masked(
+        self, sentences: Sequence[Sequence[int]], share: float, random: np.random.Generator
+    ) -> tuple[torch.Tensor, ...]:
+        """Mask about ``share`` of all pieces, and at least one word of every sentence.
+
+        Returns ``(B, T)`` pieces with mask tokens in place, ``(B, T)`` 1 at pieces and 0 at padding, and for the masked
+        places their sentences, positions and pieces, ``(N,)`` each.
+        """
         longest = max(map(len, sentences))
         padding = self._tokenizer.pad_token_id
         pieces = np.full((len(sentences), longest), padding if padding is not None else 0)
@@ -134,21 +118,13 @@ class WordMasker:
         rows, positions = np.nonzero(maskable & (ranks < wanted[:, None]))
         targets = pieces[rows, positions]
         pieces[rows, positions] = self._tokenizer.mask_token_id
-        return MaskedBatch(*map(torch.from_numpy, (pieces, attention, rows, positions, targets)))
+        return tuple(map(torch.from_numpy, (pieces, attention, rows, positions, targets)))
 
 
-def length_batches(
-    sentences: Sequence[Sequence[int]], batch_pieces: int, random: np.random.Generator
-) -> Iterator[list[Sequence[int]]]:
-    """Endless batches of at most ``batch_pieces`` pieces, padding included, or of one sentence. Every sentence occurs
-    once per epoch."""
-    while True:
-        order = random.permutation(len(sentences))
-        for start in range(0, len(order), _POOL_SENTENCES):
-            pool = (sentences[i] for i in order[start : start + _POOL_SENTENCES])
-            batches = list(padded_batches(pool, len, batch_pieces))
-            for index in random.permutation(len(batches)):
-                yield batches[index]
+def _scores(model: "PreTrainedModel", cut: torch.nn.Module, masked: Sequence[torch.Tensor]) -> torch.Tensor:
+    """``(N, V)`` scores of all pieces at masked places (``WordMasker.masked``); ``cut``: as for ``scores_at``."""
+    pieces, attention, rows, positions, _ = masked
+    return scores_at(model, rows, positions, cut=cut, input_ids=pieces, attention_mask=attention)
 
 
 _WEIGHT_DECAY = 0.01
@@ -179,19 +155,20 @@ def train_on_masked_words(
     model.train(settings.dropout > 0)
     set_dropout(model, settings.dropout)
     cut = earliest_cut(model)
-    batches = length_batches(sentences, settings.batch_pieces, random)
+    batches = endless(
+        sentences, _POOL_SENTENCES, lambda pool: list(padded_batches(pool, len, settings.batch_pieces)), random
+    )
     seen = pieces = words = 0
 
     def next_loss() -> torch.Tensor:
         nonlocal seen, pieces, words
-        batch = masker.batch(next(batches), settings.masked_share, random)
-        seen += len(batch.pieces)
-        pieces += int(batch.attention.sum())
-        words += len(batch.targets)
-        batch = batch.to(device)
+        batch = next(batches)
+        masked = [part.to(device) for part in masker.masked(batch, settings.masked_share, random)]
+        seen += len(batch)
+        pieces += sum(map(len, batch))
+        words += len(masked[-1])
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16()):
-            scores = batch.scores(model, cut)  # (N, V)
-            return torch.nn.functional.cross_entropy(scores.float(), batch.targets)
+            return torch.nn.functional.cross_entropy(_scores(model, cut, masked).float(), masked[-1])
 
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(settings.seed)
@@ -244,14 +221,15 @@ def accuracy_of_pieces(
     cut = earliest_cut(model)
     by_length = sorted(sentences, key=len)
     for start in range(0, len(by_length), _TEST_SENTENCES):
-        batch = masker.batch(by_length[start : start + _TEST_SENTENCES], _TESTED_SHARE, random)
+        masked = masker.masked(by_length[start : start + _TEST_SENTENCES], _TESTED_SHARE, random)
+        targets = masked[-1]  # (N,)
         with torch.inference_mode():
-            scores = batch.scores(model, cut)  # (N, V)
-        loss += float(torch.nn.functional.cross_entropy(scores, batch.targets, reduction="sum"))
+            scores = _scores(model, cut, masked)  # (N, V)
+        loss += float(torch.nn.functional.cross_entropy(scores, targets, reduction="sum"))
         best = scores.topk(10).indices  # (N, 10)
-        words += len(batch.targets)
-        first += int((best[:, 0] == batch.targets).sum())
-        among_ten += int((best == batch.targets[:, None]).any(dim=1).sum())
+        words += len(targets)
+        first += int((best[:, 0] == targets).sum())
+        among_ten += int((best == targets[:, None]).any(dim=1).sum())
     if not math.isfinite(loss):
         raise ModelError(
             f"filler {name!r} gives scores that are not numbers (NaN or infinity) for the validation text; its weights "

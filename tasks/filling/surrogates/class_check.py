@@ -12,7 +12,7 @@ the share of right fills after the first choice and at the end, and the number o
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,14 +49,12 @@ class ClassCheckedFiller:
     def __init__(self, filler: Filler, casing: Casing, class_words: ClassWords, surrogates: SurrogateFiller) -> None:
         """``casing`` writes the fills in the case of the filled text."""
         self._filler, self._casing, self._class_words, self._surrogates = filler, casing, class_words, surrogates
-        self._own = Counter(dict.fromkeys(_COUNTS, 0))
+        counts: Counter[str] | None = getattr(filler, "counts", None)
+        self.counts = Counter[str]() if counts is None else counts
+        """Counts of the filler, and ``_COUNTS``."""
+        self.counts.update(dict.fromkeys(_COUNTS, 0))
         self.candidate_count = filler.candidate_count
         """Number of candidates of the filler."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Counts of the filler, and ``_COUNTS``."""
-        return Counter({**getattr(self._filler, "counts", {}), **self._own})
 
     @property
     def forward_seconds(self) -> float | None:
@@ -70,14 +68,14 @@ class ClassCheckedFiller:
         classed = [each for each in map(_Checked, sentences, labels, fills) if {*each.labels} - {MASK}]
         slots = sum(label != MASK for each in classed for label in each.labels)
         wrong = self._wrong(classed)
-        self._own["class_slots"] += slots
-        self._own["class_matches_first"] += slots - _slots(wrong)
-        self._own["class_surrogates"] += _slots(wrong)
+        self.counts["class_slots"] += slots
+        self.counts["class_matches_first"] += slots - _slots(wrong)
+        self.counts["class_surrogates"] += _slots(wrong)
         for each in wrong:
             surrogates = self._surrogates.fills(each.sentence, each.wrong)
             for slot in each.wrong:
                 each.fills[slot] = surrogates[slot]
-        self._own["class_matches"] += slots - _slots(self._wrong(wrong))
+        self.counts["class_matches"] += slots - _slots(self._wrong(wrong))
         return fills
 
     def _wrong(self, checked: Sequence[_Checked]) -> list[_Checked]:

@@ -46,11 +46,12 @@ class ClassWords:
         """The class or form of each slot."""
         return kinds_of_slots(sentence, self.forms)
 
-    def allowed(self, words: tuple[str, ...], kind: str | Form | None) -> np.ndarray | None:
+    def allowed(self, words: Sequence[str], kind: str | Form | None) -> np.ndarray | None:
         """``(W,)`` booleans: which of ``W`` words may replace a marker of a class or form; ``None`` for no restriction,
         since the kind has too few words."""
         if kind is None or (isinstance(kind, str) and kind not in (*NAMES, *GROUPS_OF_CLASS)):
             return None
+        words = tuple(words)
         if (words, kind) not in self._allowed:
             if kind in NAMES:
                 found = self._names(words)  # of all classes at once, since the tagger takes seconds

@@ -7,7 +7,7 @@ word. All words of the form, the original included, are drawn in proportion to t
 
 import random
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.filling.fill_words import is_of_letters
 from tasks.filling.frequencies.word_frequencies import WordFrequencies
-from tasks.filling.masked_sentence import MaskedSentence, same_word, spans_of_slots, starts_sentence, usual_forms
+from tasks.filling.masked_sentence import MaskedSentence, same_word, spans_of_slots, starts_sentence
 
 _ENDINGS = {"ing": re.compile(r"[aeiouy].*ing$"), "ed": re.compile(r"[aeiouy].*[^e]ed$"), "ly": re.compile(r"...ly$")}
 _PLURAL = re.compile(r"..[^siu']s$")
@@ -75,30 +75,21 @@ class WordsByFrequency:
         self._pools: dict[Form, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
-    def _usual(self) -> Mapping[str, str]:
-        """From folded word to its usual form, of words that are nearly always written with a capital."""
-        return usual_forms(self._frequencies.items())
-
-    @cached_property
     def _forms(self) -> Sequence[Form]:
         """The form of each allowed word."""
         words = [self._frequencies.words[index] for index in self._allowed]
-        return [form_of(word, has_capital=fold(word) in self._usual) for word in words]
-
-    @cached_property
-    def _folded(self) -> Collection[str]:
-        return self._frequencies.folded()
+        return [form_of(word, has_capital=fold(word) in self._frequencies.usual_forms) for word in words]
 
     def has_capital(self, folded: str) -> bool | None:
         """Whether a folded word is nearly always written with a capital; ``None`` for an unknown word."""
-        return folded in self._usual if folded in self._folded else None
+        return folded in self._frequencies.usual_forms if folded in self._frequencies.folded else None
 
     def draw(self, random_numbers: random.Random, form: Form = ()) -> str:
         """A word of the form in its usual spelling, of a wider form if there are too few; ``()`` is the form of all."""
         indices, cumulated = self._pool(form)
         ticket = random_numbers.randrange(int(cumulated[-1]))
         word = self._frequencies.words[int(indices[np.searchsorted(cumulated, ticket, side="right")])]
-        return self._usual.get(fold(word), same_word(word, word.lower()))
+        return self._frequencies.usual_forms.get(fold(word), same_word(word, word.lower()))
 
     def _pool(self, form: Form) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the words, and their cumulated counts."""
