@@ -23,8 +23,8 @@ import yaml
 
 from benchmarks.__main__ import stamp
 from benchmarks.frame import ROOT
+from benchmarks.readme_tables import with_table
 from benchmarks.reference_reader import sentences
-from dashboards.readme_tables import with_table
 from tasks.audit.figure import share_figure
 from tasks.masking.techniques import AnyTechnique
 from tasks.records.stage_report import write_json

@@ -28,7 +28,7 @@ from typing import Any
 import yaml
 from faker import Faker
 
-from dashboards.readme_tables import with_table
+from benchmarks.readme_tables import with_table
 from tasks.filling.restoration import wilson_interval
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan, read_labelled
 from tasks.masking.techniques import AnyTechnique

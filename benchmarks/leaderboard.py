@@ -17,7 +17,7 @@ from benchmarks.__main__ import stamp
 from benchmarks.anonymisers import PEERS
 from benchmarks.frame import ROOT
 from benchmarks.persons import FILLED, REPLACED, of_techniques, published, surrogates, tested_decisions
-from dashboards.readme_tables import with_table
+from benchmarks.readme_tables import with_table
 from tasks.anonymisers.compare_anonymisers_command import ComparisonFiles, ComparisonSettings, compare, table
 from tasks.records.cell import Cell
 from tasks.records.stage_report import write_json

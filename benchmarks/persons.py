@@ -18,8 +18,8 @@ import palimpsest
 from benchmarks.__main__ import stamp
 from benchmarks.anonymisers import PEERS, TAGGERS, is_test, masked_by
 from benchmarks.frame import ROOT
+from benchmarks.readme_tables import with_table
 from benchmarks.reference_reader import sentences
-from dashboards.readme_tables import with_table
 from tasks.anonymisers.versions import replaced
 from tasks.persons.facts import Document, read_documents
 from tasks.persons.persons_command import PersonSettings, attacked, percent

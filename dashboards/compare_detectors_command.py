@@ -59,10 +59,16 @@ def run(_: Options) -> None:
     print(f"{techniques} techniques on {gold_sets} gold sets: tables in {PAGE}, plot in {plot}")
 
 
+def between(page: str, begin: str, end: str, text: str) -> str | None:
+    """A page with a text between two marks; ``None`` if it does not have both once, in this order."""
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(end) < page.index(begin):
+        return None
+    before, _, rest = page.partition(begin)
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
+
+
 def _document(text: str) -> str:
     """The page's text with new tables between the two marks; a new page has nothing else."""
-    from dashboards.readme_tables import between
-
     if not Path(PAGE).exists():
         return f"{BEGIN}\n\n{text}\n\n{END}\n"
     found = between(Path(PAGE).read_text(encoding="utf-8"), BEGIN, END, text)

@@ -1,6 +1,6 @@
 """The stored run of the default experiment: its numbers are in README.md, docs/privacy.md and the notes of a verdict.
 
-``dashboards.readme_tables`` writes it. The text of the default corpus is public, so exact numbers may be in git.
+``benchmarks.readme_tables`` writes it. The text of the default corpus is public, so exact numbers may be in git.
 """
 
 import json

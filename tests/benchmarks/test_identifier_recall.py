@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.identifier_recall import IDENTIFIERS, RESULTS, SENTENCES, VALUES, forms, measured, table
-from dashboards.readme_tables import with_table
+from benchmarks.readme_tables import with_table
 from tasks.labelled_text.labelled_lines import LabelledLine, LabelledSpan
 from tasks.masking.technique import Finding
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from handmade_experiment import COMMIT
 
-from dashboards.readme_tables import pages
-from dashboards.stored_run import figure, store_run
+from benchmarks.readme_tables import pages
+from benchmarks.stored_run import figure, store_run
 from tasks.results.default_run import STORED, read_run
 from tasks.results.summary.summary_file import summarised_cell
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_pages_show_the_stored_run():
     for path, made in pages(read_run(STORED), ROOT).items():
-        assert path.read_text(encoding="utf-8") == made, f"python -m dashboards.readme_tables updates {path.name}"
+        assert path.read_text(encoding="utf-8") == made, f"python -m benchmarks.readme_tables updates {path.name}"
 
 
 def test_another_number_gives_other_pages():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboards.stored_run import figure
+from benchmarks.stored_run import figure
 from tasks.privacy.settings import ReleaseSettings
 from tasks.results.default_run import full_audit
 from tasks.results.grid import markdown, plain_grid, words

@@ -1,7 +1,7 @@
 """Write the tables of README.md, docs/results.md and docs/privacy.md from the stored run of the default experiment.
 
-python -m dashboards.readme_tables                     # tables from tasks/results/default_run.json
-python -m dashboards.readme_tables --results results   # store the run in this folder first
+python -m benchmarks.readme_tables                     # tables from tasks/results/default_run.json
+python -m benchmarks.readme_tables --results results   # store the run in this folder first
 """
 
 import argparse
@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards.stored_run import figure, store_run
-from dashboards.threat_table import threat_table
+from benchmarks.stored_run import figure, store_run
+from benchmarks.threat_table import threat_table
+from dashboards.compare_detectors_command import between
 from tasks.results.default_run import FULL, full_audit, read_run
 from tasks.results.grid import markdown, plain_grid
 from tasks.results.leakage import attacked
@@ -124,14 +125,6 @@ def with_table(page: str, name: str, table: str) -> str:
     if found is None:
         raise ValueError(f"The page needs the lines {begin!r} and {end!r} once each.")
     return found
-
-
-def between(page: str, begin: str, end: str, text: str) -> str | None:
-    """A page with a text between two marks; ``None`` if it does not have both once, in this order."""
-    if page.count(begin) != 1 or page.count(end) != 1 or page.index(end) < page.index(begin):
-        return None
-    before, _, rest = page.partition(begin)
-    return f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}"
 
 
 def pages(run: Mapping[str, Any], root: Path = Path()) -> dict[Path, str]:
