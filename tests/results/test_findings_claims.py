@@ -180,21 +180,9 @@ def test_the_page_has_every_claim_and_number_and_those_on_unlearning(experiment,
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "is no list of rows; run 'palimpsest summarise' again"),
-        ("[]", "is no list of rows; run 'palimpsest summarise' again"),
-        ('[{"dataset": "chat"}]', "is of another version: row 1 has no 'technique'"),
-        (None, "does not exist"),
-    ],
-)
-def test_a_broken_summary_is_one_line(tmp_path, monkeypatch, capsys, text, message):
+def test_a_missing_summary_is_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    if text is not None:
-        (tmp_path / "results").mkdir()
-        (tmp_path / "results" / "summary.json").write_text(text, encoding="utf-8")
     assert main(["findings"]) == 1
     error = capsys.readouterr().err
-    assert f"summary 'results/summary.json' {message}" in error
+    assert "summary 'results/summary.json' does not exist" in error
     assert error.count("\n") == 1

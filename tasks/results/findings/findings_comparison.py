@@ -15,7 +15,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
@@ -30,8 +29,6 @@ _Ratio = tuple[float, float | None, float | None]
 """A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
 """Columns of perplexities; True: over in-vocabulary words only."""
-_SAME = 1e-6
-"""Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +87,15 @@ class Experiment:
 
     def __init__(self, rows: Sequence[Row], scores: str | Path | None, evaluation: EvaluationSettings) -> None:
         """``scores``: the folder of scores from evaluation. Without it only the intervals of the rows exist, which
-        compare with Oracle and Baseline1. Raises ``CorpusError`` if the file of a row is missing in it."""
+        compare with Oracle and Baseline1."""
         self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
         self._confidence = evaluation.confidence
-        self._checked = cache(_refuse_other_scores)
         self._compared = cache(partial(_paired_ratio, evaluation))
         self.rows: dict[Condition, list[Row]] = {}
         """The rows of each condition, one a seed."""
         for row in rows:
             condition = Condition(row["dataset"], row["technique"], row["method"], row["filler"])
             self.rows.setdefault(condition, []).append(row)
-        if self._scores is not None:
-            _refuse_missing_scores([row for row in rows if row["perplexity"] is not None], self._scores)
 
     def pretrained(self, condition: Condition) -> Condition | None:
         """The same fill by the pretrained filler of this one's tuning; ``None`` if the filler was not tuned."""
@@ -135,8 +129,7 @@ class Experiment:
     ) -> Paired:
         """The ratio of two conditions' perplexities or word error rates (``field``), seed by seed.
 
-        A second condition without a seed is the same for each. Raises ``CorpusError`` if the scores are not those of
-        the rows.
+        A second condition without a seed is the same for each.
         """
         for condition in (first, second):
             if condition not in self.rows:
@@ -160,9 +153,7 @@ class Experiment:
     def _of_seed(self, mine: Row, other: Row, reference: str, field: str) -> _Ratio:
         """The ratio from the scores of sentences; without them from the rows' own numbers and intervals."""
         if self._scores is not None:
-            files = [self._scores / score_file(summarised_cell(row)) for row in (mine, other)]
-            for path, row in zip(files, (mine, other), strict=True):
-                self._checked(path, row["perplexity"], row["signature"])
+            files = (self._scores / score_file(summarised_cell(row)) for row in (mine, other))
             return self._compared(*files, field == PERPLEXITIES[True])
         low, high = mine.get(f"{field.replace('perplexity', f'ratio_to_{reference}')}_ci") or (None, None)
         return mine[field] / other[field], low, high
@@ -173,30 +164,6 @@ def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, kno
 
     resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
     return paired_ratios([(first, second)], ["known" if known else "all"], *resampling)[0]
-
-
-def _refuse_missing_scores(rows: Sequence[Row], folder: Path) -> None:
-    missing = [str(path) for row in rows if not (folder / (path := score_file(summarised_cell(row)))).is_file()]
-    if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        raise CorpusError(
-            f"{len(missing)} of the {len(rows)} files of sentence scores that the summary was made from are not "
-            f"in {str(folder)!r}: {shown}; run 'dvc repro' again"
-        )
-
-
-def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
-    """Refuse scores of another model, so that their perplexity is not the row's."""
-    from tasks.language_model.evaluation.sentence_scores import read_scores
-
-    scores, of_scores = read_scores(path)
-    found = scores.of("all").perplexity
-    if found is None or not math.isclose(found, perplexity, rel_tol=_SAME) or of_scores != signature:
-        raise CorpusError(
-            f"the scores in {str(path)!r} give a perplexity of {found} ({of_scores}), and the summary says "
-            f"{perplexity} ({signature}): they are not of the same evaluation; give the scores that the summary was "
-            "made from, or run 'palimpsest summarise' again"
-        )
 
 
 def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str) -> _Ratio:

@@ -11,30 +11,14 @@ from tasks.records.cell import Cell
 SUMMARY_FILE = "results/summary.json"
 """Path of the rows of an experiment."""
 _CELL = tuple(Cell.__dataclass_fields__)
-_REQUIRED = (*_CELL, "filler_base", "key", "perplexity", "perplexity_known", "signature")
 
 
 def read_summary(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of ``summary.json``.
-
-    Raises ``CorpusError`` if it is missing, is a folder, or is no list of rows with the columns of this version.
-    """
+    """The rows of ``summary.json``; ``CorpusError`` if it is missing."""
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows: list[dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CorpusError(f"summary {str(path)!r} does not exist; run 'palimpsest summarise' first") from None
-    except IsADirectoryError:
-        raise CorpusError(f"summary {str(path)!r} is a folder; give the file, such as its summary.json") from None
-    except ValueError:
-        rows = None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise CorpusError(f"summary {str(path)!r} is no list of rows; run 'palimpsest summarise' again")
-    for number, row in enumerate(rows, start=1):
-        if missing := [name for name in _REQUIRED if name not in row]:
-            raise CorpusError(
-                f"summary {str(path)!r} is of another version: row {number} has no {', '.join(map(repr, missing))}; "
-                "run 'palimpsest summarise' again"
-            )
     return rows
 
 
