@@ -50,7 +50,7 @@ class RunOptions(SelectionOptions):
 def run(options: RunOptions) -> int:
     """Run the stages; return 0 if all are done, 1 if one failed, 128 plus the signal's number if it was stopped."""
     from flows.runs.preparation import prepared_run, refuse_missing
-    from flows.runs.run_progress import Progress, TimeLeft, load_durations
+    from flows.runs.run_progress import Progress
 
     started, warning = time.monotonic(), None
     with prepared_run(options.stages, options.only, options.set_, options.jobs, say) as run:
@@ -63,16 +63,13 @@ def run(options: RunOptions) -> int:
             from flows.prefect_flow.prefect_api import drive
 
             refuse_missing(plan, run.root)
-            time_left = TimeLeft(plan.graph, run.parallel_stages, load_durations(run.root))
-            run.observer = Progress(len(plan.stages), time_left)
+            run.observer = progress = Progress(plan.graph, run.parallel_stages, run.root)
             asked = {"stages": options.stages, "only": options.only, "overrides": options.set_}
             parameters = {**{name: value for name, value in asked.items() if value}, "jobs": run.parallel_stages}
             # Ray prints messages of its machines to standard output, which is for the JSON only.
             with redirect_stdout(sys.stderr) if options.json_ else nullcontext():
                 warning = drive(run, parameters)
-            for outcome in run.outcomes.values():
-                time_left.end(outcome)
-            time_left.save(run.root)
+            progress.save()
         if options.json_:
             print(json.dumps(as_json(run.outcomes, time.monotonic() - started), indent=2, ensure_ascii=False))
         else:

@@ -17,68 +17,7 @@ from flows.stages.executor import Outcome, State
 from tasks.files.atomic_file import atomic_writer
 
 FILE = Path(STATE_FOLDER) / "durations.json"
-
-
-class TimeLeft:
-    """An estimate that improves with every finished stage."""
-
-    def __init__(self, graph: Graph, parallel_stages: int, known: Mapping[str, float]) -> None:
-        """``known`` has the seconds of stages in earlier runs, by name."""
-        self._graph = graph
-        self._parallel_stages = parallel_stages
-        self._seconds = {name: seconds for name, seconds in known.items() if name in graph.nodes}
-        self._waiting = set(graph.nodes)
-        self._started: dict[str, float] = {}
-
-    def start(self, name: str, now: float) -> None:
-        """A stage starts; ``now`` in seconds of any one clock."""
-        self._started[name] = now
-
-    def end(self, outcome: Outcome) -> None:
-        """Record the end of a stage. Only a command that ran gives a duration."""
-        self._waiting.discard(outcome.name)
-        self._started.pop(outcome.name, None)
-        if outcome.state is State.RAN:
-            self._seconds[outcome.name] = outcome.seconds
-
-    def seconds(self, now: float) -> float | None:
-        """Estimated seconds until all stages have ended, or ``None`` without any duration.
-
-        At least the longest chain of stages, and at least the work divided by the parallel stages. A stage without a
-        time of its own counts as the mean of its step, or else of all.
-        """
-        if not self._seconds:
-            return None
-        steps: dict[str, list[float]] = {}
-        for name, seconds in self._seconds.items():
-            steps.setdefault(self._graph.nodes[name].step, []).append(seconds)
-        overall = fmean(self._seconds.values())
-        work = 0.0
-        chain: dict[str, float] = {}
-        for name, node in self._graph.nodes.items():
-            left = 0.0
-            if name in self._waiting:
-                left = self._seconds.get(name) or fmean(steps.get(node.step) or [overall])
-                if name in self._started:
-                    left = max(0.0, left - (now - self._started[name]))
-            work += left
-            chain[name] = left + max((chain[above] for above in node.upstream), default=0.0)
-        return max(work / self._parallel_stages, max(chain.values(), default=0.0))
-
-    def save(self, folder: Path) -> None:
-        """Save the seconds for the next run."""
-        present = load_durations(folder)
-        with atomic_writer(folder / FILE) as stream:
-            rounded = {name: round(seconds, 3) for name, seconds in {**present, **self._seconds}.items()}
-            json.dump(rounded, stream, indent=1, sort_keys=True)
-
-
-def load_durations(folder: Path) -> dict[str, float]:
-    """Seconds of stages in earlier runs of this checkout, by name; empty without a record."""
-    path = folder / FILE
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
-
-
+"""Seconds of stages in earlier runs of a checkout, by name."""
 SUMMARY_TABLE = Path("results/summary.md")
 REPORT_PAGE = Path("results/report.html")
 VERDICT = Path("results/verdict.txt")
@@ -99,24 +38,56 @@ def is_of_this_run(path: Path, plan: Plan, outcomes: Mapping[str, Outcome]) -> b
 class Progress:
     """One line on standard error for each stage that DVC has checked, with the reason of a failure or the time left."""
 
-    def __init__(self, total: int, time_left: TimeLeft) -> None:
-        self._total, self._ended = total, 0
-        self._time_left = time_left
+    def __init__(self, graph: Graph, parallel_stages: int, folder: Path) -> None:
+        """Read the times of earlier runs in a checkout."""
+        self._graph, self._parallel_stages, self._file = graph, parallel_stages, folder / FILE
+        self._seconds: dict[str, float] = json.loads(self._file.read_text("utf-8")) if self._file.exists() else {}
+        self._waiting = set(graph.nodes)
+        self._started: dict[str, float] = {}
 
     def __call__(self, name: str, outcome: Outcome | None) -> None:
         """Note the start of a stage, or print a line at its end; the flow calls it from one thread."""
-        now = time.monotonic()
         if outcome is None:
-            self._time_left.start(name, now)
+            self._started[name] = time.monotonic()
             return
-        self._time_left.end(outcome)
-        self._ended += 1
+        self._waiting.discard(name)
+        if outcome.state is State.RAN:
+            self._seconds[name] = outcome.seconds
         if outcome.log is not None or outcome.state is State.FAILED:
-            left = self._time_left.seconds(now)
+            left = self.seconds_left(time.monotonic())
             rest = f"about {clock(left)} left" if left else ""
             rest = str(outcome.error) if outcome.state is State.FAILED else rest
-            line = f"[{self._ended}/{self._total}] {outcome.state:<9}  {name}  {clock(outcome.seconds)}  {rest}"
+            total = len(self._graph.nodes)
+            done = f"[{total - len(self._waiting)}/{total}]"
+            line = f"{done} {outcome.state:<9}  {name}  {clock(outcome.seconds)}  {rest}"
             print(line.rstrip(), file=sys.stderr, flush=True)
+
+    def seconds_left(self, now: float) -> float | None:
+        """Estimated seconds until all stages have ended, or ``None`` without any duration.
+
+        At least the longest chain of stages, and at least the work divided by the parallel stages. A stage without a
+        time of its own counts as the mean of its step, or else of all.
+        """
+        known = {name: seconds for name, seconds in self._seconds.items() if name in self._graph.nodes}
+        steps: dict[str, list[float]] = {}
+        for name, seconds in known.items():
+            steps.setdefault(self._graph.nodes[name].step, []).append(seconds)
+        chain: dict[str, float] = {}
+        work = 0.0
+        for name, node in self._graph.nodes.items():
+            left = 0.0
+            if name in self._waiting and known:
+                left = known.get(name) or fmean(steps.get(node.step) or known.values())
+                left = max(0.0, left - (now - self._started.get(name, now)))
+            work += left
+            chain[name] = left + max((chain[above] for above in node.upstream), default=0.0)
+        return max(work / self._parallel_stages, *chain.values()) if known else None
+
+    def save(self) -> None:
+        """Save the seconds for the next run."""
+        with atomic_writer(self._file) as stream:
+            rounded = {name: round(seconds, 3) for name, seconds in self._seconds.items()}
+            json.dump(rounded, stream, indent=1, sort_keys=True)
 
 
 def clock(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """What a run prints: the short plan, the table of states, the results, the progress with the time left."""
 
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,7 @@ from flows.graph.selection import Selection
 from flows.prefect_flow import prefect_api
 from flows.prefect_flow.prefect_api import _explained
 from flows.run_command import as_json, failure_lines, final_lines, result_lines, short_plan
-from flows.runs.run_progress import Progress, TimeLeft, load_durations
+from flows.runs.run_progress import FILE, Progress, clock
 from flows.stages.executor import STOPPED, Outcome, State
 from tasks.cli import main
 from tasks.errors import ResourceError
@@ -105,18 +106,29 @@ def test_a_terminal_shows_the_first_tables_of_each_data_set_and_the_legend() -> 
     assert [line for line in main_tables("\n".join(document)) if line] == expected
 
 
-def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(7, TimeLeft(made_plan().graph, 2, {"fill@0": 30.0}))
-    progress("fill@0", None)
-    progress("fill@1", None)
-    progress("raw", Outcome("raw", State.UNCHANGED))
+def progress(folder: Path, graph: Graph, parallel_stages: int, known: dict[str, float]) -> Progress:
+    """The progress of a run after earlier ones with these times."""
+    (folder / FILE).parent.mkdir(exist_ok=True)
+    (folder / FILE).write_text(json.dumps(known), encoding="utf-8")
+    return Progress(graph, parallel_stages, folder)
+
+
+def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = progress(tmp_path, made_plan().graph, 2, {"fill@0": 30.0})
+    seen("fill@0", None)
+    seen("fill@1", None)
+    seen("raw", Outcome("raw", State.UNCHANGED))
     assert capsys.readouterr().err == ""
-    progress("fill@0", Outcome("fill@0", State.FAILED, 3.0, error="no such list '[x]'"))
-    # Five stages as long as the known one, two at a time.
-    progress("fill@1", Outcome("fill@1", State.RESTORED, log="b.log"))
+    seen("fill@0", Outcome("fill@0", State.FAILED, 3.0, error="no such list '[x]'"))
+    # The stages left, as long as the known one, two at a time.
+    seen("fill@1", Outcome("fill@1", State.RESTORED, log="b.log"))
+    total = len(made_plan().graph.nodes)
+    left = clock(30.0 * (total - 3) / 2)
     assert capsys.readouterr().err.splitlines() == [
-        "[2/7] failed     fill@0  0:03  no such list '[x]'",
-        "[3/7] restored   fill@1  0:00  about 1:00 left",
+        f"[2/{total}] failed     fill@0  0:03  no such list '[x]'",
+        f"[3/{total}] restored   fill@1  0:00  about {left} left",
     ]
 
 
@@ -124,28 +136,30 @@ def test_each_checked_stage_is_a_line_with_its_reason_or_the_time_left(capsys: p
 FORK = Graph({"a": node("a"), **{f"b@{number}": node(f"b@{number}", "a") for number in (1, 2, 3)}})
 
 
-def test_the_time_left_is_work_shared_over_parallel_stages_or_the_longest_chain() -> None:
-    assert TimeLeft(FORK, 2, {}).seconds(0.0) is None
-    assert TimeLeft(FORK, 2, {"a stage that is gone": 5.0}).seconds(0.0) is None
+def test_the_time_left_is_work_shared_over_parallel_stages_or_the_longest_chain(tmp_path: Path) -> None:
+    assert Progress(FORK, 2, tmp_path).seconds_left(0.0) is None
+    assert progress(tmp_path, FORK, 2, {"a stage that is gone": 5.0}).seconds_left(0.0) is None
     # 10 + 3 * 20 = 70 seconds of work on two is 35, more than the longest chain of 30; b@3 is its step's mean.
     known = {"a": 10.0, "b@1": 20.0, "b@2": 20.0}
-    assert TimeLeft(FORK, 2, known).seconds(0.0) == 35.0
-    assert TimeLeft(FORK, 8, known).seconds(0.0) == 30.0
+    assert progress(tmp_path, FORK, 2, known).seconds_left(0.0) == 35.0
+    assert progress(tmp_path, FORK, 8, known).seconds_left(0.0) == 30.0
 
 
 def test_the_time_left_goes_down_while_stages_run_and_end(tmp_path: Path) -> None:
-    left = TimeLeft(FORK, 1, {"a": 10.0, "b@1": 20.0})
-    assert left.seconds(0.0) == 70.0
-    left.start("a", 100.0)
-    assert left.seconds(104.0) == 66.0
-    assert left.seconds(500.0) == 60.0
-    left.end(Outcome("a", State.RAN, 12.34567))
-    left.end(Outcome("b@1", State.RESTORED, 0.1))
-    assert left.seconds(0.0) == 40.0
-    left.end(Outcome("b@2", State.FAILED, 0.2))
-    left.save(tmp_path)
-    # Only of a stage that ran.
-    assert load_durations(tmp_path) == {"a": 12.346, "b@1": 20.0}
+    seen = progress(tmp_path, FORK, 1, {"a": 10.0, "b@1": 20.0, "a stage that is gone": 5.0})
+    assert seen.seconds_left(0.0) == 70.0
+    seen("a", None)
+    now = time.monotonic()
+    assert 65.0 < seen.seconds_left(now + 4.0) < 66.5
+    assert seen.seconds_left(now + 400.0) == 60.0
+    seen("a", Outcome("a", State.RAN, 12.34567))
+    seen("b@1", Outcome("b@1", State.RESTORED, 0.1))
+    assert seen.seconds_left(now) == 40.0
+    seen("b@2", Outcome("b@2", State.FAILED, 0.2))
+    seen.save()
+    # Only of a stage that ran; those of earlier runs stay.
+    known = {"a": 12.346, "b@1": 20.0, "a stage that is gone": 5.0}
+    assert json.loads((tmp_path / FILE).read_text(encoding="utf-8")) == known
 
 
 def test_a_lost_prefect_api_is_explained_and_a_defect_is_not() -> None:
