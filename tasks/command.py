@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from string import Formatter
+from textwrap import wrap
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -22,7 +23,7 @@ from tasks.parameters.cell_options import OPTIONS, with_options_of_cell
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report, StageReport, recorded_stage
 from tasks.settings.checks import as_plain, check_settings
-from tasks.settings.overrides import kinds_of, of_kind, setting_lines, setting_names, with_overrides
+from tasks.settings.overrides import of_kind, setting_lines, setting_names, with_overrides
 from tasks.settings.resources import ResourceSettings
 from tasks.settings.seeds import check_seed
 from tasks.spelling import nearest
@@ -112,8 +113,8 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
 
     def parser(self, prog: str, description: str | None) -> argparse.ArgumentParser:
         """The parser of the options: files, dimensions of the cell, and the common ones of all stages."""
-        parser = make_parser(prog, description, self._epilog(setting_lines(self.settings)))
-        parser.epilog_for = lambda words: self._epilog(self._asked_lines(prog, words))
+        parser = make_parser(prog, description, "\n".join(filter(None, [self.epilog, *setting_lines(self.settings)])))
+        parser.epilog_for = lambda words: "\n".join(filter(None, [self.epilog, *self._asked_lines(prog, words)]))
         parser.words_for = self.with_cell
         add_options(parser, self.files)
         for name in self.cell:
@@ -157,19 +158,19 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         """The words, with the options of the named cell."""
         return with_options_of_cell(self.name, self.cell, self.labels, words)
 
-    def _epilog(self, lines: Sequence[str]) -> str:
-        return "\n".join(filter(None, [self.epilog, *lines]))
-
     def _asked_lines(self, prog: str, words: Sequence[str]) -> list[str]:
         """The help on settings for a command line: of the kind that it names, or the names of all kinds' settings."""
-        kinds = kinds_of(self.settings)
-        chosen = next((word for word in reversed(words) if word.removeprefix("kind=") in kinds), None)
-        names = [] if chosen else setting_names(self.settings)
-        if not names:
-            return setting_lines(self.settings, chosen and chosen.removeprefix("kind="))
-        option = option_of(self.named_by) if self.named_by else "--set"
-        one = f"{option} {'' if self.named_by else 'kind='}{kinds[0]}"
-        return [*names, f"'{prog} {one} --help' explains those of {kinds[0]}."]
+        kinds = setting_names(self.settings)
+        chosen = next((kind for word in reversed(words) if (kind := word.removeprefix("kind=")) in kinds), None)
+        if chosen or not kinds:
+            return setting_lines(self.settings, chosen)
+        width, lines = max(map(len, kinds)) + 4, ["", "settings (--set KEY=VALUE):"]
+        for kind, keys in kinds.items():
+            first = f"  {kind}".ljust(width)
+            lines += wrap(", ".join(keys) or "none", 100, initial_indent=first, subsequent_indent=" " * width)
+        kind = next(iter(kinds))
+        one = f"{option_of(self.named_by)} {kind}" if self.named_by else f"--set kind={kind}"
+        return [*lines, f"'{prog} {one} --help' explains those of {kind}."]
 
     def unused(self, files: AnyFiles) -> Sequence[str]:
         """Return, for several sections, the fields that are unused with these files."""

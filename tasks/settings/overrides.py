@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_origin
 
 import yaml
@@ -87,81 +87,43 @@ def _fields_of(values: Mapping[str, Any], model: type[Settings]) -> dict[str, An
 
 
 def setting_lines(kind: object, chosen: str | None = None) -> list[str]:
-    """The help on ``--set``: each key with its field's docstring, and its default.
-
-    For several kinds, first the keys of all of them, then of several, and under each kind its own. With a ``chosen``
-    kind, its keys alone.
-    """
-    models = [model for model in _models(kind) if chosen in (None, _kind(model))]
-    lines = _lines_of(models, "", "  ")
+    """The help on ``--set``: each key with its field's docstring and default, those of a ``chosen`` kind alone."""
+    models, lines = [model for model in _models(kind) if chosen in (None, _kind(model))], []
+    for model in models:
+        lines += [f"  kind={_kind(model)}"] if len(models) > 1 else []
+        lines += _lines_of(model, "")
     return ["", "settings (--set KEY=VALUE):", *lines] if lines else []
 
 
-def setting_names(kind: object) -> list[str]:
-    """The help on ``--set`` for several kinds: the first keys of each. Empty for fewer kinds."""
+def setting_names(kind: object) -> dict[str, list[str]]:
+    """The first keys of each kind of settings in a type; empty if it has one class."""
     names = {_kind(model): [name for name in model.model_fields if name != "kind"] for model in _models(kind)}
-    if len(names) < 2:
-        return []
-    width, lines = max(map(len, names)) + 4, []
-    for name, keys in names.items():
-        first = f"  {name}".ljust(width)
-        lines += textwrap.wrap(", ".join(keys) or "none", 100, initial_indent=first, subsequent_indent=" " * width)
-    return ["", "settings (--set KEY=VALUE):", *lines]
-
-
-def kinds_of(kind: object) -> list[str]:
-    """The kinds of settings in a type; empty if it has one class."""
-    names = [_kind(model) for model in _models(kind)]
-    return names if len(names) > 1 else []
+    return names if len(names) > 1 else {}
 
 
 def _kind(model: type[Settings]) -> str:
     return kind_of(model) if "kind" in model.model_fields else ""
 
 
-def _lines_of(models: Sequence[type[Settings]], prefix: str, indent: str) -> list[str]:
-    if len(models) == 1 and not prefix:
-        return _fields_lines(models[0], set(models[0].model_fields), prefix, indent)
-    # Fields by the kinds that have them alike, those of most kinds first.
-    fields: dict[tuple[str, str], list[type[Settings]]] = {}
-    for model in models:
-        for name, info in model.model_fields.items():
-            fields.setdefault((name, repr(info)), []).append(model)
-    groups: dict[tuple[type[Settings], ...], set[str]] = {(model,): set() for model in models}
-    for (name, _), alike in fields.items():
-        groups.setdefault(tuple(alike), set()).add(name)
-    lines = []
-    for having, names in sorted(groups.items(), key=lambda group: -len(group[0])):
-        kinds = ", ".join(filter(None, map(_kind, having)))
-        is_shared = len(having) == len(models) or not kinds
-        found = _fields_lines(having[0], names, prefix, indent if is_shared else f"{indent}  ")
-        if not is_shared and (found or len(having) == 1):
-            lines.append(f"{indent}{prefix}kind={kinds}")
-        lines += found
-    return lines
-
-
-def _fields_lines(model: type[Settings], names: Collection[str], prefix: str, indent: str) -> list[str]:
-    """The named keys of one class: plain ones first, then nested ones."""
+def _lines_of(model: type[Settings], prefix: str) -> list[str]:
+    """The keys of a class: plain ones first, then nested ones, under the kind if there are several."""
     plain, nested = [], []
     for name, info in model.model_fields.items():
-        if name == "kind" or name not in names:
-            continue
-        below = _models(info.annotation)
-        if below and get_origin(info.annotation) is not list:
-            nested += _lines_of(below, f"{prefix}{name}.", indent)
-        else:
-            plain += _explained(f"{prefix}{name}", info, indent)
+        below = _models(info.annotation) if get_origin(info.annotation) is not list else []
+        for one in below:
+            nested += [f"  {prefix}{name}.kind={_kind(one)}"] if len(below) > 1 else []
+            nested += _lines_of(one, f"{prefix}{name}.")
+        if name != "kind" and not below:
+            plain += _explained(f"{prefix}{name}", info)
     return plain + nested
 
 
-def _explained(key: str, info: FieldInfo, indent: str) -> list[str]:
+def _explained(key: str, info: FieldInfo) -> list[str]:
     """The help on one setting: its key, description and default, in lines of at most 110 columns."""
     text = " ".join((info.description or "").replace("``", "'").split())
     if not info.is_required():
         text += f" (default: {_shown(info.get_default(call_default_factory=True))})"
-    first, following = f"{indent}{key}  ", f"{indent}    "
-    return textwrap.wrap(text, 110, initial_indent=first, subsequent_indent=following) or [first.rstrip()]
+    return textwrap.wrap(text, 110, initial_indent=f"  {key}  ", subsequent_indent="      ") or [f"  {key}"]
 
 
 def _shown(value: object) -> str:
