@@ -5,9 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tasks.model_source import locate_model
 from tasks.project.project_files import COPY
-from tasks.records.stage_report import content_hash
 
 _LIBRARIES = (
     "palimpsest numpy torch transformers tokenizers peft faker regex spacy presidio-analyzer python-crfsuite".split()
@@ -33,22 +31,6 @@ def code_hash() -> str:
         if file.is_file() and file.suffix != ".pyc" and COPY not in file.parents:
             digest.update(f"{file.relative_to(_PACKAGES)}\0".encode() + file.read_bytes())
     return digest.hexdigest()
-
-
-def model_state(name: str) -> str | None:
-    """The content of a model's folder, the version of a pipeline's package, or the commit of a hub model."""
-    if not Path(name).is_dir() and (installed := _version(name)):
-        return installed
-    from huggingface_hub import hf_hub_download
-
-    try:
-        source = locate_model(name)
-        # In the hub's cache a file is in a folder named by the commit.
-        is_folder = Path(source).is_dir()
-        return content_hash(source) if is_folder else Path(hf_hub_download(source, "config.json")).parent.name
-    except Exception:
-        # For any reason, loading the model gives a better error.
-        return None
 
 
 def _version(package: str) -> str | None:
