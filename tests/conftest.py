@@ -4,6 +4,7 @@ And no GPU, but for the commands that ``test_gpu.py`` starts: what is counted an
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +28,12 @@ def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "1")
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def finished_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small experiment after ``palimpsest run``, at a path with a space; tests change a copy of it."""
+    from made_once import made_once
+    from small_experiment import make_finished
+
+    return made_once(tmp_path_factory, "an experiment", make_finished)

@@ -5,12 +5,16 @@ modules there already, which take ten times as long to start as most commands ta
 import importlib
 import logging
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
 from tempfile import TemporaryFile
+from typing import Any
+
+import pytest
 
 from flows.stages.warm_server import OF_DVC
 from tasks.cli import load_command, main
@@ -28,6 +32,30 @@ def dvc(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
     """One DVC command in a folder, with additions to its environment."""
     import_dvc()
     return forked(lambda: run_dvc(arguments), folder, environment or {})
+
+
+def repro(folder: Path, *stages: str) -> CompletedProcess[str]:
+    """``dvc repro`` of stages of our commands, which DVC starts without a shell, in one fork."""
+    import_dvc()
+    from dvc.stage import run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "cmd_run", run_stage)
+        return forked(lambda: run_dvc(("repro", *stages)), folder, {})
+
+
+def run_stage(stage: Any, dry: bool = False, run_env: Mapping[str, str] | None = None) -> None:
+    """What DVC's ``cmd_run`` does, in this process."""
+    from dvc.stage.exceptions import StageCmdFailedError
+    from dvc.stage.run import display_command
+
+    display_command(stage.cmd)
+    os.environ |= {"DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", shlex.split(stage.cmd))
+        status = main(sys.argv[1:])
+    if status:
+        raise StageCmdFailedError(stage.cmd, status)
 
 
 def import_dvc() -> None:

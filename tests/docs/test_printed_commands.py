@@ -10,13 +10,13 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-import sys
 from contextlib import chdir, closing
 from functools import cache
 from mailbox import mbox
 from pathlib import Path
 
 import pytest
+import small_experiment as tiny
 import yaml
 from openpyxl import Workbook
 from reviewed_corpus import make_corpus
@@ -27,9 +27,6 @@ from tasks.corpora.words import word_spans
 from tasks.parameters.parameter_file import read_parameters
 from tasks.review.reading import Reading
 from tasks.review.record import Mark
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "end_to_end"))
-import test_two_drivers as tiny
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "data/README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -328,10 +325,9 @@ def shrink(folder: Path) -> None:
     parameters["masking"] = tiny.PARAMETERS["masking"] | {"every_tagger": {"kind": "every_tagger"}}
     parameters["filling"] = tiny.PARAMETERS["filling"] | {"surrogate": {"kind": "surrogate"}}
     less = {key: [] for key in ("speech_datasets", "recognisers", "taggers", "detectors", "gold_sets")}
+    more = {"techniques": ["allow_list", "every_tagger"], "baselines": ["baseline1"]}
     fills = [{"methods": ["surrogate"], "audited": ["surrogate"]}]
-    parameters["compare"] = (
-        tiny.PARAMETERS["compare"] | less | {"techniques": ["allow_list", "every_tagger"], "fills": fills}
-    )
+    parameters["compare"] = tiny.PARAMETERS["compare"] | less | more | {"fills": fills}
     tiny.with_parameters(folder, parameters)
 
 

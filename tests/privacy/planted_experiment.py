@@ -7,16 +7,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import small_experiment as tiny
 import yaml
 from dvc.repo import Repo
 
 from dashboards.services.service import free_port
 
-# The tiny experiment is shared with the tests from end to end, questions to Prefect with those of the flows.
-sys.path.insert(0, str(Path(__file__).parent.parent / "end_to_end"))
+# Questions to Prefect are shared with the tests of the flows.
 sys.path.insert(0, str(Path(__file__).parent.parent / "flows"))
 
-import test_two_drivers as tiny
 
 MASKED = (*tiny.CANARIES[:2], "Größenquax", "Квиллморов")
 """Names that both techniques mask."""
@@ -150,6 +149,8 @@ def plant(place: Path) -> Lived:
         stream.writelines(f"Again {word} was the word.\n" for words in KEPT_LINES for word in words.split())
     parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
     parameters["compare"]["techniques"] = list(TECHNIQUES)
+    parameters["compare"]["baselines"] = ["baseline1"]
+    parameters["compare"]["fills"][1]["audited"] = ["unigram"]
     parameters["compare"]["fills"].append({"filler": "tiny_tuned", "methods": ["top_k"]})
     parameters["tuned_fillers"] = {"tiny_tuned": tiny.TUNED}
     parameters["masking"] |= TECHNIQUES

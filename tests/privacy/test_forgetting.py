@@ -12,9 +12,10 @@ from pathlib import Path
 
 import forked_commands
 import pytest
+import small_experiment as tiny
 import yaml
 from canary_search import CanarySearch
-from planted_experiment import CANARIES, tiny
+from planted_experiment import CANARIES
 
 from flows.checkout.run_lock import run_lock
 from flows.erasure.dvc_records import CorpusPaths, Record
@@ -108,7 +109,8 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     palimpsest(folder, "add", "data/raw/mail.txt")
     write(mail, raw)
     palimpsest(folder, "add", "data/raw/mail.txt", "data/raw/notes.txt")
-    dvc(folder, "repro", *MAILS, *OTHERS)
+    done = forked_commands.repro(folder, *MAILS, *OTHERS)
+    assert done.returncode == 0, done.stdout + done.stderr
     # Where the commit of an experiment is made, its lock has both corpora.
     identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     for command in (["add", "--all"], [*identity, "commit", "--quiet", "-m", "start"]):

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import small_experiment as tiny
 import yaml
 from canary_search import readable
-from planted_experiment import tiny
 from reconstruction import decided, rebuilt_lines
 from unpacking import pieces, unpacked
 

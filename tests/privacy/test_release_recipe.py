@@ -1,14 +1,15 @@
-"""The recipe of docs/releases.md as printed, on a small experiment, up to a release that passes."""
+"""The recipe of docs/releases.md as printed, on the small experiment, up to a release that passes."""
 
 import re
 import shlex
+import shutil
 from contextlib import chdir
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 import yaml
-from planted_experiment import Lived, plant, tiny
+from small_experiment import copied, run, sentences, with_parameters
 
 from tasks.cli import main
 from tasks.corpora.words import word_spans
@@ -20,7 +21,7 @@ from tasks.review.record import Mark
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(900)  # a whole experiment is run
 NAMES = ("Elizabeth Warren", "James Wilson", "Maria Garcia", "Robert Brown")
-MAIL = [f"{line[:-1]} and {NAMES[number % 4]}." for number, line in enumerate(tiny.sentences(300, ["us"], seed=3))]
+MAIL = [f"{line[:-1]} and {NAMES[number % 4]}." for number, line in enumerate(sentences(300, ["us"], seed=3))]
 
 
 def recipe() -> tuple[dict, list[str]]:
@@ -31,22 +32,24 @@ def recipe() -> tuple[dict, list[str]]:
     return yaml.safe_load(settings), [line for block in commands for line in block.splitlines()]
 
 
-def set_up(experiment: Lived, settings: dict) -> None:
+def set_up(folder: Path, settings: dict) -> None:
     """The experiment's settings with those of the recipe, and without what a release does not need."""
-    (experiment.folder / "data/raw/mail.txt").write_text("".join(f"{line}\n" for line in MAIL), encoding="utf-8")
-    parameters = yaml.safe_load((experiment.folder / "params.yaml").read_text(encoding="utf-8"))
+    # Masks of the text that was there before do not fit this one.
+    shutil.rmtree(folder / "data/private/masked")
+    (folder / "data/raw/mail.txt").write_text("".join(f"{line}\n" for line in MAIL), encoding="utf-8")
+    parameters = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    cleaning = parameters["corpora"]["mail"]["cleaning"]
     for name, section in settings.items():
         parameters[name] |= section
-    unneeded = ("baselines", "speech_datasets", "taggers", "detectors", "gold_sets")
+    unneeded = ("speech_datasets", "taggers", "detectors", "gold_sets")
     parameters["compare"] |= {name: [] for name in unneeded}
-    parameters["language_model"] |= {"kind": "ngram", "ngram": {"order": 2, "generic_weight": None}}
-    parameters["corpora"]["mail"]["cleaning"] = {"minimum_words": 3, "valid_sentences": 20, "test_sentences": 30}
-    tiny.with_parameters(experiment.folder, parameters)
+    parameters["corpora"]["mail"]["cleaning"] = cleaning
+    with_parameters(folder, parameters)
 
 
-def review(experiment: Lived) -> None:
+def review(folder: Path) -> None:
     """A person reads all lines on the page, and marks the names."""
-    with chdir(experiment.folder):
+    with chdir(folder):
         reading = Reading("mail", "every_tagger", "Ada", read_parameters().release.unmasked_direct)
         while (line := reading.next_line()) is not None:
             text = reading.lines[line]
@@ -55,25 +58,23 @@ def review(experiment: Lived) -> None:
             reading.save(line, marks, 9.0)
 
 
-def test_the_recipe_ends_in_a_release(tmp_path):
-    experiment = plant(tmp_path)
-    for server in ("PREFECT_API_URL", "MLFLOW_TRACKING_URI"):
-        del experiment.environment[server]
+def test_the_recipe_ends_in_a_release(finished_experiment, tmp_path):
+    folder = copied(finished_experiment, tmp_path / "an experiment")
     settings, commands = recipe()
-    set_up(experiment, settings)
+    set_up(folder, settings)
     *before, reviewed, release = commands
     for command in before:
-        experiment.run(*shlex.split(command))
+        run(folder, *shlex.split(command))
     assert reviewed == "palimpsest review mail/every_tagger"
     cell = shlex.split(release)[2]
-    with chdir(experiment.folder):
+    with chdir(folder):
         (missing,) = release_outcome(cell, read_parameters()).missing
     assert re.search(rf"Review \d+ lines: {reviewed} \(some \d+ minutes\)\.$", missing)
-    review(experiment)
-    with chdir(experiment.folder):
+    review(folder)
+    with chdir(folder):
         assert main(shlex.split(release)[1:]) == 0
         outcome = release_outcome(cell, read_parameters())
     assert outcome.command == f"palimpsest release {cell} --name mail_1"
-    dossier = (experiment.folder / "releases/mail_1/DOSSIER.md").read_text(encoding="utf-8")
+    dossier = (folder / "releases/mail_1/DOSSIER.md").read_text(encoding="utf-8")
     assert re.search(r"^\| (\d+) of \1 \| Ada \| .* \| \d+ \| one reviewer \|$", dossier, re.MULTILINE)
     assert not any(word in dossier for name in NAMES for word in name.split())
