@@ -1,11 +1,15 @@
 """An experiment whose reports are written by hand: every number is made up, so every answer can be looked up here.
 
-The layout is that of ``dvc.yaml``; the hashes of outputs and inputs fit each other, as they do in a real one.
+The layout is that of ``dvc.yaml``; the hashes of outputs and inputs fit each other, as they do in a real one. The
+reports are in ``handmade_experiment.yaml``.
 """
 
 import hashlib
 import json
 import math
+import re
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -17,108 +21,48 @@ from tasks.records.cell import Cell
 from tasks.records.cells import expected_cells, is_filled, stage_name
 
 ROOT = Path(__file__).parent.parent
+TABLE: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 SIGNATURE = "ppl|unit=word|norm=1|vocab=0a1b2c3d|eos=yes|unk=in|context=sentence"
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+COMMIT = TABLE["in_every_report"]["code"]["commit"]
+MASKED = TABLE["masked"]
 SENTENCES, TARGETS = 50, 8
-
-MASKED = {"allow_list": 0.169, "vocabulary_threshold": 0.119, "entity_tagger": 0.037}
-"""Share of words masked."""
-PERPLEXITIES = {
-    "pretrained": (386.0, 463.0),
-    "oracle": (191.6, 227.0),
-    "dp_sgd_8": (196.0, 231.0),
-    **{
-        method: dict(zip(MASKED, numbers, strict=True))
-        for method, numbers in {
-            "baseline0": ((624.0, 457.0), (455.0, 332.0), (216.0, 253.0)),
-            "baseline1": ((427.0, 389.0), (353.0, 302.0), (207.0, 243.0)),
-            "redacted": ((430.0, 391.0), (355.0, 303.0), (208.0, 244.0)),
-            "dropped": ((460.0, 420.0), (380.0, 330.0), (215.0, 252.0)),
-            "top_1": ((476.0, 431.0), (376.0, 321.0), (208.5, 244.0)),
-            "top_k": ((445.0, 411.0), (365.0, 317.0), (207.1, 243.0)),
-            "sample": ((273.0, 294.0), (249.0, 281.0), (203.0, 240.0)),
-            "unigram": ((266.0, 313.0), (236.0, 280.0), (212.0, 248.0)),
-        }.items()
-    },
-}
-"""Perplexity over all words and over known words, by method and technique."""
-WORD_ERRORS = {"no_language_model": 180, "pretrained": 150, "oracle": 120}
-"""Errors on 50 utterances of 20 words; 140 with all other language models."""
-RESTORED = {"top_1": 0.081, "top_k": 0.034, "sample": 0.012, "unigram": 0.0007}
-
-MEASURED: dict[str, Any] = yaml.safe_load("""
-corpora:
-  texts: 12500
-  documents: 800
-  sentences: {train: 8000, valid: 1000, test: 2000}
-  words: {train: 80000, valid: 10000, test: 20000}
-  part_documents: {train: 600, valid: 100, test: 100}
-  left_out: {too_short: 1000, duplicate: 500}
-  package_files: {dataset.json: abababababababababababababababababababababababababababababababab}
-count_words: {words: 2400000, different_words: 90000}
-train_filler: {steps: 200, valid_perplexity: 101.0, valid_top_1_accuracy: 0.31}
-vocabulary: {vocabulary_size: 20000}
-# How well every fill reads.
-fluency:
-  {part_of_speech_match: 0.58, part_of_speech_match_ci: [0.55, 0.61], form_match: 0.47, form_match_ci: [0.44, 0.50],
-  repeated: 0.011, repeated_ci: [0.007, 0.017], repeated_before: 0.003, variety: 0.71, places: 1000,
-  times_raw_perplexity: 1.84, times_raw_perplexity_ci: [1.71, 1.98], judged_lines: 100}
-# What every technique leaves unmasked.
-unmasked:
-  by: review
-  basis: 150 lines read by 1 reviewer
-  direct: &sort {unmasked_per_1000: 12.5, unmasked_per_1000_ci: [8.0, 17.5], recall: 0.9, recall_ci: [0.8, 0.95]}
-  quasi: *sort
-  classes: {}
-fill:
-  {markers: 1000, fallback_count: 3, distinct_fills: 420, languages: null, expected_restoration_by_frequency: 0.0008}
-environment:
-  python: 3.11.15
-  packages: {palimpsest: 0.1.0, torch: 2.13.0}
-  processor: A Processor
-  cores: 2
-  system: Linux
-""")
-"""What stages measure that is the same everywhere, by the stage."""
-
+STEPS = {"perplexity": "evaluate", "fuse": "recognise"}
+"""Of ``dvc.yaml``, where a command has another name."""
 FEW = {"techniques": ["allow_list"], "baselines": ["baseline1"], "fills": [{"filler": "minilm", "methods": ["top_k"]}]}
 """Changes of ``compare`` that leave four cells: pretrained, Oracle, Baseline1 and Top-K."""
 
 
 def perplexities_of(cell: Cell) -> tuple[float, float]:
-    numbers: Any = PERPLEXITIES[str(cell.method)]
+    """Over all words and over known words."""
+    numbers = TABLE["perplexities"][str(cell.method)]
     whole, known = numbers[cell.technique] if cell.technique else numbers
     # Another seed gives other numbers: 1 % more for each.
     factor = 1 + 0.01 * ((cell.seed or 1) - 1)
     return whole * factor, known * factor
 
 
-def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
+def make_experiment(folder: Path, k: int = 10, **changes: Any) -> Path:
     """Write ``params.yaml``, ``results/reports`` and ``results/scores`` into ``folder``.
 
-    ``changes`` replace keys of ``compare``, except ``k``, the number of candidates. Another ``state`` gives another
-    hash to all that follows from Top-K, as another K does.
+    ``k`` is the number of candidates; another one gives another hash to all that follows from Top-K. ``changes``
+    replace keys of ``compare``.
     """
-    k = changes.pop("k", 10)
     document = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     document["language_model"]["adaptation"]["epochs"] = 2.0
-    document["compare"] = {
+    compare = document["compare"] = {
         "datasets": ["chat"],
-        "techniques": ["allow_list", "vocabulary_threshold", "entity_tagger"],
+        "techniques": list(MASKED),
         "baselines": ["baseline0", "baseline1"],
         "fills": [{"filler": "minilm", "methods": ["top_1", "top_k", "sample"]}, {"methods": ["unigram"]}],
         "seeds": [1],
-        "taggers": [],
-        "detectors": [],
-        "gold_sets": [],
-        "recognisers": [],
+        **{name: [] for name in ("taggers", "detectors", "gold_sets", "recognisers")},
         **changes,
     }
-    document["corpora"] = {name: document["corpora"]["chat"] for name in document["compare"]["datasets"]}
+    document["corpora"] = {name: document["corpora"]["chat"] for name in compare["datasets"]}
     for name in changes.get("conclusions", {}):
         document["corpora"][name] = {"kind": "files", "source": "tweets.csv", "label_field": "mood"}
         document["conclusion"] = {}
-    fillers = [fills["filler"] for fills in document["compare"]["fills"] if "filler" in fills]
+    fillers = [fills["filler"] for fills in compare["fills"] if "filler" in fills]
     document["fillers"] = dict.fromkeys(fillers, document["fillers"]["minilm"])
     document["filling"]["top_k"]["k"] = k
     lists = {"source": "lists.jsonl"}
@@ -127,26 +71,25 @@ def make_experiment(folder: Path, state: str = "", **changes: Any) -> Path:
     document["tracking"]["uri"] = f"sqlite:///{folder / 'mlflow.db'}"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    writer = _Writer(folder, document, state or f"k={k}")
+    writer = _Writer(folder, document, f"k={k}")
     writer.shared_stages()
     cells = expected_cells(read_parameters(folder / "params.yaml").compare)
     for cell in cells:
         writer.cell(cell)
-    for dataset in document["compare"]["datasets"]:
-        raw = f"data/private/corpora/{dataset}/train.txt"
-        unmasked = dict.fromkeys(document["compare"]["techniques"], MEASURED["unmasked"])
-        writer.of_dataset("unmasked", dataset, [raw], {"techniques": unmasked})
-        if filled := [cell.path for cell in cells if is_filled(cell) and cell.dataset == dataset]:
-            fills = [f"data/obfuscated/{path}.txt" for path in filled]
-            writer.of_dataset(
-                "fluency", dataset, [raw, *fills], {"by_fill": dict.fromkeys(filled, MEASURED["fluency"])}
-            )
-    for dataset in document["compare"].get("conclusions", {}):
-        # V of 0.1 in the raw text, and a tenth less in each text after it.
-        texts = list(dict.fromkeys(map(training_text, cells[1:])))
-        found = {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}
-        writer.of_dataset("conclusion", dataset, texts, {"by_text": found})
+    writer.data_sets(cells)
     return folder
+
+
+def filled(template: Any, values: dict[str, Any]) -> Any:
+    """A part of the table with its values: ``{name}`` alone is the value itself, in a longer text it is written out."""
+    if isinstance(template, dict):
+        return {name: filled(part, values) for name, part in template.items()}
+    if isinstance(template, list):
+        return [filled(part, values) for part in template]
+    if not isinstance(template, str):
+        return template
+    alone = re.fullmatch(r"\{(\w+)\}", template)
+    return values[alone[1]] if alone else template.format(**values)
 
 
 class _Writer:
@@ -154,147 +97,86 @@ class _Writer:
         self.folder, self.parameters, self.state = folder, parameters, state
         self.clock = 0
 
+    def section(self, *names: str | None) -> Any:
+        return reduce(getitem, names, self.parameters)
+
     def hash(self, path: str) -> str:
         varies = path.startswith(("data/obfuscated", "models/adapted")) and "top_k" in path
         return hashlib.sha256(f"{path}{self.state if varies else ''}".encode()).hexdigest()
 
-    def report(
-        self,
-        name: str,
-        stage: str,
-        dvc_stage: str,
-        *,
-        inputs: list[str],
-        outputs: list[str],
-        parameters: dict[str, Any],
-        measured: dict[str, Any],
-        cell: dict[str, Any] | None = None,
-        seed: int | None = None,
-    ) -> None:
+    def report(self, step: str, cell: Cell | None = None, more: dict[str, Any] | None = None, **values: Any) -> None:
+        """Write the report of a step with these values and those of the cell; ``more`` was measured besides."""
         self.clock += 30
-        document = {
-            "version": 1,
-            "stage": stage,
-            "dvc_stage": dvc_stage,
-            "cell": cell or {},
-            "measured": measured,
-            "warnings": [],
-            "parameters": parameters,
-            "seed": seed,
-            "inputs": {path: self.hash(path) for path in inputs},
-            "outputs": {path: self.hash(path) for path in outputs},
-            "command": ["palimpsest", stage, "--params", "params.yaml"],
-            "code": {"commit": COMMIT, "dirty": False},
-            "environment": MEASURED["environment"],
+        of_cell = {**cell.as_dict(), "path": cell.path, "of": stage_name(cell, STEPS.get(step, step))} if cell else {}
+        values = {"step": step, **of_cell, **values}
+        report = {"cell": cell.as_dict() if cell else {}, "seed": cell.seed if cell else None, "parameters": {}}
+        report |= filled(TABLE["reports"][step], values)
+        name = report.pop("report")
+        report["measured"] |= more or {}
+        for paths in ("inputs", "outputs"):
+            report[paths] = {path: self.hash(path) for path in report.get(paths, []) if path}
+        report |= TABLE["in_every_report"] | {
+            "stage": step,
+            "command": ["palimpsest", step, "--params", "params.yaml"],
             "started": f"2026-11-20T10:{self.clock // 60 % 60:02d}:{self.clock % 60:02d}+00:00",
-            "wall_seconds": 25.5,
-            "processor_seconds": 25.0,
-            "peak_memory_bytes": 900_000_000,
         }
         path = self.folder / "results" / "reports" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document), encoding="utf-8")
+        path.write_text(json.dumps(report), encoding="utf-8")
 
     def shared_stages(self) -> None:
-        sections = self.parameters
-        corpora = {"generic": ("data/generic", sections["generic"])}
-        for name, settings in sections["corpora"].items():
-            corpora[name] = (f"data/private/corpora/{name}", settings)
-        for name, (output, settings) in corpora.items():
-            self.report(
-                f"corpora/{name}",
-                "corpora",
-                "generic" if name == "generic" else f"corpus@{name}",
-                inputs=["constraints.txt"],
-                outputs=[output],
-                parameters=settings,
-                measured=MEASURED["corpora"],
-                cell={"dataset": name},
-                seed=1,
-            )
-        generic, model = ["data/generic/train.txt", "data/generic/valid.txt"], sections["language_model"]
-        self.report(
-            "corpora/word_counts",
-            "count_words",
-            "word_counts",
-            inputs=generic[:1],
-            outputs=["data/word_counts.tsv"],
-            parameters={},
-            measured=MEASURED["count_words"],
-        )
-        for name, settings in sections["fillers"].items():
-            self.report(
-                f"fillers/{name}",
-                "train_filler",
-                f"train_filler@{name}",
-                inputs=generic,
-                outputs=[f"models/fillers/{name}"],
-                parameters=settings,
-                measured=MEASURED["train_filler"],
-                seed=1,
-            )
-        self.report(
-            "language_model/vocabulary",
-            "vocabulary",
-            "vocabulary",
-            inputs=generic[:1],
-            outputs=["models/vocabulary.txt"],
-            parameters={"language_model.vocabulary": model["vocabulary"]},
-            measured=MEASURED["vocabulary"],
-        )
-        self.report(
-            "language_model/pretrained",
-            "pretrain",
-            "pretrain",
-            inputs=[*generic, "models/vocabulary.txt"],
-            outputs=["models/pretrained"],
-            parameters={f"language_model.{name}": model[name] for name in ("architecture", "pretraining")},
-            measured={"curve": list(curve(7.0, 5.9)), "tokens": 700_000, "tokens_per_second": 6100.0},
-            seed=1,
-        )
-        for dataset in sections["compare"]["datasets"]:
-            for technique in sections["compare"]["techniques"]:
-                masked = f"data/private/masked/{dataset}/train/{technique}"
-                self.report(
-                    f"mask/{dataset}/{technique}",
-                    "mask",
-                    f"mask@train-{dataset}-{technique}",
-                    inputs=[f"data/private/corpora/{dataset}/train.txt", "data/word_counts.tsv"],
-                    outputs=[f"{masked}/text.txt", f"{masked}/sidecar.jsonl"],
-                    parameters={**sections["masking"][technique], "marker_style": "mask"},
-                    measured={
-                        "lines": 8000,
-                        "words": 80_000,
-                        "masked_words": round(80_000 * MASKED[technique]),
-                        "masked_fraction": MASKED[technique],
-                        **dict.fromkeys(("marker_language_bits", "most_masked_language", "least_masked_language")),
-                    },
-                    cell={"dataset": dataset, "technique": technique},
-                )
+        settings = self.section("generic")
+        self.report("corpora", name="generic", of="generic", output="data/generic", settings=settings)
+        for name, settings in self.section("corpora").items():
+            output = f"data/private/corpora/{name}"
+            self.report("corpora", name=name, of=f"corpus@{name}", output=output, settings=settings)
+        self.report("count_words")
+        for name, settings in self.section("fillers").items():
+            self.report("train_filler", filler=name, settings=settings)
+        model = self.section("language_model")
+        self.report("vocabulary", **model)
+        self.report("pretrain", curve=list(curve(7.0, 5.9)), **model)
+        for dataset in self.section("compare", "datasets"):
+            for technique in self.section("compare", "techniques"):
+                settings = self.section("masking", technique) | {"marker_style": "mask"}
+                share = MASKED[technique]
+                of_mask = {"settings": settings, "share": share, "words": round(80_000 * share)}
+                self.report("mask", dataset=dataset, technique=technique, **of_mask)
 
-    def of_dataset(self, stage: str, dataset: str, inputs: list[str], measured: dict[str, Any]) -> None:
-        self.report(
-            f"{stage}/{dataset}",
-            stage,
-            f"{stage}@{dataset}",
-            inputs=inputs,
-            outputs=[],
-            parameters=self.parameters[stage] if stage != "unmasked" else {},
-            measured=measured,
-            cell={"dataset": dataset},
-        )
+    def data_sets(self, cells: list[Cell]) -> None:
+        for dataset in self.section("compare", "datasets"):
+            raw = f"data/private/corpora/{dataset}/train.txt"
+            unmasked = dict.fromkeys(self.section("compare", "techniques"), TABLE["unmasked"])
+            self.report("unmasked", dataset=dataset, texts=[raw], measured={"techniques": unmasked})
+            if paths := [cell.path for cell in cells if is_filled(cell) and cell.dataset == dataset]:
+                texts = [raw, *(f"data/obfuscated/{path}.txt" for path in paths)]
+                measured = {"by_fill": dict.fromkeys(paths, TABLE["fluency"])}
+                settings = self.section("fluency")
+                self.report("fluency", dataset=dataset, texts=texts, settings=settings, measured=measured)
+        for dataset in self.section("compare").get("conclusions", {}):
+            # V of 0.1 in the raw text, and a tenth less in each text after it.
+            texts = list(dict.fromkeys(map(training_text, cells[1:])))
+            measured = {"by_text": {text: {"cramers_v": 0.1 * 0.9**place} for place, text in enumerate(texts)}}
+            settings = self.section("conclusion")
+            self.report("conclusion", dataset=dataset, texts=texts, settings=settings, measured=measured)
 
     def cell(self, cell: Cell) -> None:
         text = f"data/private/corpora/{cell.dataset}/train.txt"
         if cell.technique:
             text = f"data/private/masked/{cell.dataset}/train/{cell.technique}/text.txt"
         if is_filled(cell):
-            self.fill(cell, text)
+            restored = TABLE["restored"][str(cell.method)]
+            measured = {"restored": restored, "restored_ci": [restored * 0.9, restored * 1.1]}
+            folder = cell.filler and f"models/fillers/{cell.filler}"
+            settings = self.section("filling", cell.method)
+            self.report("fill", cell, text=text, folder=folder, settings=settings, **measured)
             text = f"data/obfuscated/{cell.path}.txt"
         model = "models/pretrained"
         if cell.seed is not None:
             model = f"data/private/models/{cell.path}" if cell.method == "oracle" else f"models/adapted/{cell.path}"
-            self.adapt(cell, text, model)
+            adaptation = self.section("language_model", "adaptation")
+            falling = list(curve(6.1, math.log(perplexities_of(cell)[0])))
+            self.report("adapt", cell, text=text, model=model, adaptation=adaptation, curve=falling)
         if cell.method == "no_language_model":
             self.recognise(cell, None)
             return
@@ -305,131 +187,40 @@ class _Writer:
         if cell.dataset in spoken and cell.technique in (None, *techniques):
             self.recognise(cell, model)
 
-    def fill(self, cell: Cell, text: str) -> None:
-        restored = RESTORED[str(cell.method)]
-        sidecar = f"data/private/masked/{cell.dataset}/train/{cell.technique}/sidecar.jsonl"
-        self.report(
-            f"fill/{cell.path}",
-            "fill",
-            stage_name(cell, "fill"),
-            inputs=[*([f"models/fillers/{cell.filler}"] if cell.filler else []), text, sidecar, "data/word_counts.tsv"],
-            outputs=[f"data/obfuscated/{cell.path}.txt"],
-            parameters=self.parameters["filling"][str(cell.method)],
-            measured={
-                **MEASURED["fill"],
-                "restoration_rate": restored,
-                "restoration": {"overall": {"rate_ci": [restored * 0.9, restored * 1.1]}},
-            },
-            cell=cell.as_dict(),
-            seed=cell.seed,
-        )
-
-    def adapt(self, cell: Cell, text: str, model: str) -> None:
-        last = math.log(perplexities_of(cell)[0])
-        adaptation = self.parameters["language_model"]["adaptation"]
-        self.report(
-            f"adapt/{cell.path}",
-            "adapt",
-            stage_name(cell, "adapt"),
-            inputs=["models/pretrained", text, f"data/private/corpora/{cell.dataset}/valid.txt"],
-            outputs=[model],
-            parameters={"language_model.adaptation": adaptation, "markers": "none"},
-            measured={"curve": list(curve(6.1, last)), "tokens": 180_000, "tokens_per_second": 5800.0},
-            cell=cell.as_dict(),
-            seed=cell.seed,
-        )
-
     def evaluate(self, cell: Cell, model: str) -> None:
         whole, known = perplexities_of(cell)
-        interval = {"perplexity": whole, "perplexity_ci": [whole * 0.97, whole * 1.03]}
-        self.report(
-            f"perplexity/{cell.path}",
-            "perplexity",
-            stage_name(cell, "evaluate"),
-            inputs=[model, f"data/private/corpora/{cell.dataset}/test.txt"],
-            outputs=[f"results/scores/{cell.path}.tsv"],
-            parameters={"evaluation": self.parameters["evaluation"]},
-            measured={
-                **interval,
-                "perplexity_known": known,
-                "perplexity_known_ci": [known * 0.97, known * 1.03],
-                "perplexity_unknown": 50.0,
-                "perplexity_unknown_ci": [45.0, 55.0],
-                **{name.replace("perplexity", "perplexity_without_markers"): part for name, part in interval.items()},
-                "bits_per_character": math.log2(whole) / 5,
-                "bits_per_character_ci": None,
-                "masked_words": {technique: masked_words(cell, technique) for technique in MASKED},
-                "by_frequency": {
-                    "rank 1-100": {"targets": 12_000, "perplexity": whole / 4, "perplexity_ci": None},
-                    "unknown": {"targets": 420, "perplexity": 50.0, "perplexity_ci": [45.0, 55.0]},
-                },
-                "by_language": {},
-                "oov_rate": 0.021,
-                "words": 20_000,
-                "sentences": 2000,
-                "signature": SIGNATURE,
-            },
-            cell=cell.as_dict(),
-            seed=cell.seed,
-        )
+        measured = {
+            **{"whole": whole, "whole_ci": [whole * 0.97, whole * 1.03], "quarter": whole / 4},
+            **{"known": known, "known_ci": [known * 0.97, known * 1.03], "bits": math.log2(whole) / 5},
+            "masked_words": {technique: masked_words(cell, technique) for technique in MASKED},
+        }
+        settings = self.section("evaluation")
+        self.report("perplexity", cell, model=model, evaluation=settings, signature=SIGNATURE, **measured)
         swing = 0.3 + int(hashlib.sha256(cell.path.encode()).hexdigest()[:2], 16) / 256
         write_scores(self.folder / "results" / "scores" / f"{cell.path}.tsv", whole, known, swing, cell)
 
     def recognise(self, cell: Cell, model: str | None) -> None:
-        errors = word_errors(cell)
+        # Another seed makes one error more.
+        errors = TABLE["errors"].get(str(cell.method), 140) + ((cell.seed or 1) - 1)
         rate = errors / (SENTENCES * 20)
-        rescored = cell.dataset in self.parameters["compare"].get("rescored_datasets", [])
-        of_lists = {
-            "insertion_bonus_alone": {"wer": 0.175, "wer_ci": [0.165, 0.185], "insertion_bonus": 0.5},
-            "difference_to_insertion_bonus_alone": rate - 0.175,
-            "difference_to_insertion_bonus_alone_ci": [rate - 0.18, rate - 0.17],
-            "oracle_wer": 0.1,
-            "best_first_share": 0.4,
-        }
         grid = [
             {"lm_weight": weight, "insertion_bonus": bonus, "wer": rate + 0.1 * abs(weight - 0.4) + 0.01 * bonus}
             for weight in (0.2, 0.4)
             for bonus in (0.0, 1.0)
         ]
         tuned = {"lm_weight": 0.4, "insertion_bonus": 0.0, "dev": {"wer": rate, "grid": grid}}
-        encoded = f"data/private/encoded_speech/{cell.dataset}"
-        models = [model] if model else []
+        rescored = cell.dataset in self.section("compare").get("rescored_datasets", [])
         if cell.method == "oracle" and not rescored:
-            self.report(
-                f"tune_fusion/{cell.dataset}/adapted",
-                "tune-fusion",
-                f"tune_fusion@{cell.dataset}-adapted",
-                inputs=["models/recogniser", f"{encoded}/dev.safetensors", *models],
-                outputs=[f"data/private/fusion_weights/{cell.dataset}/adapted.json"],
-                parameters={"speech.fusion": {}},
-                measured=tuned,
-                cell={"dataset": cell.dataset},
-            )
+            self.report("tune-fusion", dataset=cell.dataset, model=model, tuned=tuned)
         of_masked = {"words": 100, "wer": 2 * rate, "wer_ci": None, "recall": 1 - 2 * rate}
-        self.report(
-            f"word_error_rate/{cell.path}",
-            "rescore" if rescored else "fuse",
-            stage_name(cell, "rescore" if rescored else "recognise"),
-            inputs=["models/recogniser", f"{encoded}/test.safetensors", *models],
-            outputs=[f"results/scores/{cell.path}.errors.tsv"],
-            parameters={"speech.fusion": {}},
-            measured={
-                "wer": rate,
-                "wer_ci": [rate - 0.01, rate + 0.01],
-                **{"insertions": 0, "deletions": 0, "substitutions": errors},
-                **{"words": SENTENCES * 20, "utterances": SENTENCES},
-                **{"character_error_rate": rate / 2, "character_error_rate_ci": None},
-                "masked_words": dict.fromkeys(MASKED, of_masked),
-                "by_language": {},
-                **dict.fromkeys(("mixed_error_rate", "mixed_error_rate_ci")),
-                "lm_weight": 0.4 if model else None,
-                "insertion_bonus": 0.0 if model else None,
-                **(tuned if model and rescored else {}),
-                **(of_lists if rescored else {"real_time_factor": 0.012, "synthetic_speech": True}),
-            },
-            cell=cell.as_dict(),
-            seed=cell.seed,
-        )
+        measured = {
+            **{"errors": errors, "wer": rate, "wer_ci": [rate - 0.01, rate + 0.01], "half": rate / 2},
+            **{"difference": rate - 0.175, "difference_ci": [rate - 0.18, rate - 0.17]},
+            **{"lm_weight": 0.4 if model else None, "insertion_bonus": 0.0 if model else None},
+            "masked_errors": dict.fromkeys(MASKED, of_masked),
+        }
+        more = tuned if model and rescored else {}
+        self.report("rescore" if rescored else "fuse", cell, more, model=model, **measured)
         write_word_errors(self.folder / "results" / "scores" / f"{cell.path}.errors.tsv", errors)
 
 
@@ -471,10 +262,6 @@ def write_examples(folder: Path) -> None:
     }
     (reports / "examples" / "chat").mkdir(parents=True)
     (reports / "examples" / "chat" / "minilm.json").write_text(json.dumps(document), encoding="utf-8")
-
-
-def word_errors(cell: Cell) -> int:
-    return WORD_ERRORS.get(str(cell.method), 140) + ((cell.seed or 1) - 1)
 
 
 def write_word_errors(path: Path, errors: int) -> None:

@@ -48,7 +48,10 @@ def project(tmp_path):
     """The project with a corpus of its own, so that the stages that an attack is to reach come soon."""
     for name in ("dvc.yaml", "cells.yaml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "tasks", tmp_path / "tasks", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("tasks/corpora", "tasks/parameters"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "tasks/records").mkdir()
+    shutil.copy(ROOT / "tasks/records/cells.py", tmp_path / "tasks/records")
     (tmp_path / "text.txt").write_text("".join(f"The dog number {number} sleeps here.\n" for number in range(40)))
     assert forked_commands.dvc(tmp_path, "init", "--quiet", "--no-scm").returncode == 0
     return tmp_path
@@ -115,7 +118,7 @@ def test_dvc_stops_with_one_line_where_cells_are_older(project):
     with chdir(project):
         assert main(["cells"]) == 0
     assert "chat-oracle-2: *" in (project / "cells.yaml").read_text(encoding="utf-8")
-    assert repro(project, "cells").returncode == 0
+    assert forked_commands.repro(project, "cells").returncode == 0
 
 
 def test_dvc_runs_no_command_with_such_a_name(project):
@@ -134,11 +137,11 @@ def test_what_was_valid_once_is_checked_again_and_makes_nothing_anew(project):
     (project / "params.yaml").write_text(yaml.safe_dump(parameters()), encoding="utf-8")
     with chdir(project):
         assert main(["cells"]) == 0
-    done = repro(project, "corpus@chat")
+    done = forked_commands.repro(project, "corpus@chat")
     assert done.returncode == 0, done.stderr
     document = parameters() | {"evaluation": {"bootstrap_samples": 200, "confidence": 0.9, "seed": 1}}
     (project / "params.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    assert repro(project, "corpus@chat").stdout.count("Running stage") == 1
+    assert forked_commands.repro(project, "corpus@chat").stdout.count("> palimpsest") == 1
     document["corpora"][ATTACKS[0]] = document["corpora"]["chat"]
     cells = (project / "cells.yaml").read_text(encoding="utf-8")
     named = cells.replace("  corpus:\n", f"  corpus:\n    {ATTACKS[0]}: {{dataset: chat, source: text.txt}}\n")
