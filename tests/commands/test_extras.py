@@ -42,10 +42,12 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(packages: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(
+    packages: Path, *arguments: str | Path, program: tuple[str, ...] = ("-m", "tasks.cli")
+) -> subprocess.CompletedProcess[str]:
     paths = {"PYTHONPATH": f"{packages}{os.pathsep}{CHECKOUT}", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [os.path.realpath(sys.executable), "-s", "-m", "tasks.cli", *map(str, arguments)],
+        [os.path.realpath(sys.executable), "-s", *program, *map(str, arguments)],
         cwd=packages, env=os.environ | paths, capture_output=True, text=True,
     )  # fmt: skip
 
@@ -65,6 +67,22 @@ def test_text_is_masked_filled_and_audited_without_pytorch(packages, tmp_path):
     assert "disclosed_words_p" in done.stdout
     assert masked.read_text().startswith("My name is [PERSON] [PERSON] and I live in [LOCATION].")
     assert not {"[", "Kowalska", "Berlin"} & set(filled.read_text().replace("[", " [ ").split())
+
+
+WITHOUT_HELP = """
+import contextlib, io
+from tasks import cli
+for name in cli.COMMANDS:
+    with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+        cli.main([name, "--help"])
+    if "usage:" not in shown.getvalue():
+        print(name)
+"""
+
+
+def test_each_command_has_its_help_without_extras(packages):
+    done = run(packages, program=("-c", WITHOUT_HELP))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 @pytest.mark.parametrize(

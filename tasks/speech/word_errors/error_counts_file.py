@@ -19,7 +19,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jiwer
 import numpy as np
 
 from tasks.corpora.text_lines import line_writer, read_lines, write_lines
@@ -201,6 +200,8 @@ def write_listing(
     groups: WordGroups,
 ) -> None:
     """Write the utterances with errors, the worst first; mode 0600."""
+    import jiwer
+
     counts, kinds = errors.of(ALL), {kind: int(found.sum()) for kind, found in errors.of_kind.items()}
     wrong, words = int(counts.errors.sum()), int(counts.units.sum())
     with line_writer(path, private=True) as stream:

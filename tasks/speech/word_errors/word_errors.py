@@ -6,15 +6,17 @@ References and hypotheses are paired by utterance id, and both are normalised as
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import jiwer
 import numpy as np
 
 from tasks.errors import SpeechError
 from tasks.language_model.evaluation.bootstrap import percentile_interval, ratio_of_sums, resampled_means
 from tasks.language_model.normalisation import normalise
 from tasks.languages.segmentation import UNSPACED
+
+if TYPE_CHECKING:
+    import jiwer
 
 ALL, CHARACTERS, MIXED_UNITS = "all", "characters", "mixed units"
 MASKED, REST, BEHIND, LANGUAGE = "masked", "rest", "behind", "language"
@@ -77,11 +79,13 @@ def mixed_units(words: Sequence[str]) -> list[str]:
 
 def align_words(
     references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]], *, characters: bool = False
-) -> jiwer.WordOutput:
+) -> "jiwer.WordOutput":
     """The alignment of each of at least one pair of normalised words; chunks are in order and cover both sides.
 
     ``characters``: of the characters of the words, with one blank between two words.
     """
+    import jiwer
+
     units = jiwer.ReduceToListOfListOfChars() if characters else jiwer.ReduceToListOfListOfWords()
     # Normalised words have no blanks, so joining and splitting them again changes nothing.
     said, heard = [" ".join(words) for words in references], [" ".join(words) for words in hypotheses]
@@ -130,7 +134,7 @@ def refuse_unknown_ids(found: Collection[str], references: Mapping[str, str], wh
         raise SpeechError(f"{len(unknown)} of {len(found)} {what}: {shown}; give the references of this test set")
 
 
-def _of_kind(aligned: jiwer.WordOutput) -> dict[str, np.ndarray]:
+def _of_kind(aligned: "jiwer.WordOutput") -> dict[str, np.ndarray]:
     """Units of each kind in each alignment (U,): of the hypothesis for insertions, else of the reference."""
     found = {kind: np.zeros(len(aligned.alignments), dtype=np.int64) for kind in KINDS}
     for row, chunks in enumerate(aligned.alignments):
@@ -145,7 +149,7 @@ def _counts(of_kind: Mapping[str, np.ndarray]) -> ErrorCounts:
     return ErrorCounts(of_kind[EQUAL] + wrong, of_kind[INSERT] + wrong, of_kind[EQUAL])
 
 
-def _on_group(chunks: Sequence[jiwer.AlignmentChunk], group: np.ndarray) -> tuple[int, int, int]:
+def _on_group(chunks: Sequence["jiwer.AlignmentChunk"], group: np.ndarray) -> tuple[int, int, int]:
     """Words of a group, errors on them, and recognised words among them.
 
     Inserted words belong to a group if a directly adjacent word of the group was not recognised: a name recognised as
