@@ -99,9 +99,9 @@ def found_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
     yield f"{'':>10}  dvc.lock: {len(erasure.stages)} stages"
     if erasure.experiments:
         yield f"{'':>10}  DVC experiments: {', '.join(erasure.experiment_names)}"
-    if erasure.tracked:
-        models = "".join(f", registered model {model}" for model in erasure.tracked.models)
-        yield f"{'':>10}  MLflow: {len(erasure.tracked.runs)} runs{models}"
+    if erasure.tracked_runs:
+        models = "".join(f", registered model {model}" for model in erasure.tracked_models)
+        yield f"{'':>10}  MLflow: {len(erasure.tracked_runs)} runs{models}"
 
 
 def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
@@ -121,7 +121,7 @@ def beyond_lines(erasure: "Erasure", *, with_sources: bool) -> Iterator[str]:
     yield "  Prefect's records: names of stages, times, error lines"
     if not uri.startswith("sqlite:"):
         yield f"  the tracking server {shown_uri(uri)}"
-    elif erasure.tracked:
+    elif erasure.tracked_runs:
         store = shlex.quote(uri)
         yield "  rows and files of deleted MLflow runs, until you run"
         yield f"    mlflow gc --backend-store-uri {store} --tracking-uri {store}"

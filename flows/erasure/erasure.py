@@ -31,8 +31,8 @@ from tasks.files.clone_key import private_home
 from tasks.privacy.applied_text import APPLIED, REPORT
 from tasks.privacy.ledger import of_corpus, read_ledger
 from tasks.results.origin.lock_entries import LOCK_FILE, read_lock, stages_of
-from tasks.results.tracking.forgotten_runs import TrackedCorpus, forget_runs, tracked_corpus
 from tasks.results.tracking.settings import TrackingSettings
+from tasks.results.tracking.tracking_store import is_missing_file, locked_store, tracking_uri
 
 if TYPE_CHECKING:
     from dvc.repo import Repo
@@ -57,7 +57,10 @@ class Erasure:
     experiments: list[str] = field(default_factory=list)
     """Git references of DVC's experiments."""
     tracking: TrackingSettings = field(default_factory=TrackingSettings)
-    tracked: TrackedCorpus | None = None
+    tracked_runs: list[str] = field(default_factory=list)
+    """Ids of its MLflow runs, if the store is a SQLite file."""
+    tracked_models: list[str] = field(default_factory=list)
+    """Names of registered models that have a version of these runs."""
     hashes: Path = Path()
     """DVC's cache of hashes by path, which it recreates; to be removed when DVC is closed."""
     releases: list[str] = field(default_factory=list)
@@ -69,7 +72,7 @@ class Erasure:
         return [one.rpartition("/")[2] for one in self.experiments if not one.startswith("refs/exps/exec/")]
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.sources or self.runs or self.stages or self.tracked)
+        return bool(self.files or self.sources or self.runs or self.stages or self.tracked_runs)
 
     def carry_out(self, *, with_sources: bool) -> None:
         """Remove everything. Call it only with the lock of runs and DVC's, and with nothing else open."""
@@ -92,8 +95,12 @@ class Erasure:
                     del lock["stages"][stage]
         for path in (*self.files, *(self.sources if with_sources else ())):
             _remove(path)
-        if self.tracked:
-            forget_runs(self.tracking, self.tracked)
+        if self.tracked_runs:
+            with locked_store(self.tracking) as store:
+                for model in self.tracked_models:
+                    store.client.delete_registered_model(model)
+                for run in self.tracked_runs:
+                    store.client.delete_run(run)
 
     def forget_hashes(self) -> None:
         """Remove DVC's cache of hashes, which would confirm a guess of a text."""
@@ -128,7 +135,12 @@ def find_erasure(name: str, repository: "Repo", graph: Graph, tracking: Tracking
     erasure.stages = [stage for stage, record in locked.items() if paths.touches(record)]
     held = list(experiments(root))
     erasure.experiments = [reference for reference, stages in held if any(map(paths.touches, stages.values()))]
-    erasure.tracking, erasure.tracked = tracking, tracked_corpus(tracking, name)
+    erasure.tracking, uri = tracking, tracking_uri(tracking)
+    if uri.startswith("sqlite:") and not is_missing_file(uri):
+        with locked_store(tracking) as store:
+            erasure.tracked_runs = [str(run.info.run_id) for run in store.runs(f"tags.dataset = '{name}'")]
+            versions = store.client.search_model_versions()
+        erasure.tracked_models = sorted({str(one.name) for one in versions if one.run_id in erasure.tracked_runs})
 
     def is_gone(record: Record) -> bool:
         return paths.touches(record) if record.inputs else _of_data(record, paths, sources)
