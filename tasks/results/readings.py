@@ -10,6 +10,7 @@ from typing import Literal
 
 from tasks.audit.rungs import PUBLIC, RUNGS, figure_of
 from tasks.results.default_run import found_by_full_audit, read_run
+from tasks.results.leakage import meets
 from tasks.results.measure import Row
 from tasks.results.measures import measure
 from tasks.results.summary.estimate import estimate
@@ -100,13 +101,8 @@ def climbed(rows: Sequence[Row]) -> list[str]:
 def broken_rung(rows: Sequence[Row], at_most: Mapping[str, float]) -> str | None:
     """The weakest rung whose limit is not met. A rung without a limit of its own has the limit of the first."""
     limits = {rung: at_most.get(figure_of(rung), at_most.get(figure_of(PUBLIC))) for rung in climbed(rows)}
-    broken = (rung for rung, limit in limits.items() if limit is not None and _above(rows, figure_of(rung), limit))
-    return next(broken, None)
-
-
-def _above(rows: Sequence[Row], name: str, limit: float) -> bool:
-    found = estimate(rows, name)
-    return found is not None and (found.value if found.high is None else found.high) > limit
+    asked = {rung: {figure_of(rung): limit} for rung, limit in limits.items() if limit is not None}
+    return next((rung for rung, limit in asked.items() if meets(rows, limit) != "yes"), None)
 
 
 def stronger(parameters: Mapping[str, object]) -> list[str]:

@@ -97,7 +97,16 @@ def run(options: WhereFromOptions) -> None:
 
 def resolve(name: str, index: ReportIndex) -> Origin:
     """The origin of a number, by any of its names; ``CorpusError`` if it has none."""
-    tracked = _of_run(_run(name)) if re.fullmatch(r"[0-9a-f]{32}", name) else None
+    tracked = None
+    if re.fullmatch(r"[0-9a-f]{32}", name):
+        run = tracked_run(run_id=name)
+        if run is None:
+            settings = _tracking()
+            raise CorpusError(
+                f"no run {name!r} in the experiment {settings.experiment!r} of {shown_uri(tracking_uri(settings))!r}; "
+                "'palimpsest publish' makes the runs, and MLflow's page of the experiment lists their ids"
+            )
+        tracked = _of_run(run)
     key = str(tracked.key) if tracked is not None else name
     if "#" in key:
         path = cell_path_of(key)
@@ -119,17 +128,6 @@ def resolve(name: str, index: ReportIndex) -> Origin:
             f"{len(index.reports)} reports in {str(index.folder)!r}"
         )
     return _of_report(names[name], index)
-
-
-def _run(run_id: str) -> "Run":
-    run = tracked_run(run_id=run_id)
-    if run is None:
-        settings = _tracking()
-        raise CorpusError(
-            f"no run {run_id!r} in the experiment {settings.experiment!r} of {shown_uri(tracking_uri(settings))!r}; "
-            "'palimpsest publish' makes the runs, and MLflow's page of the experiment lists their ids"
-        )
-    return run
 
 
 def tracked_run(*, run_id: str | None = None, key: str = "") -> "Run | None":

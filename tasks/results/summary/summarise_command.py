@@ -19,8 +19,7 @@ from pathlib import Path
 
 from tasks.files.atomic_file import atomic_writer
 from tasks.options import Command, Options
-from tasks.parameters.parameter_file import DEFAULT_PATH, first_base, read_sections
-from tasks.records.cells import audited_cells, expected_cells, recognised_cells
+from tasks.parameters.parameter_file import DEFAULT_PATH, read_sections
 from tasks.records.stage_report import write_json
 from tasks.results.summary.flat_tables import summary_csv
 from tasks.results.summary.summary_document import document, print_tables
@@ -35,19 +34,8 @@ SECTIONS = ("compare", "evaluation", "tuned_fillers")
 def run(_: Options) -> None:
     """Read the reports, write the rows and the table, print the table."""
     settings = read_sections(DEFAULT_PATH, SECTIONS)
-    compare, tuned = settings["compare"], settings["tuned_fillers"]
-    cells = expected_cells(compare)
-    bases = {name: first_base(name, tuned) for cell in cells if (name := str(cell.filler)) in tuned}
-    folder = Path(SUMMARY_FILE).parent
     rows = summary_rows(
-        cells,
-        folder / "reports",
-        folder / "scores",
-        settings["evaluation"],
-        bases,
-        recognised_cells(compare),
-        audited_cells(compare),
-        compare.conclusions,
+        Path(SUMMARY_FILE).parent, settings["compare"], settings["evaluation"], settings["tuned_fillers"]
     )
     write_json(SUMMARY_FILE, rows)
     for ending, text in ((".md", document(rows)), (".csv", summary_csv(rows))):

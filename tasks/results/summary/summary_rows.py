@@ -4,25 +4,31 @@ Rows have no timings and no data of the machine, so the same experiment gives th
 """
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from tasks.errors import CorpusError
+from tasks.filling.fillers.settings import TuningSettings
 from tasks.language_model.evaluation.protocol import differing_fields
 from tasks.language_model.settings import EvaluationSettings
 from tasks.parameters.cells_file import training_text
+from tasks.parameters.compare_settings import CompareSettings
+from tasks.parameters.parameter_file import first_base
 from tasks.records.cell import Cell
 from tasks.records.cells import (
     NO_LANGUAGE_MODEL,
     ORACLE,
     RESCORE,
     audit_report,
+    audited_cells,
     conclusion_report,
+    expected_cells,
     fluency_report,
     reads_raw_text,
+    recognised_cells,
     score_file,
     stage_name,
     training_report,
@@ -39,31 +45,22 @@ from tasks.results.summary.comparisons import Comparisons
 
 
 def summary_rows(
-    cells: Sequence[Cell],
-    reports: str | Path,
-    scores: str | Path,
-    evaluation: EvaluationSettings,
-    bases: Mapping[str, str] | None = None,
-    recognised: Sequence[Cell] = (),
-    audited: Collection[Cell] = (),
-    concluded: Collection[str] = (),
+    folder: Path, compare: CompareSettings, evaluation: EvaluationSettings, tuned: Mapping[str, TuningSettings]
 ) -> list[dict[str, Any]]:
-    """The rows of ``results/summary.json``, in the order of ``cells``.
+    """The rows of ``results/summary.json``, from the reports and scores in a folder.
 
-    ``recognised``: cells that have word error rates. ``audited``: cells that were attacked. ``concluded``: data sets on
-    which a conclusion was tested. ``bases``: of each filler that was tuned on masked text, the start of its first
-    round. ``reports`` and ``scores`` are the folders that the stages write to. Raises ``CorpusError`` that names every
-    missing file, or every missing field with its report.
+    ``tuned``: the section ``tuned_fillers``. Raises ``CorpusError`` that names every missing file, or every missing
+    field with its report.
     """
-    reports, scores = Path(reports), Path(scores)
-    wanted = [*_wanted(cells, recognised, audited, reports, scores)]
-    wanted += [reports / conclusion_report(dataset) for dataset in concluded]
-    _refuse_missing(wanted)
-    reader = _Reader(reports)
-    rows = [_row(cell, reader, recognised, audited, concluded, bases or {}) for cell in cells]
+    _refuse_missing(_wanted(compare, folder))
+    reader = _Reader(folder / "reports")
+    recognised, audited = recognised_cells(compare), audited_cells(compare)
+    by_cell = {}
+    for cell in expected_cells(compare):
+        row = by_cell[cell] = _row(cell, reader, recognised, audited, compare.conclusions)
+        row["filler_base"] = first_base(str(cell.filler), tuned) if cell.filler in tuned else None
     reader.refuse_missing()
-    by_cell = dict(zip(cells, rows, strict=True))
-    comparisons = Comparisons(by_cell, recognised, scores, evaluation)
+    comparisons = Comparisons(by_cell, recognised, folder / "scores", evaluation)
     for cell, row in by_cell.items():
         row["protocol_differs"] = _other_protocol(cell, by_cell)
         row.update(comparisons.columns(cell))
@@ -71,7 +68,7 @@ def summary_rows(
         rescored_alone = cell.method == NO_LANGUAGE_MODEL and row["wer_best_of_lists"] is not None
         step = RESCORE if rescored_alone else "evaluate"
         row["command"] = f"dvc repro {stage_name(cell, step)}"
-    return rows
+    return list(by_cell.values())
 
 
 def _other_protocol(cell: Cell, by_cell: Mapping[Cell, Mapping[str, Any]]) -> list[str]:
@@ -98,10 +95,10 @@ def _over_seeds(
     return columns
 
 
-def _wanted(
-    cells: Sequence[Cell], recognised: Collection[Cell], audited: Collection[Cell], reports: Path, scores: Path
-) -> Iterator[Path]:
-    for cell in cells:
+def _wanted(compare: CompareSettings, folder: Path) -> Iterator[Path]:
+    reports, scores = folder / "reports", folder / "scores"
+    recognised, audited = recognised_cells(compare), audited_cells(compare)
+    for cell in expected_cells(compare):
         names = [training_report(cell), *(report_of(cell) for report_of in STEPS.values()), fluency_report(cell)]
         if cell in recognised:
             names.append(word_error_report(cell))
@@ -111,6 +108,7 @@ def _wanted(
         yield from (reports / name for name in names if name is not None)
         if cell.method != NO_LANGUAGE_MODEL:
             yield scores / score_file(cell)
+    yield from (reports / conclusion_report(dataset) for dataset in compare.conclusions)
 
 
 def _refuse_missing(paths: Iterable[Path]) -> None:
@@ -155,13 +153,12 @@ def _row(
     recognised: Collection[Cell],
     audited: Collection[Cell],
     concluded: Collection[str],
-    bases: Mapping[str, str],
 ) -> dict[str, Any]:
     heard = word_error_report(cell) if cell in recognised else None
     rescored = heard is not None and reader.report(heard).get("stage") == RESCORE
     reports = {step: report_of(cell) for step, report_of in STEPS.items()}
     reports |= {"word_error_rate": heard, RESCORE: heard if rescored else None}
-    row: dict[str, Any] = {**cell.as_dict(), "cell": cell.path, "filler_base": bases.get(str(cell.filler))}
+    row: dict[str, Any] = {**cell.as_dict(), "cell": cell.path, "filler_base": None}
 
     def measured(report: Path | None, field: str) -> Any:  # noqa: ANN401 - a value of a JSON document
         """A measured field; null without a report."""
