@@ -8,7 +8,7 @@ examples:
     palimpsest down mlflow     MLflow alone
 """
 
-from dashboards.services.service import TITLES, check_names
+from dashboards.services.service import TITLES
 from dashboards.services.up_command import ServicesOptions
 from tasks.options import Command
 
@@ -20,7 +20,7 @@ def run(options: ServicesOptions) -> None:
     from dashboards.services.running_service import stop_services
     from flows.graph.graph import project_folder
 
-    stopped = stop_services(project_folder(), check_names(options.services))
+    stopped = stop_services(project_folder(), options.names)
     for name in stopped:
         print(f"{TITLES[name]:<8} stopped")
     if not stopped:

@@ -4,7 +4,6 @@ The file ``.palimpsest/services/NAME.json`` has a service's process number and a
 and its children. A process without the mark has reused the number, and is not touched.
 """
 
-import http.client
 import json
 import os
 import socket
@@ -19,7 +18,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock
 
-from dashboards.services.service import HOST, KINDS, STATE_FOLDER, Service
+from dashboards.services.service import HOST, KINDS, STATE_FOLDER, Service, answers
 from tasks.errors import ResourceError
 from tasks.files.atomic_file import atomic_writer, make_folder
 
@@ -43,18 +42,6 @@ class RunningService:
     def address(self) -> str:
         """``http://127.0.0.1:4200``."""
         return f"http://{HOST}:{self.port}"
-
-    @property
-    def answers(self) -> bool:
-        """Whether the service is ready."""
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=5)
-        try:
-            connection.request("GET", KINDS[self.name].health)
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
 
     def family(self) -> list[psutil.Process]:
         """Its process, if it is the started one, and its child processes, also if they have outlived it."""
@@ -159,7 +146,7 @@ def _start(service: Service, folder: Path) -> RunningService:
 
 def _wait_until_ready(service: RunningService) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while not service.answers:
+    while not answers(service.port, KINDS[service.name].health):
         late = time.monotonic() > deadline
         if late or not service.alive:
             failure = f"does not answer after {START_SECONDS:.0f} seconds" if late else "ended while it started"

@@ -1,5 +1,6 @@
 """The services: title, port and health path of each in a table, and the command and environment that start it."""
 
+import http.client
 import os
 import secrets
 import socket
@@ -12,7 +13,6 @@ from urllib.parse import urlsplit
 
 from tasks.errors import ParameterError
 from tasks.files.atomic_file import make_folder
-from tasks.spelling import nearest
 
 HOST = "127.0.0.1"
 """The interface that services listen on."""
@@ -132,19 +132,23 @@ def mlflow_service(port: int, store: str, folder: Path, password: str) -> Servic
     )
 
 
+def answers(port: int, path: str) -> bool:
+    """Whether a server on this port of the loopback interface answers with status 200."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
 def free_port() -> int:
     """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
-
-
-def check_names(names: Sequence[str]) -> list[str]:
-    """The services of these names, or all, in the order in which they start."""
-    for name in names:
-        if name not in TITLES:
-            raise ParameterError(f"service {name!r} is not known{nearest(name, TITLES)}; allowed: {', '.join(TITLES)}")
-    return [name for name in TITLES if not names or name in names]
 
 
 def ports_by_setting() -> dict[str, int]:

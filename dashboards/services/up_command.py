@@ -21,14 +21,13 @@ examples:
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from dashboards.services.service import (
     TITLES,
     Service,
-    check_names,
     is_at,
     is_server,
     mlflow_service,
@@ -44,8 +43,15 @@ SUMMARY = "start Prefect and MLflow on this machine"
 class ServicesOptions(Options):
     """Options of the command: the services."""
 
-    services: Annotated[list[str], Argument(positional=True, metavar="SERVICE")] = Field(default_factory=list)
+    services: Annotated[list[Literal["prefect", "mlflow"]], Argument(positional=True, metavar="SERVICE")] = Field(
+        default_factory=list
+    )
     """prefect, mlflow (default: both)"""
+
+    @property
+    def names(self) -> list[str]:
+        """The named services, or all, in the order in which they start."""
+        return [name for name in TITLES if not self.services or name in self.services]
 
 
 def run(options: ServicesOptions) -> None:
@@ -56,7 +62,7 @@ def run(options: ServicesOptions) -> None:
     from flows.prefect_flow.prefect_api import configure as configure_prefect
     from tasks.parameters.parameter_file import DEFAULT_PATH, read_parameters
 
-    names, folder = check_names(options.services), project_folder()
+    names, folder = options.names, project_folder()
     tracking = read_parameters(folder / DEFAULT_PATH).tracking
     yours = {name: address for name, address in users_servers(tracking).items() if name in names}
     if "prefect" in names:

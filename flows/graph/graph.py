@@ -126,20 +126,15 @@ def dvc_stages(repository: "Repo") -> dict[str, tuple[Any, list[str]]]:
     """
     from dvc.repo.reproduce import get_active_graph
     from dvc.stage import PipelineStage
-    from networkx import lexicographical_topological_sort
+    from networkx import descendants, lexicographical_topological_sort
 
     with repository.lock:
         index = repository.index
         # A frozen stage does not wait for its inputs; DVC's own runs cut its edges with the same function.
         edges = get_active_graph(index.graph)
     position = {stage: place for place, stage in enumerate(index.stages)}
-    wanted: set[Any] = set()
-    waiting = [stage for stage in index.stages if isinstance(stage, PipelineStage)]
-    while waiting:
-        stage = waiting.pop()
-        if stage not in wanted:
-            wanted.add(stage)
-            waiting.extend(edges.successors(stage))
+    stages = [stage for stage in index.stages if isinstance(stage, PipelineStage)]
+    wanted = set(stages).union(*(descendants(edges, stage) for stage in stages))
     # Every stage after those it depends on; among the free ones the order of dvc.yaml.
     needs = edges.subgraph(wanted).reverse(copy=False)
     ordered = list(lexicographical_topological_sort(needs, key=position.__getitem__))

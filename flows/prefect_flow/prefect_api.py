@@ -1,7 +1,6 @@
 """The flow run of ``palimpsest run``, and its Prefect API: the configured one, the server of ``palimpsest up``, or a
 temporary server that ends with the run."""
 
-import http.client
 import os
 import sys
 import time
@@ -184,8 +183,10 @@ class TemporaryServer:
 
     def wait(self) -> str:
         """Block until it answers and return its address; ``ResourceError`` if it does not start."""
+        from dashboards.services.service import KINDS, answers
+
         deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
+        while not answers(self._port, KINDS["prefect"].health):
             if self._process.wait(0) is not None or time.monotonic() > deadline:
                 raise ResourceError(
                     f"Prefect's temporary server did not start; its output is in {str(self._log)!r}. Set "
@@ -197,16 +198,6 @@ class TemporaryServer:
     def stop(self) -> None:
         """End the server if it is not needed."""
         self._process.stop()
-
-    def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
-        try:
-            connection.request("GET", "/api/health")
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
 
 
 def bypass_proxy(host: str) -> None:

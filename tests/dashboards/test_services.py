@@ -16,8 +16,8 @@ from dvc.repo import Repo
 from dashboards.services import running_service
 from dashboards.services.passwords import FILE, hand_over_passwords, make_passwords
 from dashboards.services.running_service import record_path, running_services, start_services, stop_services
-from dashboards.services.service import TITLES, Service, check_names, free_port, ports_by_setting
-from dashboards.services.up_command import table, users_servers
+from dashboards.services.service import TITLES, Service, free_port, ports_by_setting
+from dashboards.services.up_command import ServicesOptions, table, users_servers
 from flows.prefect_flow import prefect_api
 from tasks.cli import main
 from tasks.errors import ParameterError, ResourceError
@@ -139,10 +139,10 @@ def test_ports_come_from_the_environment(monkeypatch):
         ports_by_setting()
 
 
-def test_names_of_services_are_checked():
-    assert check_names(["mlflow", "prefect"]) == ["prefect", "mlflow"]
-    with pytest.raises(ParameterError, match="did you mean 'mlflow'"):
-        check_names(["mlfow"])
+def test_names_of_services_are_checked(capsys):
+    assert ServicesOptions(services=["mlflow", "prefect"]).names == ServicesOptions().names == ["prefect", "mlflow"]
+    assert main(["down", "mlfow"]) == 1
+    assert "'prefect' or 'mlflow' (got 'mlfow') (did you mean 'mlflow'?)" in capsys.readouterr().err
 
 
 def test_servers_of_the_users_are_used(place, monkeypatch):
