@@ -89,26 +89,22 @@ COMMANDS: dict[str, str] = {
 PLUGIN_GROUP = "palimpsest.commands"
 START, EXPERIMENT = "Start here", "Experiment"
 """Groups whose commands ``palimpsest --help`` explains; it only names the other commands."""
-GROUPS: dict[str, tuple[str, ...]] = {
-    START: ("new", "try", "init", "doctor", "profile"),
-    EXPERIMENT: (
-        *("plan", "run", "advise", "review", "apply", "release", "ledger", "forget", "where-from", "restore"),
-        *("up", "down"),
-    ),
+GROUPS: dict[str, str] = {
+    START: "new try init doctor profile",
+    EXPERIMENT: "plan run advise review apply release ledger forget where-from restore up down",
     "Single steps": (
-        *("mask", "preview", "train-tagger", "evaluate-masking", "unmasked", "train-filler", "tune-filler", "fill"),
-        *("examples", "fluency", "pretrain", "adapt", "perplexity", "audit", "audit-tagger", "persons"),
-        *("compare-anonymisers", "train-toxicity", "toxicity", "summarise", "findings", "publish", "report"),
-        *("compare-detectors", "serve"),
+        "mask preview train-tagger evaluate-masking unmasked train-filler tune-filler fill examples fluency "
+        "pretrain adapt perplexity audit audit-tagger persons compare-anonymisers train-toxicity toxicity "
+        "summarise findings publish report compare-detectors serve"
     ),
     "Speech": (
-        *("transcribe", "speech-corpus", "train-recogniser", "encode-speech", "unit-language-model", "tune-fusion"),
-        *("fuse", "stream", "whisper-nbest", "check-nbest", "rescore", "reference-text", "word-error-rate"),
+        "transcribe speech-corpus train-recogniser encode-speech unit-language-model tune-fusion fuse stream "
+        "whisper-nbest check-nbest rescore reference-text word-error-rate"
     ),
-    "Languages": ("languages", "conclusion", "generate-mixed", "compare-mixed"),
-    "Forgetting": ("unlearn", "distil", "attack", "compare-unlearning"),
-    "Data": ("add", "corpora", "count-words", "vocabulary", "generate-labelled", "check-gold", "cells"),
-    "Shell": ("completion",),
+    "Languages": "languages conclusion generate-mixed compare-mixed",
+    "Forgetting": "unlearn distil attack compare-unlearning",
+    "Data": "add corpora count-words vocabulary generate-labelled check-gold cells",
+    "Shell": "completion",
 }
 OTHERS = "Of other packages"
 
@@ -129,7 +125,9 @@ def load_command(name: str) -> ModuleType | None:
 def grouped_commands() -> dict[str, dict[str, str]]:
     """All commands by group: name to module; those of other packages last."""
     modules = {**COMMANDS, **plugin_commands()}
-    groups = {title: {name: modules.pop(name) for name in names if name in modules} for title, names in GROUPS.items()}
+    groups = {
+        title: {name: modules.pop(name) for name in names.split() if name in modules} for title, names in GROUPS.items()
+    }
     return {**groups, OTHERS: modules} if modules else groups
 
 

@@ -6,6 +6,7 @@ line, the check that no output is an input, and the test that compares ``dvc.yam
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from tasks.errors import ParameterError
-from tasks.files.separate_paths import STANDARD_STREAM, refuse_shared_paths, refuse_unwritable, without_empty_folders
+from tasks.files.separate_paths import STANDARD_STREAM, without_empty_folders
 from tasks.options import READ, WRITE_STREAM, Options, add_options, make_parser, option_of, options_from
 from tasks.parameters.cell_options import OPTIONS, with_options_of_cell
 from tasks.records.cell import Cell
@@ -45,26 +46,6 @@ AnyFiles = TypeVar("AnyFiles", bound=StageFiles)
 Stage = Callable[[AnySettings, AnyFiles, Cell, ResourceSettings], Report]
 
 
-def settings_by_kind(name: str | None) -> dict[str, object]:
-    """Settings without a parameter file: a name is that of a kind."""
-    return {"kind": name} if name else {}
-
-
-def no_files(settings: object) -> list[str]:
-    """No files, for settings that name none."""
-    return []
-
-
-def own_defaults(files: StageFiles) -> dict[str, object]:
-    """No settings, for files that define none."""
-    return {}
-
-
-def the_same(files: StageFiles, name: str | None, cell: Cell) -> Cell:
-    """The cell in the options."""
-    return cell
-
-
 @dataclass(frozen=True)
 class StageCommand(Generic[AnySettings, AnyFiles]):
     """A stage, with its data for the command line and the graph."""
@@ -88,15 +69,15 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
     """Dimensions in ``--cell``: they are in the report and change nothing else."""
     seed: int | None = 1
     """Seed of the cell without an option."""
-    named_settings: Callable[[str | None], dict[str, object]] = settings_by_kind
-    """Settings by the name in ``section``, without a parameter file."""
-    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] = the_same
+    named_settings: Callable[[str | None], dict[str, object]] = lambda name: {"kind": name} if name else {}
+    """Settings by the name in ``section``, without a parameter file; by default a name is that of a kind."""
+    cell_of: Callable[[AnyFiles, str | None, Cell], Cell] = lambda files, name, cell: cell
     """Cell by the files and the name, in addition to the options."""
     inputs_of: Callable[[AnySettings, AnyFiles], list[str]] | None = None
     """Inputs with these settings, named in the report, if they differ from the given files."""
-    defaults: Callable[[AnyFiles], dict[str, object]] = own_defaults
+    defaults: Callable[[AnyFiles], dict[str, object]] = lambda files: {}
     """Settings defined by the files, without a parameter file."""
-    files_of_settings: Callable[[AnySettings], list[str]] = no_files
+    files_of_settings: Callable[[AnySettings], list[str]] = lambda settings: []
     """Files that the settings name; inputs like any other."""
     epilog: str = ""
 
@@ -131,7 +112,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
         common = parser.add_argument_group("common to all stages")
         common.add_argument("--params", metavar="FILE", help="read the settings from a params.yaml")
         if self.named_by and self.named_by not in self.cell:
-            shown = next(path for path in self._paths.values() if "{" in path).format_map(_Shown())
+            shown = next(_shown(path) for path in self._paths.values() if "{" in path)
             common.add_argument("--name", help=f"of the settings in that file, which are {shown} there")
         common.add_argument(
             "--set",
@@ -141,7 +122,7 @@ class StageCommand(Generic[AnySettings, AnyFiles]):
             default=[],
             help="one setting, by its key"
             + (" in params.yaml below " if self._paths else "")
-            + ", ".join(path.format_map(_Shown()) for path in self._paths.values())
+            + ", ".join(map(_shown, self._paths.values()))
             + ", named at the end of this help, or below resources",
         )
         common.add_argument("--threads", type=int, help="threads (default: resources.threads, else one for each core)")
@@ -279,28 +260,19 @@ class Invocation(Generic[AnySettings, AnyFiles]):
     sections: Sequence[str] = ()
     """Key paths of ``params.yaml`` on which the stage depends."""
 
-    def given(self) -> list[tuple[str, str]]:
-        """Possible inputs, with the files in the settings: pairs of a path's name and the path."""
-        return [*self.files.read(), *(("setting", path) for path in self.command.files_of_settings(self.settings))]
-
     def inputs(self) -> list[str]:
-        """The inputs."""
+        """The inputs, with the files in the settings."""
         if self.command.inputs_of:
             return self.command.inputs_of(self.settings, self.files)
-        return [path for _, path in self.given()]
+        return [*(path for _, path in self.files.read()), *self.command.files_of_settings(self.settings)]
 
     def run(self) -> Report:
         """Run the stage and write its report; ``ParameterError`` if an output is an input or another output."""
-        roles = self.files.roles().values()
-        refuse_shared_paths(
-            [*self.given(), *([("--params", self.params)] if self.params else [])],
-            [*self.files.written(), *([("--report", self.report)] if self.report else [])],
-            files=[name for role in roles for name in role.files],
-            replaced=any(role.replaced for role in roles),
+        named = [("setting", path) for path in self.command.files_of_settings(self.settings)]
+        self.files.refuse_paths(
+            [*named, *([("--params", self.params)] if self.params else [])],
+            [("--report", self.report)] if self.report else [],
         )
-        self.files.refuse_unwritable()
-        if self.report:
-            refuse_unwritable("--report", self.report, is_folder=False)
         with without_empty_folders(path for _, path in self.files.written()):
             found = self.command.carry_out(self)
         if found.shown and self.report != STANDARD_STREAM:
@@ -349,8 +321,6 @@ def _said(section: object, path: str) -> dict[str, Any]:
     return section.model_dump(mode="json", exclude_unset=True)
 
 
-class _Shown(dict[str, str]):
-    """Placeholders in a section for a help text: a dimension becomes ``TECHNIQUE``."""
-
-    def __missing__(self, key: str) -> str:
-        return key.upper()
+def _shown(path: str) -> str:
+    """A key path for a help text: ``masking.TECHNIQUE``."""
+    return re.sub(r"{(\w+)}", lambda found: found[1].upper(), path)

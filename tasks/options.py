@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from tasks.files.separate_paths import (
     STANDARD_NAMES,
     STANDARD_STREAM,
+    Named,
     refuse_no_path,
     refuse_shared_paths,
     refuse_unwritable,
@@ -71,13 +72,24 @@ class Options(Settings):
         """The outputs, in the same form."""
         return self._with(writes=True)
 
-    def refuse_unwritable(self) -> None:
-        """Raise ``ParameterError`` if an output cannot be written; leaves no files."""
+    def refuse_paths(self, read: Sequence[Named] = (), written: Sequence[Named] = ()) -> None:
+        """Raise ``ParameterError`` if an output is an input or another output, or cannot be written; leaves no files.
+
+        ``read`` and ``written``: further inputs, and further files to write.
+        """
         roles = self.roles()
+        refuse_shared_paths(
+            [*self.read(), *read],
+            [*self.written(), *written],
+            files=[name for role in roles.values() for name in role.files],
+            replaced=any(role.replaced for role in roles.values()),
+        )
         for name, role in roles.items():
             value = getattr(self, name)
             if role.writes and value:
                 refuse_unwritable(option_of(name), value, is_folder=role.replaced or bool(role.files))
+        for option, path in written:
+            refuse_unwritable(option, path, is_folder=False)
 
     def _with(self, writes: bool) -> list[tuple[str, str]]:
         pairs = []
@@ -230,6 +242,5 @@ class Call(Generic[AnyOptions]):
 
     def run(self) -> int | None:
         """Run it; ``ParameterError`` if an output is an input or another output."""
-        refuse_shared_paths(self.options.read(), self.options.written())
-        self.options.refuse_unwritable()
+        self.options.refuse_paths()
         return self.command.carry_out(self.options)
