@@ -15,6 +15,7 @@ examples:
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import Field
@@ -68,7 +69,7 @@ def run(options: PlanOptions) -> int:
     if options.json_:
         counts = {action.value: count for action, count in plan.counts().items()}
         stages = [stage.as_dict() for stage in plan.stages.values()]
-        document = {"stages": stages, "counts": counts, "missing": [finding.as_dict() for finding in missing]}
+        document = {"stages": stages, "counts": counts, "missing": list(map(asdict, missing))}
         print(json.dumps(document, indent=2, ensure_ascii=False))
     else:
         print("\n".join(plan_lines(plan)), flush=True)

@@ -13,6 +13,7 @@ Examples:
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from tasks.options import Command, Options
@@ -43,7 +44,7 @@ def run(options: DoctorOptions) -> int:
     findings = [*(check.look() for check in checks(parameters, root)), *machine_findings(parameters, root)]
     missing = sum(finding.state == "missing" for finding in findings)
     if options.json_:
-        found = [finding.as_dict() for finding in findings]
+        found = list(map(asdict, findings))
         document = {"profile": profile or DEFAULT_PATH, "ready": not missing, "findings": found}
         print(json.dumps(document, indent=2, ensure_ascii=False))
         return 1 if missing else 0

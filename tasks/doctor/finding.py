@@ -1,8 +1,8 @@
 """Result of one check of ``palimpsest doctor``, and readable byte counts."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 State = Literal["there", "missing", "made later"]
 
@@ -20,10 +20,6 @@ class Finding:
     """Description of the existing or missing thing; no text of a corpus."""
     remedy: str | None = None
     """Remedy: how to get the missing thing, and its exact place."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The content for ``--json``."""
-        return asdict(self)
 
     @property
     def text(self) -> str:

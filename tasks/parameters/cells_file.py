@@ -133,7 +133,7 @@ def graph_cells(parameters: Parameters) -> dict[str, Any]:
     return {
         TABLE: of(cells),
         # Only the compared ones: params.yaml may describe others.
-        "corpus": {name: _corpus(name, parameters) for name in compare.datasets},
+        "corpus": {name: {"dataset": name, "source": parameters.corpora[name].source} for name in compare.datasets},
         "mask": dict(_masked(parameters)),
         "train_filler": parameters.pretrained_fillers(),
         "tune_filler": {cell_key(cell): _tuned(cell, parameters) for cell in tunings(parameters)},
@@ -191,10 +191,6 @@ def _named(cell: Cell) -> Entry:
     return {name: value for name, value in cell.as_dict().items() if value is not None} | {"path": cell.path}
 
 
-def _corpus(name: str, parameters: Parameters) -> Entry:
-    return {"dataset": name, "source": parameters.corpora[name].source}
-
-
 def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     compare = parameters.compare
     languages = ",".join(parameters.evaluation.languages)
@@ -206,7 +202,7 @@ def _masked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     if _has_reader(parameters) and EVERY_TAGGER not in compare.techniques:
         texts += [
             (dataset, "reader", f"data/private/corpora/{dataset}/train.txt", [EVERY_TAGGER])
-            for dataset in _masked_datasets(parameters)
+            for dataset in compare.datasets
         ]
     texts += [
         (dataset, "speech", f"data/private/speech_references/{dataset}.txt", compare.techniques)
@@ -251,13 +247,9 @@ def _has_reader(parameters: Parameters) -> bool:
     return settings is not None and settings.kind == EVERY_TAGGER
 
 
-def _masked_datasets(parameters: Parameters) -> list[str]:
-    return list(parameters.compare.datasets) if parameters.compare.techniques else []
-
-
 def _unmasked(parameters: Parameters) -> Iterator[tuple[str, Entry]]:
     part = "train" if EVERY_TAGGER in parameters.compare.techniques else "reader"
-    for dataset in _masked_datasets(parameters) if _has_reader(parameters) else []:
+    for dataset in parameters.compare.datasets if _has_reader(parameters) else []:
         yield dataset, {"dataset": dataset, "reader": f"{part}/{EVERY_TAGGER}"}
 
 

@@ -1,4 +1,4 @@
-"""A cell of the experiment: one dataset, technique, method, filler and seed, and the options that name it."""
+"""A cell of the experiment: one dataset, technique, method, filler and seed."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,11 +20,6 @@ class Cell:
         ``chat/allow_list/minilm-top_k-1``, ``chat/oracle-1``, ``chat/pretrained``."""
         name = "-".join(str(part) for part in (self.filler, self.method, self.seed) if part is not None)
         return "/".join(part for part in (self.dataset, self.technique, name) if part is not None)
-
-    def labels(self, *left_out: str) -> str:
-        """Its dimensions, in the form of ``--cell``: ``dataset=chat,technique=allow_list``."""
-        found = {name: value for name, value in self.as_dict().items() if value is not None and name not in left_out}
-        return ",".join(f"{name}={value}" for name, value in found.items())
 
     def as_dict(self) -> dict[str, Any]:
         """All five dimensions by name."""
