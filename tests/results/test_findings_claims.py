@@ -180,9 +180,21 @@ def test_the_page_has_every_claim_and_number_and_those_on_unlearning(experiment,
     }
 
 
-def test_a_missing_summary_is_one_line(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "has no rows with the columns of this version"),
+        ("[]", "has no rows with the columns of this version"),
+        ('[{"dataset": "chat"}]', "has no rows with the columns of this version"),
+        (None, "does not exist"),
+    ],
+)
+def test_a_broken_summary_is_one_line(tmp_path, monkeypatch, capsys, text, message):
     monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "results").mkdir()
+        (tmp_path / "results" / "summary.json").write_text(text, encoding="utf-8")
     assert main(["findings"]) == 1
     error = capsys.readouterr().err
-    assert "summary 'results/summary.json' does not exist" in error
+    assert f"summary 'results/summary.json' {message}" in error
     assert error.count("\n") == 1

@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
+from tasks.errors import CorpusError
 from tasks.language_model.settings import EvaluationSettings
 from tasks.records.cells import score_file
 from tasks.results.measures import measure
@@ -29,6 +30,8 @@ _Ratio = tuple[float, float | None, float | None]
 """A ratio and its interval."""
 PERPLEXITIES = {True: "perplexity_known", False: "perplexity"}
 """Columns of perplexities; True: over in-vocabulary words only."""
+_SAME = 1e-6
+"""Scores are rounded to a millionth of a nat a sentence, so that a perplexity from them differs by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Experiment:
         compare with Oracle and Baseline1."""
         self._scores = Path(scores) if scores is not None and Path(scores).is_dir() else None
         self._confidence = evaluation.confidence
+        self._checked = cache(_refuse_other_scores)
         self._compared = cache(partial(_paired_ratio, evaluation))
         self.rows: dict[Condition, list[Row]] = {}
         """The rows of each condition, one a seed."""
@@ -129,7 +133,8 @@ class Experiment:
     ) -> Paired:
         """The ratio of two conditions' perplexities or word error rates (``field``), seed by seed.
 
-        A second condition without a seed is the same for each.
+        A second condition without a seed is the same for each. Raises ``CorpusError`` if the scores are not those of
+        the rows.
         """
         for condition in (first, second):
             if condition not in self.rows:
@@ -153,7 +158,9 @@ class Experiment:
     def _of_seed(self, mine: Row, other: Row, reference: str, field: str) -> _Ratio:
         """The ratio from the scores of sentences; without them from the rows' own numbers and intervals."""
         if self._scores is not None:
-            files = (self._scores / score_file(summarised_cell(row)) for row in (mine, other))
+            files = [self._scores / score_file(summarised_cell(row)) for row in (mine, other)]
+            for path, row in zip(files, (mine, other), strict=True):
+                self._checked(path, row["perplexity"], row["signature"])
             return self._compared(*files, field == PERPLEXITIES[True])
         low, high = mine.get(f"{field.replace('perplexity', f'ratio_to_{reference}')}_ci") or (None, None)
         return mine[field] / other[field], low, high
@@ -164,6 +171,19 @@ def _paired_ratio(evaluation: EvaluationSettings, first: Path, second: Path, kno
 
     resampling = evaluation.bootstrap_samples, evaluation.confidence, evaluation.seed
     return paired_ratios([(first, second)], ["known" if known else "all"], *resampling)[0]
+
+
+def _refuse_other_scores(path: Path, perplexity: float, signature: str | None) -> None:
+    """Refuse scores of another model, so that their perplexity is not the row's."""
+    from tasks.language_model.evaluation.sentence_scores import read_scores
+
+    scores, of_scores = read_scores(path)
+    found = scores.of("all").perplexity
+    if found is None or not math.isclose(found, perplexity, rel_tol=_SAME) or of_scores != signature:
+        raise CorpusError(
+            f"the scores in {str(path)!r} give a perplexity of {found} ({of_scores}), and the summary says "
+            f"{perplexity} ({signature}). They are not of the same evaluation. Run 'palimpsest summarise' again"
+        )
 
 
 def _ratio_of_rates(rows: Sequence[Row], references: Sequence[Row], method: str) -> _Ratio:

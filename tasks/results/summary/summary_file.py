@@ -11,14 +11,21 @@ from tasks.records.cell import Cell
 SUMMARY_FILE = "results/summary.json"
 """Path of the rows of an experiment."""
 _CELL = tuple(Cell.__dataclass_fields__)
+_REQUIRED = {*_CELL, "filler_base", "key", "perplexity", "perplexity_known", "signature"}
 
 
 def read_summary(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of ``summary.json``; ``CorpusError`` if it is missing."""
+    """The rows of ``summary.json``; ``CorpusError`` if it is missing or has no rows with the columns of this version."""
     try:
-        rows: list[dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CorpusError(f"summary {str(path)!r} does not exist; run 'palimpsest summarise' first") from None
+    except (OSError, ValueError):
+        rows = None
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and {*row} >= _REQUIRED for row in rows):
+        raise CorpusError(
+            f"summary {str(path)!r} has no rows with the columns of this version; run 'palimpsest summarise' again"
+        )
     return rows
 
 
