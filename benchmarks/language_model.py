@@ -25,7 +25,7 @@ from benchmarks.frame import Action, check_same, fastest, grown, in_process, row
 from benchmarks.texts import messages, zipf_text
 from tasks.corpora.words import fold, words_of
 from tasks.language_model.encoded_text import encode_text
-from tasks.language_model.ngram.folder import load, save_new
+from tasks.language_model.ngram.folder import load, save_ngrams
 from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import ArchitectureSettings, TrainingSettings
 from tasks.language_model.training import TextBatches
@@ -233,7 +233,7 @@ def _ngram(lines: int) -> list[dict[str, Any]]:
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(word for text in trained for word in text.split())))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
-        save_new(path, estimate(encode_text(trained, vocabulary), 3, len(vocabulary))[0], vocabulary)
+        save_ngrams(path, estimate(encode_text(trained, vocabulary), 3, len(vocabulary))[0], vocabulary)
         (model, loaded), peer = load(path), kenlm.Model(str(path / "generic.arpa"))
         words = sum(len(text.split()) + 1 for text in read)
         ours = -model.mean_loss(encode_text(read, loaded)) / math.log(10)

@@ -6,7 +6,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tasks.language_model.language_models import encode_sentences
-from tasks.language_model.ngram.folder import save_new
+from tasks.language_model.ngram.folder import save_ngrams
 from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import ArchitectureSettings
 from tasks.language_model.transformer.model import TransformerLanguageModel, save_model
@@ -38,7 +38,7 @@ def save_ngram(folder: Path) -> str:
     """A trigram model of ``TEXT``."""
     vocabulary = Vocabulary((*SPECIAL_TOKENS, *WORDS))
     text = encode_sentences([tuple(line.split()) for line in TEXT], vocabulary)
-    save_new(folder, estimate(text, 3, len(vocabulary))[0], vocabulary)
+    save_ngrams(folder, estimate(text, 3, len(vocabulary))[0], vocabulary)
     return str(folder)
 
 

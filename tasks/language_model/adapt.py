@@ -96,7 +96,7 @@ def _adapt(settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: Re
         case NgramAdaptation():
             from tasks.language_model.ngram.stages import adapt as adapt_ngram
 
-            return adapt_ngram(settings.ngram, files, cell)
+            return adapt_ngram(settings.ngram, files)
         case CausalLanguageModelAdaptation():
             from tasks.language_model.causal_lm.stages import adapt as adapt_causal_lm
 

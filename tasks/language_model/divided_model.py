@@ -17,14 +17,11 @@ from tasks.language_model.evaluation.protocol import MarkerRule, Protocol
 from tasks.language_model.language_models import Drawing, LanguageModel, NextWords, Precision, TargetScores, Words
 from tasks.language_model.normalisation import normalise
 from tasks.language_model.opening import open_language_model
-from tasks.parts import PART_LINES, Advance, Work, blocks, computed
+from tasks.parts import PART_LINES, Work, blocks, computed
 from tasks.settings.resources import ResourceSettings
 
 if TYPE_CHECKING:
     from tasks.language_model.causal_lm.next_words import WholeWords
-
-_Scored = tuple[TargetScores, Protocol] | None
-"""Scores and protocol of a part; ``None`` where no line of it has a word."""
 
 
 class DividedModel(LanguageModel):
@@ -92,20 +89,13 @@ class DividedModel(LanguageModel):
         return self.model.sample(drawing)
 
     def _texts(self, markers: MarkerRule) -> Work:
-        model = self.model
-
-        def scored(lines: list[str], advance: Advance) -> _Scored:
-            return model.score_text(lines, markers) if any(map(normalise, lines)) else None
-
-        return scored
+        # A part without a word has no scores.
+        score = self.model.score_text
+        return lambda lines, advance: score(lines, markers) if any(map(normalise, lines)) else None
 
     def _sentences(self) -> Work:
-        model = self.model
-
-        def scored(groups: Sequence[Sequence[Words]], advance: Advance) -> list[np.ndarray]:
-            return model.score_sentences(groups)
-
-        return scored
+        score = self.model.score_sentences
+        return lambda groups, advance: score(groups)
 
 
 def _by_sentences(groups: Iterable[Sequence[Words]]) -> Iterator[list[Sequence[Words]]]:

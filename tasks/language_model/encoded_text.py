@@ -28,11 +28,11 @@ class EncodedText:
     """Start of each sentence in ``tokens``, and the end of the last (int64)."""
     lines: np.ndarray
     """Line number of each sentence, from 1 (int64)."""
-    empty_lines: int
+    empty_lines: int = 0
     """Number of lines left out because they hold no word."""
-    marker_like: int
+    marker_like: int = 0
     """Number of markers found in a text that was read as plain."""
-    markers_are_targets: bool
+    markers_are_targets: bool = True
     """Whether the model predicts markers; False: they are context only."""
     removed_markers: int = 0
     """Number of markers that were removed from their lines."""

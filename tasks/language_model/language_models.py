@@ -163,9 +163,6 @@ def encode_sentences(sentences: Sequence[Words], vocabulary: Vocabulary) -> Enco
         tokens=np.array(tokens, dtype=np.int32),
         offsets=np.concatenate([[0], np.cumsum(lengths)]),
         lines=np.arange(1, len(sentences) + 1),
-        empty_lines=0,
-        marker_like=0,
-        markers_are_targets=True,
     )
 
 

@@ -43,13 +43,8 @@ class MarkedText:
         return np.add.reduceat(self.is_word.astype(np.float64), self.text.offsets[:-1])
 
 
-@dataclass(frozen=True)
-class PlacedBatch:
-    """Windows of one batch and the places of their targets in the text."""
-
-    batch: Batch
-    places: np.ndarray
-    """Index of each target (N,) into the text's ids."""
+PlacedBatch = tuple[Batch, np.ndarray]
+"""Windows of one batch, and the index of each target (N,) into the text's ids."""
 
 
 def batches(marked: MarkedText, maximum_tokens: int, batch_tokens: int, seed: int) -> Iterator[PlacedBatch]:
@@ -59,7 +54,7 @@ def batches(marked: MarkedText, maximum_tokens: int, batch_tokens: int, seed: in
     while True:
         for chosen in shuffled_batches(windows, batch_tokens, seed, epoch):
             batch = make_batch(text, marked.is_target, windows, chosen)
-            yield PlacedBatch(batch, target_places(batch, windows.first[chosen]))
+            yield batch, target_places(batch, windows.first[chosen])
         epoch += 1
 
 

@@ -84,28 +84,24 @@ def read_settings(
 
 
 def checked_content(path: Path, expected: str, thing: str = "model") -> bytes:
-    """The content of a file; raises ``ModelError`` where it is missing or its hash is not the saved one."""
-    content = path.read_bytes() if path.is_file() else None
-    _compare(path, None if content is None else hashlib.sha256(content).hexdigest(), expected, thing)
-    return content or b""
+    """The content of a file, checked as by ``check_file``."""
+    check_file(path, expected, thing)
+    return path.read_bytes()
 
 
-def check_file(path: Path, expected: str) -> None:
-    """Check the hash of a file without returning its content; raises ``ModelError`` as ``checked_content`` does."""
-    _compare(path, hash_of_file(path) if path.is_file() else None, expected, "model")
+def check_file(path: Path, expected: str, thing: str = "model") -> None:
+    """Raise ``ModelError`` where a file is missing or its hash is not the saved one."""
+    if not path.is_file():
+        raise ModelError(f"{thing} folder {str(path.parent)!r} holds no {path.name!r}; make it or fetch it again")
+    found = hash_of_file(path)
+    if found != expected:
+        raise ModelError(
+            f"{thing} {str(path)!r} is damaged or belongs to another {thing}: its hash is {found[:12]}, the {thing} "
+            f"was saved with {expected[:12]}; make the {thing} again or fetch it again"
+        )
 
 
 def hash_of_file(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _compare(path: Path, found: str | None, expected: str, thing: str) -> None:
-    if found is None:
-        raise ModelError(f"{thing} folder {str(path.parent)!r} holds no {path.name!r}; make it or fetch it again")
-    if found != expected:
-        raise ModelError(
-            f"{thing} {str(path)!r} is damaged or belongs to another {thing}: its hash is {found[:12]}, the {thing} "
-            f"was saved with {expected[:12]}; make the {thing} again or fetch it again"
-        )

@@ -14,7 +14,6 @@ from tasks.corpora.text_lines import read_lines
 from tasks.corpora.word_counts import read_word_counts
 from tasks.errors import CorpusError, ModelError, ParameterError
 from tasks.files.atomic_file import atomic_writer
-from tasks.language_model.model_folder import VOCABULARY
 from tasks.language_model.normalisation import normalise
 
 PADDING, UNKNOWN, SENTENCE_START, SENTENCE_END = "<pad>", "<unk>", "<s>", "</s>"
@@ -97,15 +96,3 @@ def read_vocabulary(path: str | Path) -> Vocabulary:
             f"({', '.join(SPECIAL_TOKENS[:5])}, ...); make it with 'palimpsest vocabulary'"
         )
     return Vocabulary(tokens)
-
-
-def checked_vocabulary(folder: Path, expected: str) -> Vocabulary:
-    """Read a model folder's vocabulary; raises ``ModelError`` where its hash is not the saved one."""
-    path = folder / VOCABULARY
-    vocabulary = read_vocabulary(path)
-    if vocabulary.hash != expected:
-        raise ModelError(
-            f"model {str(path)!r} is another model's: its hash is {vocabulary.hash[:12]}, the model was saved with "
-            f"{expected[:12]}; make the model again or fetch it again"
-        )
-    return vocabulary

@@ -47,11 +47,11 @@ def gradient_steps(
         if forgetting is not None:
             yield forgetting(model, forget)
         if method.retain_weight:
-            batch = next(retain).batch
+            batch, _ = next(retain)
             loss = mean_loss(model, batch) if method.retain == "loss" else _divergence(request.start, model, batch)
             yield method.retain_weight * loss
         if method.refilled_weight:
-            yield method.refilled_weight * mean_loss(model, next(refilled).batch)
+            yield method.refilled_weight * mean_loss(model, next(refilled)[0])
 
     for step in trained_steps(model, losses, method.learning_rate, int(method.steps[-1])):
         if step in method.steps:
@@ -64,7 +64,7 @@ def trained_on(
     """A copy of a model after this many steps of ordinary training."""
     model = start.copy()
     drawn = batches(marked, model.longest, batch_tokens, seed)
-    for _ in trained_steps(model, lambda: iter([mean_loss(model, next(drawn).batch)]), learning_rate, steps):
+    for _ in trained_steps(model, lambda: iter([mean_loss(model, next(drawn)[0])]), learning_rate, steps):
         pass
     return model
 
@@ -112,7 +112,7 @@ def after_attack(
     loss: Forgetting, model: Learner, drawn: Iterator[PlacedBatch], learning_rate: float, steps: int
 ) -> Tensor:
     """A loss of the model with the gradient that ``loss`` has after an attack: training on another batch."""
-    attacked, known = model.copy(), next(drawn).batch
+    attacked, (known, _) = model.copy(), next(drawn)
     for _ in trained_steps(attacked, lambda: iter([mean_loss(attacked, known)]), learning_rate, steps):
         pass
     attacked.network.zero_grad()

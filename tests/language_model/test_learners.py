@@ -36,7 +36,7 @@ def test_joined_and_steered_models_say_what_their_formulas_say(make):
     """The weighted sum of what each says; the last hidden states moved by ``up`` of ``down`` of themselves."""
     one, other = make(1), make(2)
     marked = one.encode(LINES)
-    batch = next(batches(marked, one.longest, 10_000, 1)).batch
+    batch, _ = next(batches(marked, one.longest, 10_000, 1))
 
     def said(learner):
         with torch.no_grad():

@@ -162,7 +162,7 @@ def test_words_lines_and_switches_by_hand():
     known = np.ones(len(places), dtype=bool)
     known[0] = False
     groups = language_groups(places, known, reference_text_of(lines, "text"), ["en", "es"])
-    found = {name: (sums.total.targets, sums.total.log_probability) for name, sums in groups.items()}
+    found = {name: (sums.count, sums.sum) for name, sums in groups.items()}
     behind = [f"{number} word{'s' * (number > 1)}" for number in range(1, 6)]
     assert found == {
         "en": (7 + 11, sum(range(1, 8)) + sum(range(11))),

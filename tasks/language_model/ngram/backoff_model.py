@@ -4,7 +4,7 @@ Expectation-maximisation finds the mixture weights under which held-out text is 
 The models remain separate, since a single back-off model cannot represent their mixture exactly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -44,22 +44,11 @@ class BackoffModel:
 
         ``tokens`` (N,) holds sentences one after the other, ``offsets`` the start of each and the end of the last.
         """
-        tokens = tokens.astype(np.int64)
-        place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
-        index = tokens  # entry of the current order that ends at each position, -1 for none
         result = self.orders[0].log_probability[tokens]
-        for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
-            if not len(higher.keys):
-                break
-            # Entry of the order below that ends before each position, or -1.
-            before = np.concatenate([[-1], index[:-1]])
-            ends = np.flatnonzero((place >= length - 1) & (before >= 0))
-            found = find(higher.keys, before[ends] * self.vocabulary_size + tokens[ends])
-            backed_off = result[ends] + lower.log_backoff[before[ends]]
+        for (lower, higher), ends, contexts, found in self._entries(tokens, offsets):
+            backed_off = result[ends] + lower.log_backoff[contexts]
             result[ends] = np.where(found >= 0, higher.log_probability[found], backed_off)
-            index = np.full(len(tokens), -1, dtype=np.int64)
-            index[ends] = found
-        result[place == 0] = 0.0
+        result[offsets[:-1]] = 0.0
         return result
 
     def class_probabilities(self, tokens: np.ndarray, offsets: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -67,28 +56,39 @@ class BackoffModel:
 
         ``classes`` (V, C): share of each class in each word; ``tokens`` and ``offsets`` as in ``log_probabilities``.
         """
-        tokens = tokens.astype(np.int64)
-        place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
         of_context = np.exp(self.orders[0].log_probability)[None] @ classes  # (1, C): nothing before
-        result, index = np.repeat(of_context, len(tokens), axis=0), tokens
+        result = np.repeat(of_context, len(tokens), axis=0)
         shorter = np.zeros(self.vocabulary_size, dtype=np.int64)  # index of each context without its first word
-        for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
-            if not len(higher.keys):
-                break
+        for (lower, higher), ends, of_ends, _ in self._entries(tokens, offsets):
             contexts, words = np.divmod(higher.keys, self.vocabulary_size)
-            suffixes = words if length == 2 else find(lower.keys, shorter[contexts] * self.vocabulary_size + words)
+            is_first = lower is self.orders[0]
+            suffixes = words if is_first else find(lower.keys, shorter[contexts] * self.vocabulary_size + words)
             backoff = np.exp(lower.log_backoff)
             more = np.exp(higher.log_probability) - backoff[contexts] * np.exp(lower.log_probability[suffixes])
             of_context = backoff[:, None] * of_context[shorter]
             for number, share in enumerate(classes[words].T):
                 of_context[:, number] += np.bincount(contexts, more * share, len(of_context))
             shorter = suffixes
+            result[ends] = of_context[of_ends]
+        return result
+
+    def _entries(
+        self, tokens: np.ndarray, offsets: np.ndarray
+    ) -> Iterator[tuple[tuple[BackoffOrder, BackoffOrder], np.ndarray, np.ndarray, np.ndarray]]:
+        """For each order from 2 on, with the order below: the places (E,) of ids after a known context, the entry of
+        this context in the order below (E,), and the entry that ends at the id (E,), -1 where it is missing."""
+        tokens = tokens.astype(np.int64)
+        place = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
+        index = tokens  # entry of the current order that ends at each place, -1 for none
+        for length, (lower, higher) in enumerate(pairwise(self.orders), start=2):
+            if not len(higher.keys):
+                return
             before = np.concatenate([[-1], index[:-1]])
             ends = np.flatnonzero((place >= length - 1) & (before >= 0))
-            result[ends] = of_context[before[ends]]
+            found = find(higher.keys, before[ends] * self.vocabulary_size + tokens[ends])
+            yield (lower, higher), ends, before[ends], found
             index = np.full(len(tokens), -1, dtype=np.int64)
-            index[ends] = find(higher.keys, before[ends] * self.vocabulary_size + tokens[ends])
-        return result
+            index[ends] = found
 
 
 def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:

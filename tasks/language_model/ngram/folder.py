@@ -33,7 +33,7 @@ from tasks.language_model.model_folder import (
 )
 from tasks.language_model.ngram.backoff_model import BackoffModel, BackoffOrder, NgramMixture, find
 from tasks.language_model.settings import Kind
-from tasks.language_model.vocabulary import START_ID, Vocabulary, checked_vocabulary
+from tasks.language_model.vocabulary import START_ID, Vocabulary, read_vocabulary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,53 +144,43 @@ FORMAT = 1
 _NAMES = ("generic.arpa", "adapted.arpa")
 
 
-def save_new(
-    folder: str | Path, model: BackoffModel, vocabulary: Vocabulary, languages: LanguageFactors | None = None
-) -> None:
-    """Write a folder with one model; an earlier folder is unchanged until the new one is complete."""
-    check_replaceable(folder)
-    with atomic_folder(folder, private=True) as fresh:
-        write_arpa(fresh / _NAMES[0], model, vocabulary)
-        _finish(fresh, [(_NAMES[0], 1.0)], vocabulary, languages)
-
-
-def save_adapted(
+def save_ngrams(
     folder: str | Path,
-    base: str | Path,
     model: BackoffModel,
-    weight: float,
     vocabulary: Vocabulary,
     languages: LanguageFactors | None = None,
+    base: str | Path | None = None,
+    weight: float = 1.0,
 ) -> None:
-    """Write a folder with the models of ``base`` and one more, which has this ``weight`` in the mixture."""
+    """Write a folder with one model; an earlier folder is unchanged until the new one is complete.
+
+    With ``base``, the folder also has the models of that folder, and the new one has this ``weight`` in the mixture.
+    """
     check_replaceable(folder)
     with atomic_folder(folder, private=True) as fresh:
         parts = []
-        for name, earlier in _parts(Path(base))[0]:
-            shutil.copyfile(Path(base) / name, fresh / name)
+        for name, earlier in _parts(Path(base))[0] if base else ():
+            shutil.copyfile(Path(base or "", name), fresh / name)
             (fresh / name).chmod(PRIVATE_MODE)
             parts.append((name, earlier * (1 - weight)))
-        name = _NAMES[1] if len(parts) == 1 else f"adapted-{len(parts)}.arpa"
+        name = _NAMES[len(parts)] if len(parts) < len(_NAMES) else f"adapted-{len(parts)}.arpa"
         write_arpa(fresh / name, model, vocabulary)
-        _finish(fresh, [*parts, (name, weight)], vocabulary, languages)
-
-
-def _finish(
-    fresh: Path, parts: list[tuple[str, float]], vocabulary: Vocabulary, languages: LanguageFactors | None
-) -> None:
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "kind": KIND,
-        "vocabulary": vocabulary.hash,
-        "models": [{"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts],
-        "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
-    }
-    document |= write_factors(fresh, languages)
-    if languages is not None:
-        document["files"].append(LANGUAGES)
-    vocabulary.write(fresh / VOCABULARY, private=True)
-    with atomic_writer(fresh / SETTINGS, private=True) as stream:
-        stream.write(json.dumps(document, indent=2) + "\n")
+        parts.append((name, weight))
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "kind": KIND,
+            "vocabulary": vocabulary.hash,
+            "models": [
+                {"file": name, "weight": weight, "sha256": hash_of_file(fresh / name)} for name, weight in parts
+            ],
+            "files": sorted([VOCABULARY, SETTINGS, *(name for name, _ in parts)]),
+        }
+        document |= write_factors(fresh, languages)
+        if languages is not None:
+            document["files"].append(LANGUAGES)
+        vocabulary.write(fresh / VOCABULARY, private=True)
+        with atomic_writer(fresh / SETTINGS, private=True) as stream:
+            stream.write(json.dumps(document, indent=2) + "\n")
 
 
 def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
@@ -200,7 +190,8 @@ def load(folder: str | Path) -> tuple[NgramMixture, Vocabulary]:
     """
     folder = Path(folder)
     parts, expected = _parts(folder)
-    vocabulary = checked_vocabulary(folder, expected)
+    check_file(folder / VOCABULARY, expected)
+    vocabulary = read_vocabulary(folder / VOCABULARY)
     models = [read_arpa(folder / name, vocabulary) for name, _ in parts]
     languages = read_factors(folder, read_settings(folder, KIND, FORMAT, []))
     return NgramMixture(models, [weight for _, weight in parts], languages), vocabulary

@@ -50,47 +50,24 @@ class NgramNextWord:
     """See ``NextWords``; scores are whole distributions."""
 
     def __init__(self, mixture: NgramMixture, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-        used = [(model, weight) for model, weight in zip(mixture.models, mixture.weights, strict=True) if weight > 0]
-        self._models, self._weights = [model for model, _ in used], [weight for _, weight in used]
-        self._languages = mixture.languages
+        self.vocabulary, self._mixture, self._languages = vocabulary, mixture, mixture.languages
 
     def start(self, columns: np.ndarray) -> None:
         """Forget all histories."""
         self._columns = columns
         self._histories = SequenceTree(len(self.vocabulary))
-        # By history and model: the entry of each order that the history ends in, or -1.
-        self._entries = [[self._first(model) for model in self._models]]
         # By history, q of the next language (K,).
         self._expected = [] if self._languages is None else [self._languages.first]
-
-    @staticmethod
-    def _first(model: BackoffModel) -> np.ndarray:
-        entries = np.full(max(model.order - 1, 1), -1, dtype=np.int64)
-        entries[0] = START_ID
-        return entries
 
     def extend(self, histories: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The histories with one more word (N,)."""
         found, before = self._histories.children(histories, words)
-        for history in range(before, self._histories.size):
-            parent, word = int(self._histories.parent[history]), int(self._histories.unit[history])
-            self._entries.append(
-                [self._next(*pair, word) for pair in zip(self._models, self._entries[parent], strict=True)]
-            )
-            if self._languages is not None:
-                self._expected.append(self._languages.step(self._expected[parent][None], np.array([word]))[0])
+        if self._languages is not None:
+            for history in range(before, self._histories.size):
+                expected = self._expected[int(self._histories.parent[history])]
+                word = self._histories.unit[history : history + 1]
+                self._expected.append(self._languages.step(expected[None], word)[0])
         return found
-
-    @staticmethod
-    def _next(model: BackoffModel, before: np.ndarray, word: int) -> np.ndarray:
-        entries = np.full_like(before, -1)
-        entries[0] = word
-        for place, table in enumerate(model.orders[1:-1]):
-            if before[place] >= 0 and len(table.keys):
-                wanted = np.array([before[place] * model.vocabulary_size + word])
-                entries[place + 1] = find(table.keys, wanted)[0]
-        return entries
 
     def read(self, histories: np.ndarray) -> None:
         """Do nothing: histories share no computation."""
@@ -102,9 +79,11 @@ class NgramNextWord:
 
         found = torch.empty(len(histories), len(self._columns))
         for row, history in enumerate(histories.tolist()):
+            words = START_ID, *self._histories.sequence(history)
             mixed = np.zeros(len(self.vocabulary))
-            for model, weight, entries in zip(self._models, self._weights, self._entries[history], strict=True):
-                mixed += weight * np.exp(_distribution(model, entries))
+            for model, weight in zip(self._mixture.models, self._mixture.weights, strict=True):
+                if weight > 0:
+                    mixed += weight * np.exp(_distribution(model, words))
             if self._languages is not None:
                 mixed *= self._languages.factor_of_words(self._expected[history], mixed)
             with np.errstate(divide="ignore"):
@@ -112,13 +91,24 @@ class NgramNextWord:
         return found
 
 
-def _distribution(model: BackoffModel, entries: np.ndarray) -> np.ndarray:
-    """Log-probabilities (V,) of every word after a history that ends in these entries."""
+def _distribution(model: BackoffModel, words: Sequence[int]) -> np.ndarray:
+    """Log-probabilities (V,) of every word after these words of a sentence, of which ``<s>`` is the first."""
     result = model.orders[0].log_probability.copy()
-    for entry, (lower, higher) in zip(entries.tolist(), pairwise(model.orders), strict=False):
+    for length, (lower, higher) in enumerate(pairwise(model.orders[: len(words) + 1]), start=1):
+        entry = _entry(model, words[-length:])
         if entry < 0 or not len(higher.keys):
             continue
         result += lower.log_backoff[entry]
         begin, end = np.searchsorted(higher.keys, [entry * model.vocabulary_size, (entry + 1) * model.vocabulary_size])
         result[higher.keys[begin:end] - entry * model.vocabulary_size] = higher.log_probability[begin:end]
     return result
+
+
+def _entry(model: BackoffModel, words: Sequence[int]) -> int:
+    """The index of an n-gram in the table of its order; -1 where it is missing."""
+    entry = words[0]
+    for table, word in zip(model.orders[1:], words[1:], strict=False):
+        if entry < 0 or not len(table.keys):
+            return -1
+        entry = int(find(table.keys, np.array([entry * model.vocabulary_size + word]))[0])
+    return entry

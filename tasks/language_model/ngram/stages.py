@@ -7,7 +7,6 @@ one that the Transformer is validated on, so one number is learned from private 
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from typing import TYPE_CHECKING
@@ -17,11 +16,10 @@ from tasks.language_model.encoded_text import EncodedText, encode_text, warn_of_
 from tasks.language_model.language_factors import exponents_of, factors_of
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.ngram.backoff_model import BackoffModel, NgramMixture, weight_of_first
-from tasks.language_model.ngram.folder import load, save_adapted, save_new
-from tasks.language_model.ngram.kneser_ney import Discounts, estimate
+from tasks.language_model.ngram.folder import load, save_ngrams
+from tasks.language_model.ngram.kneser_ney import estimate
 from tasks.language_model.settings import NgramSettings
 from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
-from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
 
 if TYPE_CHECKING:
@@ -35,46 +33,74 @@ def pretrain(
     check_replaceable(output)
     vocabulary = read_vocabulary(vocabulary_path)
     text = encode_text(text_path, vocabulary)
-    valid = encode_text(valid_path, vocabulary) if valid_path else None
-    started = time.perf_counter()
-    model, discounts = estimate(text, settings.order, len(vocabulary))
-    mixture = NgramMixture([model], [1.0])
-    languages = factors_of(settings.languages, text, valid, vocabulary, mixture.class_probabilities)
-    mixture = replace(mixture, languages=languages)
-    seconds = time.perf_counter() - started
-    save_new(output, model, vocabulary, languages)
-    loss = mixture.mean_loss(valid) if valid else None
-    report = _report(model, discounts, text, vocabulary, seconds)
-    report.measure(curve=_curve([loss]), **exponents_of(languages))
-    _say("pretrain", output, model, text, [loss], None)
-    return report
+    return _trained("pretrain", settings, vocabulary, text, valid_path, output)
 
 
-def adapt(settings: NgramSettings, files: "AdaptFiles", cell: Cell) -> Report:
+def adapt(settings: NgramSettings, files: "AdaptFiles") -> Report:
     """Estimate a model of the text, mix it with the model of ``--model``, write both, and print one line of results.
 
     Raises ``ParameterError`` where neither a setting nor a validation text gives the weight.
     """
     check_replaceable(files.output)
-    markers = files.markers
     base, vocabulary = load(files.model)
-    text = encode_text(files.input, vocabulary, markers)
-    valid = encode_text(files.valid, vocabulary) if files.valid else None
+    text = encode_text(files.input, vocabulary, files.markers)
+    report = _trained("adapt", settings, vocabulary, text, files.valid, files.output, (base, files))
+    warn_of_markers(report, text.marker_like)
+    return report
+
+
+def _trained(
+    name: str,
+    settings: NgramSettings,
+    vocabulary: Vocabulary,
+    text: EncodedText,
+    valid_path: str | None,
+    output: str,
+    adapted: "tuple[NgramMixture, AdaptFiles] | None" = None,
+) -> Report:
+    """Estimate a model, write its folder, and print one line of results; an ``adapted`` base is mixed with it."""
+    valid = encode_text(valid_path, vocabulary) if valid_path else None
     started = time.perf_counter()
     model, discounts = estimate(text, settings.order, len(vocabulary))
-    # The base's languages belong to another text, so an adapted model counts its own, or has none.
-    weight, rounds = _weight(settings, model, replace(base, languages=None), valid)
-    mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
+    base, mixture, weight, said = None, NgramMixture([model], [1.0]), 1.0, ""
+    of_mixture: dict[str, object] = {}
+    if adapted is not None:
+        base, files = adapted
+        # The base's languages belong to another text, so an adapted model counts its own, or has none.
+        weight, rounds = _weight(settings, model, replace(base, languages=None), valid)
+        mixture = NgramMixture([*base.models, model], [*(w * (1 - weight) for w in base.weights), weight])
+        of_mixture = {"marker_use": files.markers, "generic_weight": 1 - weight, "weight_rounds": rounds}
+        said = f", generic weight {1 - weight:.3f}"
     languages = factors_of(settings.languages, text, valid, vocabulary, mixture.class_probabilities)
     mixture = replace(mixture, languages=languages)
     seconds = time.perf_counter() - started
-    save_adapted(files.output, files.model, model, weight, vocabulary, languages)
-    losses = [None, None] if valid is None else [base.mean_loss(valid), mixture.mean_loss(valid)]
-    report = _report(model, discounts, text, vocabulary, seconds)
-    report.measure(marker_use=markers, generic_weight=1 - weight, weight_rounds=rounds, curve=_curve(losses))
-    report.measure(**exponents_of(languages))
-    _say("adapt", files.output, model, text, losses, 1 - weight)
-    warn_of_markers(report, text.marker_like)
+    save_ngrams(output, model, vocabulary, languages, adapted and adapted[1].model, weight)
+    losses = [] if valid is None else [each.mean_loss(valid) for each in (base, mixture) if each is not None]
+    report = Report().measure(
+        order=model.order,
+        ngrams={str(length): len(order.keys) for length, order in enumerate(model.orders, start=1)},
+        discounts={str(length): list(found.values) for length, found in enumerate(discounts, start=1)},
+        train_seconds=round(seconds, 3),
+        tokens=int(text.is_target().sum()),
+        vocabulary_size=len(vocabulary),
+        vocabulary_hash=vocabulary.hash,
+        **text.counts(),
+        **of_mixture,
+        curve=[{"step": step, "epoch": float(step), "valid_loss": loss} for step, loss in enumerate(losses)],
+        **exponents_of(languages),
+    )
+    fallen_back = [str(length) for length, found in enumerate(discounts, start=1) if not found.estimated]
+    if fallen_back:
+        report.warn(
+            f"the text is too small to estimate the discounts of order {', '.join(fallen_back)}; fixed ones were used"
+        )
+    if losses:
+        said += f"; valid perplexity {' -> '.join(f'{exp(loss):.1f}' for loss in losses)}"
+    print(
+        f"{name}: {text.sentences:,} sentences, {sum(len(order.keys) for order in model.orders):,} n-grams of up to "
+        f"{model.order} words{said}; model in {output}",
+        file=sys.stderr,
+    )
     return report
 
 
@@ -90,53 +116,3 @@ def _weight(
             "ngram.generic_weight or --valid"
         )
     return weight_of_first(model, base, valid)
-
-
-def _curve(losses: Sequence[float | None]) -> list[dict[str, float]]:
-    """The losses before and after as a curve of two points."""
-    return [
-        {"step": step, "epoch": float(step), "valid_loss": loss} for step, loss in enumerate(losses) if loss is not None
-    ]
-
-
-def _report(
-    model: BackoffModel,
-    discounts: Sequence[Discounts],
-    text: EncodedText,
-    vocabulary: Vocabulary,
-    seconds: float,
-) -> Report:
-    report = Report().measure(
-        order=model.order,
-        ngrams={str(length): len(order.keys) for length, order in enumerate(model.orders, start=1)},
-        discounts={str(length): list(found.values) for length, found in enumerate(discounts, start=1)},
-        train_seconds=round(seconds, 3),
-        tokens=int(text.is_target().sum()),
-        vocabulary_size=len(vocabulary),
-        vocabulary_hash=vocabulary.hash,
-        **text.counts(),
-    )
-    fallen_back = [str(length) for length, found in enumerate(discounts, start=1) if not found.estimated]
-    if fallen_back:
-        report.warn(
-            f"the text is too small to estimate the discounts of order {', '.join(fallen_back)}; fixed ones were used"
-        )
-    return report
-
-
-def _say(
-    name: str,
-    output: str,
-    model: BackoffModel,
-    text: EncodedText,
-    losses: Sequence[float | None],
-    generic_weight: float | None,
-) -> None:
-    shown = [f"{exp(loss):.1f}" for loss in losses if loss is not None]
-    valid = f"; valid perplexity {' -> '.join(shown)}" if shown else ""
-    mixed = "" if generic_weight is None else f", generic weight {generic_weight:.3f}"
-    print(
-        f"{name}: {text.sentences:,} sentences, {sum(len(order.keys) for order in model.orders):,} n-grams of up to "
-        f"{model.order} words{mixed}{valid}; model in {output}",
-        file=sys.stderr,
-    )

@@ -28,6 +28,7 @@ from tasks.language_model.model_folder import (
     SETTINGS,
     VOCABULARY,
     WEIGHTS,
+    check_file,
     check_replaceable,
     checked_content,
     read_settings,
@@ -40,7 +41,7 @@ from tasks.language_model.transformer.languages_and_positions import (
     Turns,
     turned,
 )
-from tasks.language_model.vocabulary import Vocabulary, checked_vocabulary
+from tasks.language_model.vocabulary import Vocabulary, read_vocabulary
 from tasks.settings.checks import as_plain, check_settings
 
 _INITIAL_DEVIATION = 0.02
@@ -253,7 +254,8 @@ def load_model(folder: str | Path) -> tuple[TransformerLanguageModel, Vocabulary
     """
     folder = Path(folder)
     document = read_settings(folder, KIND, FORMAT, ["architecture", "vocabulary", "weights"])
-    vocabulary = checked_vocabulary(folder, document["vocabulary"])
+    check_file(folder / VOCABULARY, document["vocabulary"])
+    vocabulary = read_vocabulary(folder / VOCABULARY)
     weights = checked_content(folder / WEIGHTS, document["weights"])
     architecture = check_settings(ArchitectureSettings, document["architecture"], f"{folder / SETTINGS}: architecture")
     model = TransformerLanguageModel(architecture, len(vocabulary))

@@ -1,8 +1,7 @@
 """``WordTransformer``: the word-level Transformer as a language model; shared prefixes are computed once."""
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -38,11 +37,7 @@ _MARKER_IDS = slice(SPECIAL_TOKENS.index(MARKERS[0]), SPECIAL_TOKENS.index(MARKE
 
 
 class WordTransformer(Learner):
-    """The word-level Transformer with its vocabulary.
-
-    Arithmetic of scores is float32. Every sentence is read without earlier ones, also by a model that was trained on
-    running text.
-    """
+    """The word-level Transformer with its vocabulary. Arithmetic of scores is float32."""
 
     def __init__(self, network: TransformerLanguageModel, vocabulary: Vocabulary) -> None:
         self.network, self.vocabulary = network.eval(), vocabulary
@@ -75,8 +70,7 @@ class WordTransformer(Learner):
 
         def scores_alone(long: list[tuple[int, int]]) -> np.ndarray:
             text = encode_sentences([groups[number][place] for number, place in long], self.vocabulary)
-            with _sentence_by_sentence(model):
-                return sentence_sums(self.score_targets(text).log_probability, text)
+            return sentence_sums(self.score_targets(text).log_probability, text)
 
         with laid_out_layers(model, BATCH_NODES):
             return score_groups(
@@ -207,14 +201,3 @@ def _log_probabilities(hidden: Tensor, projection: Tensor, places: Tensor, targe
     states = hidden[used]  # (N, D)
     normalisers = (states * projection[some]).sum(1) - scores_of(states, projection, some)  # (N,)
     return (states[number] * projection[targets]).sum(1) - normalisers[number]
-
-
-@contextmanager
-def _sentence_by_sentence(model: TransformerLanguageModel) -> Iterator[None]:
-    """Make a model of running text read single sentences inside the block."""
-    architecture = model.architecture
-    model.architecture = architecture.model_copy(update={"context": "sentence"})
-    try:
-        yield
-    finally:
-        model.architecture = architecture

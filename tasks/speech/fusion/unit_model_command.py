@@ -72,7 +72,7 @@ def unit_language_model(
         )
     from tasks.language_model.model_folder import check_replaceable
     from tasks.language_model.ngram.backoff_model import NgramMixture
-    from tasks.language_model.ngram.folder import save_new
+    from tasks.language_model.ngram.folder import save_ngrams
     from tasks.language_model.ngram.kneser_ney import estimate
     from tasks.speech.fusion.unit_scorers import encode_units, unit_vocabulary
     from tasks.speech.recogniser.folder import load_recogniser
@@ -82,7 +82,7 @@ def unit_language_model(
     vocabulary, text = unit_vocabulary(units.pieces), encode_units(files.input, units)
     valid = encode_units(files.valid, units) if files.valid else None
     model, _ = estimate(text, order, len(vocabulary))
-    save_new(files.output, model, vocabulary)
+    save_ngrams(files.output, model, vocabulary)
     loss = NgramMixture([model], [1.0]).mean_loss(valid) if valid else None
     print(
         f"unit-language-model: order {order} over {len(units.pieces)} units, from {text.words:,} units of "

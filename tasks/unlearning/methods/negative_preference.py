@@ -56,9 +56,9 @@ class NegativePreference(GradientMethod):
         before = request.start.log_probabilities(request.forget)
 
         def loss(model: "Learner", drawn: "PlacedBatch") -> "Tensor":
-            batch = drawn.batch
+            batch, places = drawn
             own = model.log_probability(batch)
-            weights = self.weights(own, torch.from_numpy(before[drawn.places]).to(own), batch.rows.to(own.device))
+            weights = self.weights(own, torch.from_numpy(before[places]).to(own), batch.rows.to(own.device))
             return model.loss(batch, weights.to(own)) / len(batch.targets)
 
         def of_step(model: "Learner", drawn: "Iterator[PlacedBatch]") -> "Tensor":

@@ -51,13 +51,13 @@ class Steering(UnlearningMethod):
         model = request.start
         drawn = batches(request.forget, model.longest, self.batch_tokens, request.seed)
         with torch.no_grad():
-            width = model.states(next(drawn).batch).shape[1]
+            width = model.states(next(drawn)[0]).shape[1]
         generator = torch.Generator().manual_seed(request.seed)
         down = Parameter(_DEVIATION * torch.randn(width, self.rank, generator=generator))
         up = Parameter(torch.zeros(self.rank, width))
 
         def losses() -> "Iterator[Tensor]":
-            batch = next(drawn).batch
+            batch, _ = next(drawn)
             with torch.no_grad():
                 states = model.states(batch).float()
             yield cross_entropy(model.scores_of(states + (states @ down) @ up), batch.targets)
