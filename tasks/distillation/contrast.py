@@ -39,13 +39,10 @@ class ContrastedWords:
 
     def __init__(self, weighted: Sequence[Weighted]) -> None:
         """``weighted``: word models with their weights."""
-        from tasks.language_model.transformer.next_words import TransformerNextWord
-
         self._models: list[tuple[NextWords, Weighted]] = []
         for each in weighted:
             assert isinstance(each.model, WordTransformer), "models of one contrast are of one kind"
-            own = each.model.copy()
-            self._models.append((TransformerNextWord(own.network, own.vocabulary), each))
+            self._models.append((each.model.copy().next_words(), each))
         self.vocabulary = self._models[0][0].vocabulary
 
     def start(self, columns: np.ndarray) -> None:

@@ -31,13 +31,7 @@ from tasks.corpora.text_lines import read_lines, refuse_empty
 from tasks.corpora.words import lines_found
 from tasks.errors import ModelError
 from tasks.language_model.model_folder import kind_of_model
-from tasks.language_model.settings import (
-    AdaptSettings,
-    CausalLanguageModelAdaptation,
-    MarkerUse,
-    NgramAdaptation,
-    TransformerAdaptation,
-)
+from tasks.language_model.settings import AdaptSettings, CausalStage, MarkerUse, NgramStage, TransformerAdaptation
 from tasks.options import READ, READ_MODEL
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -45,8 +39,6 @@ from tasks.settings.resources import ResourceSettings
 from tasks.training.stage import NO_CURVE, Curve, TrainedFolder, TrainingCommand
 
 SUMMARY = "train a language model further on raw, masked or filled text"
-
-AnyAdaptation = TransformerAdaptation | NgramAdaptation | CausalLanguageModelAdaptation
 
 
 class AdaptFiles(TrainedFolder):
@@ -67,7 +59,7 @@ class AdaptFiles(TrainedFolder):
 
 
 def adapt(
-    settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
+    settings: AdaptSettings, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
 ) -> Report:
     """Read a model, train it further and write it to the output folder.
 
@@ -91,13 +83,13 @@ def adapt(
     return report
 
 
-def _adapt(settings: AnyAdaptation, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve) -> Report:
+def _adapt(settings: AdaptSettings, files: AdaptFiles, cell: Cell, resources: ResourceSettings, curve: Curve) -> Report:
     match settings:
-        case NgramAdaptation():
+        case NgramStage():
             from tasks.language_model.ngram.stages import adapt as adapt_ngram
 
             return adapt_ngram(settings.ngram, files)
-        case CausalLanguageModelAdaptation():
+        case CausalStage():
             from tasks.language_model.causal_lm.stages import adapt as adapt_causal_lm
 
             return adapt_causal_lm(settings, files, cell, resources, curve)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tasks.corpora.text_lines import refuse_empty
 from tasks.errors import ParameterError
-from tasks.language_model.settings import CausalPretraining, NgramPretraining, PretrainSettings, TransformerPretraining
+from tasks.language_model.settings import CausalStage, NgramStage, PretrainSettings
 from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from tasks.language_model.vocabulary import Vocabulary
 
 SUMMARY = "train a language model on generic text"
-
-AnyPretraining = TransformerPretraining | NgramPretraining | CausalPretraining
 
 
 class PretrainFiles(TrainedFolder):
@@ -51,13 +49,13 @@ class PretrainFiles(TrainedFolder):
 
 
 def pretrain(
-    settings: AnyPretraining, files: PretrainFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
+    settings: PretrainSettings, files: PretrainFiles, cell: Cell, resources: ResourceSettings, curve: Curve = NO_CURVE
 ) -> Report:
     """Initialise a model, train it and write it; or make a model of another kind.
 
     Raises ``ParameterError`` where a required text or vocabulary is missing.
     """
-    if isinstance(settings, CausalPretraining):
+    if isinstance(settings, CausalStage):
         from tasks.language_model.causal_lm.stages import pretrain as pretrain_causal_lm
 
         return pretrain_causal_lm(settings.causal_lm, files, resources)
@@ -65,7 +63,7 @@ def pretrain(
     if text is None or vocabulary_path is None:
         raise ParameterError(f"a model of kind {settings.kind!r} learns from a text; give --input and --vocabulary")
     refuse_empty(text)
-    if isinstance(settings, NgramPretraining):
+    if isinstance(settings, NgramStage):
         from tasks.language_model.ngram.stages import pretrain as pretrain_ngram
 
         return pretrain_ngram(settings.ngram, text, vocabulary_path, files.valid, files.output)

@@ -268,21 +268,23 @@ class TransformerPretraining(Settings):
     transformer: TransformerSettings = Field(default=TransformerSettings(), exclude_if=_says_nothing)
 
 
-class NgramPretraining(Settings):
-    """Settings that ``pretrain`` reads for an n-gram model."""
+class NgramStage(Settings):
+    """Settings that ``pretrain`` and ``adapt`` read for an n-gram model."""
 
     kind: Literal["ngram"] = "ngram"
     ngram: NgramSettings = NgramSettings()
+    goes_by_valid: ClassVar[bool] = True
 
 
-class CausalPretraining(Settings):
-    """Settings that ``pretrain`` reads for a causal language model."""
+class CausalStage(Settings):
+    """Settings that ``pretrain`` and ``adapt`` read for a causal language model."""
 
     kind: Literal["causal_lm"] = "causal_lm"
     causal_lm: CausalLanguageModelSettings
+    goes_by_valid: ClassVar[bool] = False
 
 
-PretrainSettings = Annotated[TransformerPretraining | NgramPretraining | CausalPretraining, Field(discriminator="kind")]
+PretrainSettings = Annotated[TransformerPretraining | NgramStage | CausalStage, Field(discriminator="kind")]
 
 
 class TransformerAdaptation(Settings):
@@ -307,25 +309,7 @@ class TransformerAdaptation(Settings):
         return self
 
 
-class NgramAdaptation(Settings):
-    """Settings that ``adapt`` reads for an n-gram model."""
-
-    kind: Literal["ngram"] = "ngram"
-    ngram: NgramSettings = NgramSettings()
-    goes_by_valid: ClassVar[bool] = True
-
-
-class CausalLanguageModelAdaptation(Settings):
-    """Settings that ``adapt`` reads for a causal language model."""
-
-    kind: Literal["causal_lm"] = "causal_lm"
-    causal_lm: CausalLanguageModelSettings
-    goes_by_valid: ClassVar[bool] = False
-
-
-AdaptSettings = Annotated[
-    TransformerAdaptation | NgramAdaptation | CausalLanguageModelAdaptation, Field(discriminator="kind")
-]
+AdaptSettings = Annotated[TransformerAdaptation | NgramStage | CausalStage, Field(discriminator="kind")]
 
 
 class EvaluationSettings(Settings):

@@ -24,8 +24,8 @@ from tasks.language_model.learners import MarkedText
 from tasks.language_model.model_folder import check_replaceable
 from tasks.language_model.settings import (
     CausalAdaptation,
-    CausalLanguageModelAdaptation,
     CausalLanguageModelSettings,
+    CausalStage,
     LoraAdaptation,
 )
 from tasks.language_model.transformer.batching import divide, epoch_order, make_batch, target_places
@@ -165,7 +165,7 @@ def pretrain(settings: CausalLanguageModelSettings, files: "PretrainFiles", reso
 
 
 def adapt(
-    settings: CausalLanguageModelAdaptation,
+    settings: CausalStage,
     files: "AdaptFiles",
     cell: Cell,
     resources: ResourceSettings,

@@ -3,6 +3,7 @@
 A sentence is one window, or several where it is longer than the model's positions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,7 @@ def target_places(batch: Batch, first: np.ndarray) -> np.ndarray:
     return places
 
 
-def _cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
+def cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.ndarray]:
     """Divide ``order`` into batches of at most ``batch_tokens`` targets, or of one longer window."""
     batches, begin, total = [], 0, 0
     for index, targets in enumerate(length[order].tolist()):
@@ -117,20 +118,24 @@ def _cut(order: np.ndarray, length: np.ndarray, batch_tokens: int) -> list[np.nd
 
 def batches_by_length(windows: Windows, batch_tokens: int) -> list[np.ndarray]:
     """Divide all windows, the longest first, into batches for scoring, as indices of windows."""
-    return _cut(np.argsort(-windows.length, kind="stable"), windows.length, batch_tokens)
+    return cut(np.argsort(-windows.length, kind="stable"), windows.length, batch_tokens)
 
 
 def shuffled_batches(windows: Windows, batch_tokens: int, seed: int, epoch: int) -> list[np.ndarray]:
     """Divide all windows into batches for training, in an order that depends on seed and epoch."""
     generator = np.random.default_rng([seed, epoch])
+    batches: list[np.ndarray] = []
+    for part in pools(windows, batch_tokens, generator):
+        batches += cut(part[np.argsort(windows.length[part], kind="stable")], windows.length, batch_tokens)
+    return [batches[index] for index in generator.permutation(len(batches))]
+
+
+def pools(windows: Windows, batch_tokens: int, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """All windows in a random order, divided into pools of ``POOL_BATCHES`` batches."""
     order = generator.permutation(len(windows))
     mean = max(1.0, float(windows.length.mean()))
     pool = max(1, round(POOL_BATCHES * batch_tokens / mean))
-    batches: list[np.ndarray] = []
-    for begin in range(0, len(order), pool):
-        part = order[begin : begin + pool]
-        batches += _cut(part[np.argsort(windows.length[part], kind="stable")], windows.length, batch_tokens)
-    return [batches[index] for index in generator.permutation(len(batches))]
+    return (order[begin : begin + pool] for begin in range(0, len(order), pool))
 
 
 def epoch_order(windows: Windows, batch_tokens: int, seed: int, epoch: int, share: float = 1.0) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tasks.language_model.encoded_text import EncodedText
-from tasks.language_model.transformer.batching import POOL_BATCHES, Batch, Windows
+from tasks.language_model.transformer.batching import Batch, Windows, cut, pools
 from tasks.language_model.vocabulary import PADDING_ID
 
 
@@ -38,21 +38,11 @@ def packed_batches(
     A batch has at most ``batch_tokens`` inputs, or is one longer row.
     """
     generator = np.random.default_rng([seed, epoch])
-    order = generator.permutation(len(windows))
-    pool = max(1, round(POOL_BATCHES * batch_tokens / max(1.0, float(windows.length.mean()))))
     batches: list[list[np.ndarray]] = []
-    for begin in range(0, len(order), pool):
-        rows = pack(order[begin : begin + pool], windows.length, row_length)
-        batch: list[np.ndarray] = []
-        total = 0
-        for index in generator.permutation(len(rows)):
-            inputs = int(windows.length[rows[index]].sum())
-            if batch and total + inputs > batch_tokens:
-                batches.append(batch)
-                batch, total = [], 0
-            batch.append(rows[index])
-            total += inputs
-        batches.append(batch)
+    for part in pools(windows, batch_tokens, generator):
+        rows = pack(part, windows.length, row_length)
+        inputs = np.array([windows.length[row].sum() for row in rows])
+        batches += [[rows[n] for n in chosen] for chosen in cut(generator.permutation(len(rows)), inputs, batch_tokens)]
     return [batches[index] for index in generator.permutation(len(batches))]
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tasks.errors import ParameterError
-from tasks.language_model.settings import NgramPretraining, TransformerPretraining
+from tasks.language_model.settings import NgramStage, TransformerPretraining
 from tasks.options import READ
 from tasks.records.cell import Cell
 from tasks.records.stage_report import Report
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "make a language model over a recogniser's units"
 
-UnitModelSettings = Annotated[NgramPretraining | TransformerPretraining, Field(discriminator="kind")]
+UnitModelSettings = Annotated[NgramStage | TransformerPretraining, Field(discriminator="kind")]
 
 
 class UnitModelFiles(TrainedFolder):
@@ -53,7 +53,7 @@ class UnitModelFiles(TrainedFolder):
 
 
 def unit_language_model(
-    settings: NgramPretraining | TransformerPretraining,
+    settings: NgramStage | TransformerPretraining,
     files: UnitModelFiles,
     cell: Cell,
     resources: ResourceSettings,
