@@ -144,12 +144,13 @@ def test_noise_has_the_stated_deviation_and_units_are_taken_at_the_stated_rate(s
     monkeypatch.setattr(ClippedGradients, "of", nothing)
     monkeypatch.setattr(torch.optim.Adam, "step", descent)
     settings = DifferentialPrivacy(epsilon=1.0, clipping_norm=3.0, batch_units=25, epochs=10.0)
-    record = train_privately(small_model(), encoded(["a b"] * 100), settings, SecretNumbers(b"key"))
-    assert (record.steps, record.sampling_rate, len(added)) == (40, 0.25, 40)
-    noise = torch.cat(added).numpy() * 25 / (3.0 * record.noise_multiplier)
+    trained = train_privately(small_model(), encoded(["a b"] * 100), settings, SecretNumbers(b"key"))
+    spent = trained["differential_privacy"]
+    assert (trained["steps"], spent["sampling_rate"], len(added)) == (40, 0.25, 40)
+    noise = torch.cat(added).numpy() * 25 / (3.0 * spent["noise_multiplier"])
     assert kstest(noise, "norm").pvalue > 1e-3
     # Standard error of the share over 40 x 100 coins: 0.007.
-    assert record.units_taken / 4000 == pytest.approx(0.25, abs=0.028)
+    assert spent["units_taken"] / 4000 == pytest.approx(0.25, abs=0.028)
     assert np.std(taken) == pytest.approx(math.sqrt(100 * 0.25 * 0.75), rel=0.4)
 
 

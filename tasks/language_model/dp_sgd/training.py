@@ -15,7 +15,6 @@ import hmac
 import math
 import sys
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,26 +65,6 @@ class SecretNumbers:
         return torch.from_numpy(drawn).to(like.dtype).view_as(like)
 
 
-@dataclass(frozen=True)
-class PrivateRecord:
-    """Results of a training run."""
-
-    steps: int
-    units: int
-    units_taken: int
-    """Number of sampled units over all steps."""
-    tokens: int
-    """Number of targets of the sampled units, over all steps."""
-    sampling_rate: float
-    noise_multiplier: float
-    norms: np.ndarray
-    """Gradient norm of each sampled unit, before clipping (float64)."""
-    moved: float
-    """Length of the change of the weights, relative to the length of the weights before."""
-    seconds: float
-    curve: list[dict[str, float]]
-
-
 def units_of(text: EncodedText, windows: Windows, documents: list[str] | None = None) -> list[np.ndarray]:
     """The windows of each unit: a sentence, or all sentences of a document; ``documents`` names each line's."""
     numbers = np.arange(text.sentences)
@@ -107,8 +86,8 @@ def train_privately(
     valid: EncodedText | None = None,
     on_log: Log = log_nothing,
     log_every_steps: int = 10,
-) -> PrivateRecord:
-    """Train ``model`` in place and return the results.
+) -> dict[str, Any]:
+    """Train ``model`` in place and return the entries of a report.
 
     Raises ``ParameterError`` where epsilon cannot be reached, and ``ModelError`` where weights are no longer finite.
     """
@@ -158,11 +137,32 @@ def train_privately(
         )
     if valid is not None:
         log(steps, {"epoch": steps * rate, "valid_loss": mean_loss(model, valid)})
-    all_norms = np.concatenate(norms)
     seconds = time.perf_counter() - started
-    return PrivateRecord(
-        steps, len(units), len(all_norms), tokens, rate, noise, all_norms, moved / _length(before), seconds, curve
-    )
+    of_units = np.concatenate(norms)  # before clipping
+    spent = {
+        "epsilon": epsilon_spent(rate, noise, steps, settings.delta),
+        "delta": settings.delta,
+        "unit": settings.unit,
+        "units": len(units),
+        "accountant": "RDP, add or remove one unit, Poisson sampling",
+        "sampling_rate": rate,
+        "noise_multiplier": noise,
+        "clipping_norm": settings.clipping_norm,
+        "units_taken": len(of_units),
+        "gradient_norm_median": float(np.median(of_units)) if len(of_units) else None,
+        "clipped_share": float((of_units > settings.clipping_norm).mean()) if len(of_units) else None,
+        "weights_moved": moved / _length(before),
+    }
+    return {
+        "steps": steps,
+        "epochs": round(steps * rate, 6),
+        "tokens": tokens,
+        "tokens_per_second": round(tokens / seconds, 1),
+        "train_seconds": round(seconds, 3),
+        "arithmetic": "float32",
+        "curve": curve,
+        "differential_privacy": spent,
+    }
 
 
 def _length(weights: dict[str, Tensor]) -> float:
@@ -209,7 +209,7 @@ def adapt(
     drawn = hashlib.sha256(text.offsets.tobytes() + text.tokens.tobytes() + settings.model_dump_json().encode())
     key = hmac.digest(clone_key("DP-SGD"), drawn.digest() + seed.to_bytes(8), "sha256")
     with curve.open() as on_log:
-        record = train_privately(
+        trained = train_privately(
             model,
             text,
             private,
@@ -220,28 +220,21 @@ def adapt(
             log_every_steps=curve.every_steps,
         )
     save_model(files.output, model.eval(), vocabulary)
-    epsilon = epsilon_spent(record.sampling_rate, record.noise_multiplier, record.steps, private.delta)
     report = Report(seed=seed).measure(
-        steps=record.steps,
-        epochs=round(record.steps * record.sampling_rate, 6),
-        tokens=record.tokens,
-        tokens_per_second=round(record.tokens / record.seconds, 1),
-        train_seconds=round(record.seconds, 3),
+        **trained,
         parameters_count=model.parameter_count(),
         vocabulary_size=len(vocabulary),
         vocabulary_hash=vocabulary.hash,
         **text.counts(),
         marker_use=files.markers,
-        arithmetic="float32",
         threads=resources.threads,
-        curve=record.curve,
-        differential_privacy=_measured(private, record, epsilon),
     )
     warn_of_markers(report, text.marker_like)
+    spent = trained["differential_privacy"]
     print(
-        f"adapt: DP-SGD, epsilon {epsilon:.3f} at delta {private.delta:g} for each {private.unit} of {record.units:,}; "
-        f"{record.steps:,} steps, noise {record.noise_multiplier:.3f}{valid_perplexities(record.curve)}; model in "
-        f"{files.output}",
+        f"adapt: DP-SGD, epsilon {spent['epsilon']:.3f} at delta {private.delta:g} for each {private.unit} of "
+        f"{spent['units']:,}; {trained['steps']:,} steps, noise {spent['noise_multiplier']:.3f}"
+        f"{valid_perplexities(trained['curve'])}; model in {files.output}",
         file=sys.stderr,
     )
     return report
@@ -261,21 +254,3 @@ def _documents(private: DifferentialPrivacy, files: "AdaptFiles", text: EncodedT
             f"each line of {files.input!r} is its own document in {files.documents!r}; set private.unit: line"
         )
     return names
-
-
-def _measured(private: DifferentialPrivacy, record: PrivateRecord, epsilon: float) -> dict[str, Any]:
-    norms = record.norms
-    return {
-        "epsilon": epsilon,
-        "delta": private.delta,
-        "unit": private.unit,
-        "units": record.units,
-        "accountant": "RDP, add or remove one unit, Poisson sampling",
-        "sampling_rate": record.sampling_rate,
-        "noise_multiplier": record.noise_multiplier,
-        "clipping_norm": private.clipping_norm,
-        "units_taken": record.units_taken,
-        "gradient_norm_median": float(np.median(norms)) if len(norms) else None,
-        "clipped_share": float((norms > private.clipping_norm).mean()) if len(norms) else None,
-        "weights_moved": record.moved,
-    }
