@@ -15,7 +15,7 @@ _REQUIRED = {*_CELL, "filler_base", "key", "perplexity", "perplexity_known", "si
 
 
 def read_summary(path: str | Path) -> list[dict[str, Any]]:
-    """The rows of ``summary.json``; ``CorpusError`` if it is missing or has no rows with the columns of this version."""
+    """The rows of ``summary.json``; ``CorpusError`` if it is missing or its rows are of another version."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
