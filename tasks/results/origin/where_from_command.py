@@ -14,13 +14,14 @@ states it comes from MLflow.
 examples:
   palimpsest where-from chat/allow_list/minilm-top_k-1
   palimpsest where-from word_error_rate/chat/allow_list/minilm-top_k-1
-  palimpsest where-from evaluate@chat-oracle-1
+  palimpsest where-from evaluate@chat-oracle-1 --json
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tasks.errors import CorpusError
@@ -52,6 +53,8 @@ class WhereFromOptions(Options):
 
     run: Annotated[str, Argument(positional=True)]
     """cell, key, MLflow run id, stage, or name of a report"""
+    json_: bool = False
+    """print everything as JSON, with the report of each stage that led to the number"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,11 @@ def run(options: WhereFromOptions) -> None:
     """Resolve the name and print its origin."""
     index = ReportIndex(REPORTS)
     origin = resolve(options.run, index)
+    if options.json_:
+        steps = [] if origin.run_id else index.chain(origin.report)
+        chain = [index.reports[step] | {"read": [asdict(link) for link in index.links(step)]} for step in steps]
+        print(json.dumps(asdict(origin) | {"again": origin.again, "chain": chain}, indent=2, ensure_ascii=False))
+        return
     print("\n".join([*_number(origin), *([""] if origin.run_id else _chain(origin, index))]))
 
 
