@@ -1,8 +1,13 @@
 """Free filling with a causal LM, as in the paper (3.2): the model gets the prompt and writes the whole sentence.
 
 A model may change words that it should copy, or write none or two at a marker. ``Alignment`` compares every sentence
-with its masked form. A sentence that no longer matches is given up at once. A sentence that fails is written again by
-sampling, and finally filled by another method. A report counts these cases.
+with its masked form. A sentence that fails is written again by sampling, and finally filled by another method. A report
+counts these cases.
+
+The output equals decoding piece by piece, but most pieces are guessed. The model reads the known text after a word in
+one pass (speculative decoding). Pieces that the model would have written are accepted. At the first difference the
+model's piece is taken, and the rest of the guess is taken back. So a sentence takes about as many passes as it has
+markers. A sentence that no longer matches its masked form is given up at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,11 +73,49 @@ class _Writing:
 
     encoded: EncodedSentence
     alignment: Alignment
-    unread: list[int] = field(default_factory=list)
+    unread: list[int]
     """Pieces of the prompt or of the sentence that the model has not read."""
     written: list[int] = field(default_factory=list)
+    segment: int = 0
+    """Index of the known text that comes next, or that precedes the current slot."""
+    position: int = 0
+    """Number of pieces of this known text that are written."""
+    astray: bool = False
+    """Whether the pieces differ from the expected ones. The text may be equal, but guessing stops."""
+    begun: bool = False
+    """Whether the slot after the known text has a piece."""
     done: bool = False
     words: list[str] | None = None
+
+    def guess(self) -> list[int]:
+        """The next pieces if the model copies the known text."""
+        known = self.encoded.known
+        if self.done or self.astray:
+            return []
+        if self.position < len(known[self.segment]):
+            return known[self.segment][self.position :]
+        # In a slot: guess that its word is complete.
+        return known[self.segment + 1] if self.begun else []
+
+    def copy(self, piece: int) -> None:
+        """Append a known piece."""
+        if self.position == len(self.encoded.known[self.segment]):
+            # The guess was made in a slot, and its word was complete.
+            self.segment, self.position, self.begun = self.segment + 1, 0, False
+        self.written.append(piece)
+        self.position += 1
+
+    def write(self, piece: int) -> None:
+        """Append a piece that was not guessed."""
+        known = self.encoded.known
+        if self.position < len(known[self.segment]):
+            self.astray = True
+        elif self.segment + 1 < len(known):
+            self.begun = True
+            # Without known text between two slots, the end of the first word is unknown.
+            self.astray = self.astray or not known[self.segment + 1]
+        self.unread = [piece]
+        self.written.append(piece)
 
 
 class FreeFiller:
@@ -109,6 +152,8 @@ class FreeFiller:
         self.counts["free_sentences"] += len(waiting)
         self.counts["free_too_long"] += len(waiting) - len(fitting)
         for attempt in range(1 + self._settings.attempts):
+            if not fitting:
+                break
             written = self.write(list(fitting.values()), attempt)
             for index, (words, _) in zip(list(fitting), written, strict=True):
                 if words is None:
@@ -135,42 +180,61 @@ class FreeFiller:
 
         Attempt 0 takes the likeliest piece every time. Later attempts sample pieces.
         """
-        states = [_Writing(each, Alignment(each.sentence.texts)) for each in encoded]
-        most = self._language_model.most_cached_pieces
+        result: dict[int, tuple[list[str] | None, list[int]]] = {}
+        most, halving = self._language_model.most_cached_pieces, self._language_model.halving
 
-        def cached_pieces(batch: Sequence[_Writing]) -> int:
-            return len(batch) * max(len(self._prompt.head) + state.encoded.length for state in batch)
+        def cached_pieces(batch: Sequence[tuple[int, EncodedSentence]]) -> int:
+            return len(batch) * max(len(self._prompt.head) + each.length for _, each in batch)
 
-        def fits(batch: list[_Writing], state: _Writing) -> bool:
-            return len(batch) < self._settings.batch_sentences and cached_pieces([*batch, state]) <= most
+        def fits(batch: list[tuple[int, EncodedSentence]], item: tuple[int, EncodedSentence]) -> bool:
+            return len(batch) < self._settings.batch_sentences and cached_pieces([*batch, item]) <= most
 
-        for batch in batches_that_fit(sorted(states, key=lambda state: state.encoded.length), fits):
-            self._language_model.halving.run(batch, lambda part: self._write_batch(part, attempt), cached_pieces)
-        return [(state.words, state.written) for state in states]
+        def work(batch: Sequence[tuple[int, EncodedSentence]]) -> list[tuple[list[str] | None, list[int]]]:
+            return self._write_batch([each for _, each in batch], attempt)
+
+        for batch in batches_that_fit(sorted(enumerate(encoded), key=lambda item: item[1].length), fits):
+            written = (each for part in halving.run(batch, work, cached_pieces) for each in part)
+            result |= zip((index for index, _ in batch), written, strict=True)
+        return [result[index] for index in range(len(encoded))]
 
     def _longest(self, encoded: EncodedSentence) -> int:
         return sum(map(len, encoded.known)) + _SPARE_PIECES * (1 + len(encoded.sentence.slots))
 
     def _fits(self, encoded: EncodedSentence) -> bool:
         need = len(self._prompt.head) + len(encoded.input) + self._longest(encoded)
-        return need <= self._language_model.positions
+        # A wrong guess takes positions, too.
+        return need + max(map(len, encoded.known)) <= self._language_model.positions
 
-    def _write_batch(self, states: Sequence[_Writing], attempt: int) -> None:
-        rows, head = self._prompt.rows(len(states))
-        for state in states:
-            state.unread, state.written, state.done, state.words = [*head, *state.encoded.input], [], False, None
-        active = list(states)
+    def _write_batch(self, batch: Sequence[EncodedSentence], attempt: int) -> list[tuple[list[str] | None, list[int]]]:
+        rows, head = self._prompt.rows(len(batch))
+        states = [_Writing(each, Alignment(each.sentence.texts), [*head, *each.input]) for each in batch]
+        active = states
         while active:
-            scores = rows.read([state.unread for state in active], [1] * len(active))  # (B, V)
-            best = scores.argmax(dim=1).tolist()
-            for row, state in enumerate(active):
-                piece = best[row] if attempt == 0 else self._draw(state, scores[row], attempt)
-                state.written.append(piece)
-                state.unread = [piece]
-                self._end(state, piece)
+            guesses = [state.guess() for state in active]
+            wanted = [0 if state.done else 1 + len(guess) for state, guess in zip(active, guesses, strict=True)]
+            pieces = [[*state.unread, *guess] for state, guess in zip(active, guesses, strict=True)]
+            scores = rows.read(pieces, wanted)  # (sum, V)
+            best = scores.argmax(dim=1).tolist() if attempt == 0 else []
+            start = 0
+            in_vain = []
+            for state, guess, count in zip(active, guesses, wanted, strict=True):
+                right = 0
+                while not state.done:
+                    at = start + right
+                    piece = best[at] if attempt == 0 else self._draw(state, scores[at], attempt)
+                    if right == len(guess) or piece != guess[right]:
+                        state.write(piece)
+                        self._end(state, piece)
+                        break
+                    state.copy(piece)
+                    right += 1
+                in_vain.append(len(guess) - right)
+                start += count
+            rows.take_back(in_vain)
             going_on = [row for row, state in enumerate(active) if not state.done]
-            if len(going_on) < len(active):
+            if len(going_on) <= 0.75 * len(active):
                 rows, active = rows.chosen(going_on), [active[row] for row in going_on]
+        return [(state.words, state.written) for state in states]
 
     def _end(self, state: _Writing, piece: int) -> None:
         """End a sentence that is complete, or that no longer matches."""
@@ -178,7 +242,8 @@ class FreeFiller:
         complete = piece == self._language_model.end or line_end or len(state.written) >= self._longest(state.encoded)
         if complete:
             state.words = state.alignment.words(sentence)
-        state.done = bool(complete) or not state.alignment.is_possible(sentence)
+        if complete or not state.alignment.is_possible(sentence):
+            state.done, state.unread = True, []
 
     def _draw(self, state: _Writing, scores: torch.Tensor, attempt: int) -> int:
         """A sampled piece. It depends on the seed, sentence, attempt and position, not on the rest of the batch."""
