@@ -33,6 +33,14 @@ def is_stream(path: str | Path) -> bool:
     return str(path) == STANDARD_STREAM or is_pipe_or_device(path)
 
 
+def refuse_stream(path: str | Path, why: str) -> None:
+    """Raise ``CorpusError`` if a path is a stream; ``why`` names the step that reads it more than once."""
+    if is_stream(path):
+        raise CorpusError(
+            f"{str(path)!r} can be read only once, and {why}; write it to a file first, and give the file"
+        )
+
+
 def read_lines(path: str | Path, what: str = "text file", *, column: str = "text") -> Iterator[str]:
     """Each line without its line end (``\\n`` or ``\\r\\n``); a leading byte order mark is removed.
 

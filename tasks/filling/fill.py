@@ -152,6 +152,7 @@ def fill(
 
 def check_files(settings: FillingMethod, files: FillFiles) -> None:
     """Raise ``ParameterError`` if a required file is missing, or if one is given that the method cannot use."""
+    from tasks.corpora.text_lines import refuse_stream
     from tasks.files.atomic_file import refuse_folder
     from tasks.model_source import is_path, locate_model
 
@@ -161,6 +162,8 @@ def check_files(settings: FillingMethod, files: FillFiles) -> None:
     if files.filler and is_path(files.filler):
         # Check before the libraries are loaded, which takes seconds.
         locate_model(files.filler)
+    if settings.copies > 1:
+        refuse_stream(files.input, f"copies={settings.copies} reads it {settings.copies} times")
 
 
 @dataclass(frozen=True)

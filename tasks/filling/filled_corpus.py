@@ -6,16 +6,15 @@ Filled text may still have private words that were not masked.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tasks.corpora.masked_text import count_markers
 from tasks.corpora.sidecar import read_sidecar
-from tasks.corpora.text_lines import empty_text, read_documents, write_lines
+from tasks.corpora.text_lines import empty_text, is_stream, read_documents, write_lines
 from tasks.corpora.words import fold
 from tasks.errors import CorpusError
 from tasks.files.clone_key import clone_key
-from tasks.filling.filled_lines import FilledPart, parts_of
+from tasks.filling.filled_lines import FilledPart, Part, read_parts
 from tasks.filling.frequencies.word_frequencies import AllowedWords
 from tasks.filling.prepared_fill import Corpus, PreparedFill
 from tasks.filling.restoration import GenericWords, Restoration, Rounding
@@ -110,35 +109,52 @@ def fill_corpus(
 ) -> FilledCorpus:
     """Write the filled text with its copies in sequence; ``advance`` is called with the number of slots just filled.
 
-    Line numbers continue from copy to copy, so each copy has different draws. The first equals a single fill. Raises
-    ``CorpusError`` if there is no marker, so that no raw text becomes a fill.
+    Line numbers continue from copy to copy, so each copy has different draws. The first equals a single fill.
+    Streams are always filled in this process, without the cluster of ``resources``. Raises ``CorpusError`` if no marker
+    was found, so that no raw text becomes a fill.
     """
-    files, method, words, lines = corpus.files, prepared.method, prepared.words, corpus.masked
-    if not any(map(str.strip, lines)):
-        raise empty_text(files.input)
-    if not any(map(count_markers, lines)):
-        raise CorpusError(
-            f"{files.input!r} has no marker such as [MASK], so filling would copy it unchanged; give a text that "
-            "'palimpsest mask' wrote"
-        )
+    files, method, words = corpus.files, prepared.method, prepared.words
     # With counted words, the report too may use the masked words only through the noisy counts.
-    spans = list(read_sidecar(files.sidecar)) if files.sidecar and not method.counts_masked_words else None
-    documents = list(read_documents(files.documents)) if files.documents else None
+    sidecar = None if method.counts_masked_words else files.sidecar
+    copy_of: list[int] = []
+    """For each part, the number of lines in the earlier copies."""
+
+    def parts() -> Iterator[Part]:
+        before = length = 0
+        for _ in range(method.copies):
+            before, length = before + length, 0
+            spans = read_sidecar(sidecar) if sidecar else None
+            documents = read_documents(files.documents) if files.documents else None
+            for part in read_parts(corpus.lines(), spans, documents):
+                copy_of.append(before)
+                length += len(part.lines)
+                yield replace(part, first_line=before + part.first_line)
+
+    if any(map(is_stream, (files.input, files.output))):
+        resources = resources.model_copy(update={"cluster": None})
     restoration = None
-    if spans is not None:
+    if sidecar:
         generic = None
         if words.counts:
             generic = GenericWords(words.counts.off_list_probabilities(words.allowed_words), words.counts.ranks())
         restoration = Restoration(generic, method.copies)
     done, started = FilledCorpus(words.allowed_words, restoration), time.perf_counter()
-    before = range(0, method.copies * len(lines), len(lines))
-    parts = (part for first in before for part in parts_of(lines, spans, documents, first + 1))
 
-    def filled() -> Iterator[str]:
-        for part in computed(parts, prepared.work, resources, uses_model=method.uses_filler, advance=advance):
-            done.add(part, done.lines // len(lines) * len(lines))
+    def lines() -> Iterator[str]:
+        is_empty = True
+        filled = computed(parts(), prepared.work, resources, uses_model=method.uses_filler, advance=advance)
+        for number, part in enumerate(filled):
+            done.add(part, copy_of[number])
+            is_empty = is_empty and not any(map(str.strip, part.lines))
             yield from part.lines
+        if is_empty:
+            raise empty_text(files.input)
+        if not done.markers:
+            raise CorpusError(
+                f"{files.input!r} has no marker such as [MASK], so filling would copy it unchanged; give a text that "
+                "'palimpsest mask' wrote"
+            )
 
-    write_lines(files.output, filled(), private=True)
+    write_lines(files.output, lines(), private=True)
     done.seconds = time.perf_counter() - started
     return done

@@ -1,13 +1,13 @@
 """Filling of lines in parts: words, case, articles, and a check of each line.
 
-A corpus is filled in parts of a fixed size from its start. The content of a part, and thus of a batch, does not depend
-on the worker.
+A corpus is filled in parts of a fixed size from its start. So memory does not grow with the corpus. The content of a
+part, and thus of a batch, does not depend on the worker.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import Protocol
+from itertools import islice, repeat
+from typing import Protocol, TypeVar
 
 from tasks.corpora.sidecar import MaskedSpan
 from tasks.errors import CorpusError
@@ -77,30 +77,40 @@ class FilledPart:
     """Seconds in the model; ``None`` without a model."""
 
 
-def parts_of(
-    lines: Sequence[str],
-    spans: Sequence[list[MaskedSpan]] | None,
-    documents: Sequence[str] | None,
-    first_line: int = 1,
+Item = TypeVar("Item")
+
+
+def read_parts(
+    lines: Iterable[str],
+    spans: Iterable[list[MaskedSpan]] | None = None,
+    documents: Iterable[str] | None = None,
 ) -> Iterator[Part]:
     """Divide a masked corpus. Raises ``CorpusError`` if the sidecar or the documents have another number of lines."""
-    for what, others in (("sidecar", spans), ("documents file", documents)):
-        if others is not None and len(others) < len(lines):
-            raise CorpusError(f"the {what} ends before line {len(others) + 1} of the masked text")
-        if others is not None and len(others) > len(lines):
-            raise CorpusError(f"the {what} has more lines than the {len(lines)} of the masked text")
-    for start in range(0, len(lines), PART_LINES):
-        part = slice(start, start + PART_LINES)
-        its_spans = None if spans is None else list(spans[part])
-        its_documents = None if documents is None else list(documents[part])
-        yield Part(first_line + start, list(lines[part]), its_spans, its_documents)
+    remaining, count = iter(lines), 0
+    records = None if spans is None else iter(spans)
+    names = None if documents is None else iter(documents)
+
+    def taken(following: Iterator[Item] | None, what: str) -> list[Item] | None:
+        if following is None:
+            return None
+        items = list(islice(following, len(part)))
+        if len(items) < len(part):
+            raise CorpusError(f"the {what} ends before line {count + len(items) + 1} of the masked text")
+        return items
+
+    while part := list(islice(remaining, PART_LINES)):
+        yield Part(count + 1, part, taken(records, "sidecar"), taken(names, "documents file"))
+        count += len(part)
+    for following, what in ((records, "sidecar"), (names, "documents file")):
+        if following is not None and next(following, None) is not None:
+            raise CorpusError(f"the {what} has more lines than the {count} of the masked text")
 
 
 def lines_with_spans(
-    lines: Sequence[str], spans: Sequence[list[MaskedSpan]]
+    lines: Iterable[str], spans: Iterable[list[MaskedSpan]]
 ) -> Iterator[tuple[str, tuple[MaskedSpan, ...]]]:
     """Masked lines with their spans. Raises ``CorpusError`` if the sidecar is of another masked text."""
-    for part in parts_of(lines, spans, None):
+    for part in read_parts(lines, spans):
         for number, (line, record) in enumerate(zip(part.lines, part.spans or (), strict=True), part.first_line):
             yield line, with_spans(read_masked_line(line, number, merge_markers=False), record).spans
 

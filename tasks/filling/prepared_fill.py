@@ -1,6 +1,6 @@
 """A prepared fill: method, words and learned state, ready to fill its corpus and other lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -81,8 +81,12 @@ class Corpus:
 
     @cached_property
     def masked(self) -> Sequence[str]:
-        """All lines of the masked text."""
+        """All lines of the masked text, for learning before the first line is filled."""
         return list(read_lines(self.files.input))
+
+    def lines(self) -> Iterable[str]:
+        """The lines of the masked text, read during filling unless ``masked`` has them."""
+        return self.__dict__.get("masked") or read_lines(self.files.input)
 
 
 @dataclass(frozen=True)

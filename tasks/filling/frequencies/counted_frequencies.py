@@ -76,7 +76,7 @@ def count_masked_words(
     files, allowed, planted, public = corpus.files, corpus.release, corpus.planted, words.frequencies
 
     def own_lines() -> _Lines:
-        return lines_with_spans(corpus.masked, list(read_sidecar(str(files.sidecar))))
+        return lines_with_spans(corpus.masked, read_sidecar(str(files.sidecar)))
 
     documents = read_documents(files.documents) if files.documents else iter(())
     if planted is not None:
