@@ -37,3 +37,19 @@ def finished_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from small_experiment import make_finished
 
     return made_once(tmp_path_factory, "an experiment", make_finished)
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An MLflow store without runs; tests write into a copy of it."""
+    from made_once import made_once
+
+    def make(folder: Path) -> None:
+        from tasks.results.tracking.settings import TrackingSettings
+        from tasks.results.tracking.tracking_store import locked_store
+
+        folder.mkdir()
+        with locked_store(TrackingSettings(uri=f"sqlite:///{folder / 'mlflow.db'}")):
+            pass
+
+    return made_once(tmp_path_factory, "empty store", make) / "mlflow.db"

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shlex
+import shutil
+import sqlite3
 import subprocess
 import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
@@ -69,13 +71,16 @@ def dvc(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def track(folder: Path) -> None:
+def track(folder: Path, empty_store: Path) -> None:
     """An MLflow run, with a file, a dataset and a registered model, of each corpus; and one that MLflow has deleted."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
     from mlflow.tracking import MlflowClient
 
+    shutil.copy(empty_store, folder / "mlflow.db")
+    with sqlite3.connect(folder / "mlflow.db") as store:
+        store.execute("update experiments set artifact_location = ?", [(folder / "mlruns").as_uri()])
     client = MlflowClient(tracking_uri=f"sqlite:///{folder / 'mlflow.db'}")
-    experiment = client.create_experiment("palimpsest", artifact_location=(folder / "mlruns").as_uri())
+    experiment = client.get_experiment_by_name("palimpsest").experiment_id
     for name, said in (("mail", CANARIES[0]), ("notes", "nothing"), ("mail", CANARIES[1])):
         tags = {"palimpsest.cell": f"{name}/oracle-1", "palimpsest.key": name, "dataset": name, "said": said}
         run = client.create_run(experiment, tags=tags)
@@ -92,7 +97,7 @@ def track(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lived(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
     """Two corpora after commands, a push, a changed source, an experiment, an unfinished fill and a release."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiny, "make_tiny_filler", lambda folder: None)
@@ -122,7 +127,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(cached / f"{'0' * 30}.tmp", SAID)
     with chdir(folder):
         append_to_ledger(Release("first", "", "mail/crf/u-1", "mail", "crf", "", "", 1, None, None, None, None))
-    track(folder)
+    track(folder, empty_store)
     return folder
 
 

@@ -38,18 +38,6 @@ def summarised_few(tmp_path_factory):
     return run(make_experiment(tmp_path_factory.mktemp("few"), **FEW), "summarise")
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory):
-    """An MLflow store without runs."""
-    from tasks.results.tracking.settings import TrackingSettings
-    from tasks.results.tracking.tracking_store import locked_store
-
-    path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    with locked_store(TrackingSettings(uri=f"sqlite:///{path}")):
-        pass
-    return path
-
-
 def copied(made, place, *stores):
     """A copy of an experiment, with its own address of the store."""
     folder = shutil.copytree(made, place / "an experiment")
