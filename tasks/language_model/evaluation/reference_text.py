@@ -236,8 +236,8 @@ def _check_spans(
 
 def _foreign(path: str | Path, sidecar: str | Path, reason: str) -> CorpusError:
     return CorpusError(
-        f"sidecar {str(sidecar)!r} does not belong to text {str(path)!r}: {reason}; mask this text again with "
-        "'palimpsest mask --sidecar'"
+        f"sidecar {str(sidecar)!r} does not belong to text {str(path)!r}: {reason}. Mask this text again with "
+        "'palimpsest mask --sidecar'. Delete the folder of a technique that is not compared any more"
     )
 
 
