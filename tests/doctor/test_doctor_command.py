@@ -144,7 +144,7 @@ def test_a_folder_of_ones_own_and_a_bad_corpus_are_seen(project, capsys):
 
 
 def test_a_mixture_of_packages_that_are_not_there_is_installed(project, monkeypatch, capsys):
-    monkeypatch.setattr("tasks.corpora.sources.document.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("tasks.corpora.sources.package_text.importlib.util.find_spec", lambda name: None)
     generic = diagnose(capsys, "--profile", "smollm2")[2]["generic"]
     assert (generic["state"], generic["remedy"]) == ("missing", "run 'make install'")
 
